@@ -41,7 +41,7 @@ async function deletePlants(location: PlantLocation, ids: readonly bigint[]): Pr
 }
 
 describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty) => {
-  test("migrate creates a store that check accepts, and changes nothing the second time", async () => {
+  test("migrate creates a store that check accepts; a second run changes nothing", async () => {
     using database = await openEmpty();
     const run = commandsOn(database.url);
     expect((await run("check")).exitCode).not.toBe(0);
@@ -63,7 +63,7 @@ describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty
     expect((await run("export")).out).toEqual(["-9223372036854775808", "1", "9223372036854775807"]);
   });
 
-  test("deletions prints each deletion, and import skips deleted plants unless it restores them", async () => {
+  test("deletions prints each deletion, and import skips deleted plants without --restore", async () => {
     using database = await openEmpty();
     const run = commandsOn(database.url);
     await run("migrate");
@@ -82,7 +82,7 @@ describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty
   });
 });
 
-test("restore replaces plants and records of an SQLite store by those of a backup", async () => {
+test("restore replaces plants and records in an SQLite store with a backup", async () => {
   using database = await databases.sqlite();
   using folder = createTempFolder();
   const run = commandsOn(database.url);

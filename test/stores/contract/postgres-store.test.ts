@@ -23,7 +23,7 @@ describe("a store whose URL sets synchronous_commit to off", () => {
   );
 });
 
-test("a locked plant does not delay the deletions of others, and is deleted when it is unlocked", async () => {
+test("a locked plant is deleted when unlocked, and delays no other deletion", async () => {
   await using opened = await openStoreWith(server, [1n, 2n, 3n]);
   const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
   const locked = opened.store.delete(1n, deleteCall());
@@ -34,7 +34,7 @@ test("a locked plant does not delay the deletions of others, and is deleted when
   await other.end();
 });
 
-test("every deletion of a locked plant waits, also of the same batch; once it is unlocked, one gets true", async () => {
+test("all deletions for a locked plant wait, then one gets true", async () => {
   await using opened = await openStoreWith(server, [1n]);
   const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
   // The first two are sent alone, and the others in one batch.

@@ -49,7 +49,7 @@ async function boundsOf(url: string): Promise<unknown[]> {
 }
 
 describe("deletion records partitioned by day", () => {
-  test("are in the partition of their day, and those with a key in the partition without days", async () => {
+  test("with a key go to the undated partition, others to their day's", async () => {
     const url = await server.createPlants([1n, 2n, 3n, 4n, 5n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -68,7 +68,7 @@ describe("deletion records partitioned by day", () => {
     expect(new Set(listed)).toEqual(new Set(["1", "2", "3", "4", "5"]));
   });
 
-  test("contain each key only once over all days, and repeat the first outcome of a key", async () => {
+  test("contain each key once over all days, and repeat its first outcome", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "a" }))).resolves.toBe(true);
@@ -85,7 +85,7 @@ describe("deletion records partitioned by day", () => {
     await expect(runSql(url, again)).rejects.toThrow(/deletions_by_key/);
   });
 
-  test("are dropped with their partition once the last record of the day is expired", async () => {
+  test("are dropped with their partition once the day's last record expires", async () => {
     const url = await server.createPlants();
     const days = [await addDay(url, -3, 40), await addDay(url, -2, 30), await addDay(url, -1, 20)];
     const lastedMs = expect.any(Number);
@@ -97,7 +97,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ [String(days[2])]: 20 });
   });
 
-  test("with a key are dropped slice by slice, which releases the key, without touching records of days with the same ctid", async () => {
+  test("with a key are dropped in slices, which releases the keys", async () => {
     const url = await server.createPlants([1n, 2n]);
     const day = await addDay(url, -1, 30_000);
     await runSql(
@@ -118,7 +118,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ [day]: 30_000, deletions_by_row: 1 });
   });
 
-  test("are not dropped while a transaction reads them, which does not block deletions", async () => {
+  test("are not dropped while a transaction reads them; deletions continue", async () => {
     const url = await server.createPlants([1n, 2n]);
     const old = await addDay(url, -100, 5);
     const dump = await openClient(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
@@ -136,7 +136,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("are reported as not dropped during a long read, while records without a day are still dropped", async () => {
+  test("without a day are dropped during a long read, unlike partitions", async () => {
     const url = await server.createPlants();
     await addDay(url, -100, 5);
     await runSql(
@@ -162,7 +162,7 @@ describe("deletion records partitioned by day", () => {
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);
   });
 
-  test("of a day without a partition are in the default partition, and dropped from there", async () => {
+  test("go to the default partition if their day has none", async () => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, `DROP TABLE ${await dayFromNow(url, 0)}`);
     const store = await openPostgresStore({ url });
@@ -177,7 +177,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ deletions_other_days: 1 });
   });
 
-  test("are found after a lost reply, and dropped row by row, with a publication of all tables", async () => {
+  test("are found and dropped by row with a publication for all tables", async () => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     try {
@@ -199,7 +199,7 @@ describe("deletion records partitioned by day", () => {
     }
   });
 
-  test("are kept if their partition was moved to another schema, while the next day is dropped", async () => {
+  test("are kept in a partition that was moved to another schema", async () => {
     const url = await server.createPlants();
     const [moved, next] = [await addDay(url, -101, 2), await addDay(url, -100, 5)];
     await runSql(url, `CREATE SCHEMA archive; ALTER TABLE ${moved} SET SCHEMA archive`);
@@ -208,7 +208,7 @@ describe("deletion records partitioned by day", () => {
     expect(await recordsOf(url)).toEqual({ [`archive.${moved}`]: 2 });
   });
 
-  test("of a day that another process is dropping are skipped", async () => {
+  test("are skipped if another process is dropping their day", async () => {
     const url = await server.createPlants();
     const old = await addDay(url, -100, 5);
     const session = new Session(readServerUrl(url));
@@ -221,7 +221,7 @@ describe("deletion records partitioned by day", () => {
     await session.close();
   });
 
-  test("are written even if no partition can be created, for example on a full disk", async () => {
+  test("are written even if no partition can be created", async () => {
     const url = await server.createPlants([1n]);
     await runSql(
       url,
@@ -246,7 +246,7 @@ describe("deletion records partitioned by day", () => {
     }
   });
 
-  test("are dropped from a renamed schema once migrate has updated it; before that, no server starts", async () => {
+  test("are dropped from a renamed schema only after migrate has updated it", async () => {
     const before = await server.createPlants();
     await addDay(before, -100, 5);
     const [schema] = await runSql(before, "SELECT current_schema() AS name");
@@ -261,7 +261,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("require only privileges on rows, without which no user drops or creates partitions", async () => {
+  test("require only row privileges, without which no user manages partitions", async () => {
     const url = await server.createPlants([1n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
     await runSql(
@@ -306,7 +306,7 @@ describe("deletion records partitioned by day", () => {
     expect(await runSql(url, readable)).toEqual([{ relname: "deletions" }]);
   });
 
-  test("are partitioned by days in UTC, whatever the time zone and date style", async () => {
+  test("are partitioned by UTC days for any time zone and date style", async () => {
     const [url, url2] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(url);
     // The server formats this time zone as IST, but would parse IST as the time of Israel.
@@ -315,7 +315,7 @@ describe("deletion records partitioned by day", () => {
     expect(await boundsOf(url2)).toEqual(await boundsOf(url));
   });
 
-  test("are in one table on an engine without partitions, and dropped row by row", async () => {
+  test("are dropped row by row on an engine without partitions", async () => {
     const url = await createUndividedStore(server, 3);
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });

@@ -190,21 +190,24 @@ const check = (url: string): ReturnType<typeof runCommand> => runCommand(["check
 const valid = "the configuration is valid";
 const noStandby = "has no synchronous standby (synchronous_standby_names is empty)";
 
-describe("check agrees with a server", () => {
-  test.each(states)("when $name", async ({ enter, isReady, words = valid }) => {
-    const created = await server.createPlants([1n]);
-    const url = (await enter(created)) ?? created;
-    await using _ = lockedBy.get(created);
-    const before = await recordCount(created);
-    const { exitCode, err } = await check(url);
-    expect({ exitCode, text: err.join("\n") }).toEqual({
-      exitCode: isReady ? 0 : 1,
-      text: expect.stringContaining(words),
-    });
-    expect(err.some((line) => line.includes(noStandby))).toBe(isReady);
-    expect(await isServerReady(url)).toBe(isReady);
-    expect(await recordCount(created)).toEqual(before);
-  });
+describe("check", () => {
+  test.each(states)(
+    'agrees with a server in the state "$name" of the store',
+    async ({ enter, isReady, words = valid }) => {
+      const created = await server.createPlants([1n]);
+      const url = (await enter(created)) ?? created;
+      await using _ = lockedBy.get(created);
+      const before = await recordCount(created);
+      const { exitCode, err } = await check(url);
+      expect({ exitCode, text: err.join("\n") }).toEqual({
+        exitCode: isReady ? 0 : 1,
+        text: expect.stringContaining(words),
+      });
+      expect(err.some((line) => line.includes(noStandby))).toBe(isReady);
+      expect(await isServerReady(url)).toBe(isReady);
+      expect(await recordCount(created)).toEqual(before);
+    },
+  );
 
   test.each([
     {
@@ -255,7 +258,7 @@ describe("check agrees with a server", () => {
     expect({ exitCode, text: err.join("\n") }).toEqual({ exitCode: 1, text: expect.stringContaining(words) });
   });
 
-  test("when both synchronous standbys stop while a server runs, whose problem is the same", async () => {
+  test("agrees with a running server when both synchronous standbys stop", async () => {
     await using primary = await startPostgres();
     const url = await primary.createPlants([1n]);
     await using first = await startStandby(primary, "standby_a");

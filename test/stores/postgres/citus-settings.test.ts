@@ -105,7 +105,7 @@ const looksForPlants: Asked = {
 };
 
 test.each([...requested, looksForPlants])(
-  "$name runs with the role of the URL, although the connection has a role that sees no rows",
+  "$name runs with the URL's role, not with the connection's",
   async ({ ask, want }) => {
     const { url, session, placement } = await openRecorded();
     const role = `blind_${randomUUID().replaceAll("-", "")}`;

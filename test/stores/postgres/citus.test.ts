@@ -42,7 +42,7 @@ async function connectStore(url: string): Promise<Client> {
   return client;
 }
 
-test("a timeout while cancelling waits delays only one connection, because all processes are forgotten", async () => {
+test("a timeout while cancelling waits delays only one connection", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const workers = usedWorkers();
   const stuck = await connectStore(url);
@@ -57,7 +57,7 @@ test("a timeout while cancelling waits delays only one connection, because all p
   await Promise.all([first.close(), second.close(), stuck.end()]);
 });
 
-test("the waits of the last hundred processes are cancelled, and no others", async () => {
+test("only waits from the last hundred processes are cancelled", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const workers = usedWorkers();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
@@ -71,7 +71,7 @@ test("the waits of the last hundred processes are cancelled, and no others", asy
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
 });
 
-test("waits are cancelled with the view and the function of pg_catalog, whatever the search_path of a worker", async () => {
+test("waits are cancelled with pg_catalog's view and function for any search_path", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const workers = usedWorkers();
   const waiting = await connectStore(url);
@@ -105,7 +105,7 @@ test.each([
     expected: {},
   },
 ])(
-  "the process of a statement that $name is recorded once as possibly waiting for a worker",
+  "the process whose statement $name is recorded once as possibly waiting",
   async ({ responseTimeoutMs, disconnect, expected }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -124,7 +124,7 @@ test.each([
   },
 );
 
-test("existing plants are looked up with one statement, because the function that deletes has waited for the standbys", async () => {
+test("existing plants are looked up with one statement", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
   const requested = vi.spyOn(session, "queryInTransaction");
@@ -134,7 +134,7 @@ test("existing plants are looked up with one statement, because the function tha
   await session.close();
 });
 
-test("a session sets the settings of the workers when it connects, and each transaction pins them", async () => {
+test("a session sets worker settings when it connects; each transaction pins them", async () => {
   const name = "citus.worker_min_messages";
   const url = await server.createSchema();
   const session = new Session(readServerUrl(url), undefined, new CitusWorkers());

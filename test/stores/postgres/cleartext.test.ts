@@ -60,7 +60,7 @@ test.each([
   "sslmode=disable&ssl=true",
   "sslrootcert=system",
   "sslrootcert=ca.pem",
-])("no cleartext is sent to a server without TLS with %s in the URL", async (parameters) => {
+])("with %s in the URL, no cleartext reaches a server without TLS", async (parameters) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("ca.pem"), createCertificate("PostgreSQL").cert);
   await using plain = await startPlainServer();
@@ -70,7 +70,7 @@ test.each([
 });
 
 test.each(["", "sslmode=prefer", "sslmode=disable"])(
-  "a session falls back to cleartext only by default or when asked to: %s",
+  'with "%s" in the URL, a session falls back to cleartext',
   async (parameters) => {
     await using plain = await startPlainServer();
     await expect(connectWith(plain.port, parameters)).rejects.toThrow();

@@ -7,7 +7,7 @@ import { runSql } from "../../support/plants/postgres-server.ts";
 
 const server = await startPostgresOfFile();
 
-test("a store logs once that the server allows too few connections, and deletes with the others", async () => {
+test("a store logs a low connection limit once, and uses fewer connections", async () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1));
   const admin = await server.createPlants(ids);
   // Superusers have no limit.

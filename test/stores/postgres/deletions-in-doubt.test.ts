@@ -43,7 +43,7 @@ const useKeySql = (plant: number): string => `
 test.each([
   { plant: 8, ending: "key-reused" },
   { plant: 7, ending: "deleted" },
-])("a deletion in doubt whose key is used for plant $plant meanwhile ends as $ending", async ({ plant, ending }) => {
+])("a doubtful deletion ends as $ending if plant $plant used its key", async ({ plant, ending }) => {
   await using opened = await openPlants((url) => doubtful(url, useKeySql(plant)));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);
@@ -51,7 +51,7 @@ test.each([
   expect(await plantsOf(opened.url)).toEqual(["7"]);
 });
 
-test("a deletion in doubt whose key was used only during its statement stays in doubt, and is attempted again", async () => {
+test("a deletion stays in doubt if its key was used only temporarily", async () => {
   await using opened = await openPlants((url) => doubtful(url, useKeySql(8), "DELETE FROM deletions"));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);

@@ -201,7 +201,7 @@ const restoredMax = 1_000;
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 
-describe("with a server that has the limits and errors of distributed engines", () => {
+describe("a store on a server that fails like distributed engines", () => {
   test("concurrent migrations run each step once", async () => {
     const url = await server.createSchema();
     await throughFaults(() =>
@@ -211,7 +211,7 @@ describe("with a server that has the limits and errors of distributed engines", 
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
-  test("a migration continues after any of its statements was refused", async () => {
+  test("continues a migration after a refusal, whatever the statement", async () => {
     const url = await server.createPlants();
     let refused = true;
     for (let statement = 0; refused; statement++) {
@@ -226,7 +226,7 @@ describe("with a server that has the limits and errors of distributed engines", 
     }
   });
 
-  test("plants are imported, counted once each, and skipped if they have a deletion record", async () => {
+  test("imports plants, counts each once, and skips deleted plants", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -265,7 +265,7 @@ describe("with a server that has the limits and errors of distributed engines", 
     await expect(running.add([1n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
   });
 
-  test("plants are restored at most once, or the operator gets an unknown outcome", async () => {
+  test("restores plants at most once, or reports an unknown outcome", async () => {
     const url = await server.createPlants();
     const outcomes = await throughFaults(async () => {
       await using database = await openPostgresDatabase(through(url));
@@ -297,7 +297,7 @@ describe("with a server that has the limits and errors of distributed engines", 
     expect(refusals("0A000")).toBe(0);
   });
 
-  test("exactly one of all deletions of a plant, with or without a key, reports that it deleted the plant", async () => {
+  test("reports a plant as deleted to exactly one deletion, even with keys", async () => {
     const url = await server.createPlants(ids);
     const store = await openPostgresStore({ url: through(url) });
     const outcomes = await throughFaults(async () => {

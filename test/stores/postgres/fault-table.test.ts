@@ -20,12 +20,12 @@ PL/pgSQL function plants_1.plantstore_delete(bigint,bigint[]) line 18 at SQL sta
 while executing command on db-1:5432`;
 
 describe("verdictOn", () => {
-  test.each(faultTable)("returns $verdict for SQLSTATE $sqlState: $why", ({ sqlState, verdict }) => {
+  test.each(faultTable)("for SQLSTATE $sqlState ($why), returns $verdict as the verdict", ({ sqlState, verdict }) => {
     expect(verdictOn(refusal(sqlState.padEnd(5, "0")))).toBe(verdict);
   });
 
   test.each(faultTable.filter(({ within: verdict }) => verdict !== undefined))(
-    "returns $within for SQLSTATE $sqlState within the statement: $why",
+    "for SQLSTATE $sqlState within a statement ($why), returns $within as the verdict",
     ({ sqlState, within: verdict }) => {
       expect(verdictOn(within(trigger, sqlState.padEnd(5, "0")))).toBe(verdict);
     },

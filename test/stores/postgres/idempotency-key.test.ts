@@ -137,7 +137,7 @@ describe("a deletion with a used key", () => {
   test.each([
     { locks: "are waited for", isCareful: false, asks: ["DELETE", "SELECT", "UPDATE"] },
     { locks: "are skipped", isCareful: true, asks: ["UPDATE", "SELECT", "DELETE"] },
-  ])("fails no statement of its batch when locks $locks", async ({ isCareful, asks }) => {
+  ])("if locks $locks, causes no failed statement in its batch", async ({ isCareful, asks }) => {
     await using opened = await openPlants(65);
     await runSql(opened.url, recordSql(1, "used"));
     const requested: string[] = [];
@@ -174,7 +174,7 @@ describe("a deletion with a used key", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is settled after an error, and the plant of a call cancelled meanwhile is not deleted", async () => {
+  test("is settled after an error; a call cancelled meanwhile deletes nothing", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -195,7 +195,7 @@ describe("a deletion with a used key", () => {
 
   // The plants of the settled deletions exist again. They are settled before the rest of the batch is split or waits
   // for a lock.
-  test("is settled once, and excluded when the rest of its batch is split", async () => {
+  test("is settled once, and is not in the batches after a split", async () => {
     await using opened = await openPlants(3);
     await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
     await runSql(
@@ -212,7 +212,7 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is settled once, even if its record is dropped before the rest of its batch is retried", async () => {
+  test("is settled once, even if its record is dropped before a retry", async () => {
     await using opened = await openPlants(2);
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     await runSql(
@@ -234,7 +234,7 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is settled once, and not deferred with another deletion of its locked plant", async () => {
+  test("is settled once, and not deferred with its locked plant", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -308,7 +308,7 @@ describe("two deletions with the same key in one batch", () => {
   });
 });
 
-test("hundreds of deletions with one key for missing plants are settled in their batch", async () => {
+test("300 deletions of missing plants with one key settle in their batch", async () => {
   await using opened = await openPlants(3);
   const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
   const results = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
@@ -361,7 +361,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
   });
 
-  test("gets the outcome of that deletion after waiting for the locked plant", async () => {
+  test("gets the other deletion's outcome after waiting for the locked plant", async () => {
     await using opened = await openPlants(2);
     const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
     // If the machine stalls for long, the deletion fails with Unavailable and nothing was done, so it is repeated.
@@ -376,7 +376,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     await other.end();
   });
 
-  test("gets the outcome of a deletion that is committed between the lookups of its plant and its key", async () => {
+  test("gets the outcome committed between the lookups by plant and by key", async () => {
     await using opened = await openPlants(1);
     let checks = 0;
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -432,7 +432,7 @@ describe("a batch with keys whose response is lost", () => {
   test.each([
     { name: "nothing else fails", event: "UPDATE ON deletions", sqlStates: [] },
     { name: "the lookups fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
-  ] as const)("reports the actual outcome to each caller: $name", async ({ event, sqlStates }) => {
+  ] as const)("reports the actual outcome to each caller if $name after the loss", async ({ event, sqlStates }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -459,7 +459,7 @@ describe("a batch with keys whose response is lost", () => {
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
   });
 
-  test("does not retry a deletion that was settled by its key, even if the rest is refused", async () => {
+  test("does not retry a deletion that its key settled", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "old"));
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -473,7 +473,7 @@ describe("a batch with keys whose response is lost", () => {
     expect(await countAttempts(opened.url)).toBe(2);
   });
 
-  test("does not assign the deletion of a cancelled call to another caller", async () => {
+  test("does not assign a cancelled call's deletion to another caller", async () => {
     await using opened = await openPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));

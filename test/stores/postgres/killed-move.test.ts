@@ -56,7 +56,7 @@ async function expectMoved(source: PlantLocation, target: PlantLocation): Promis
   await store.close();
 }
 
-test("a move to PostgreSQL that is killed between records and plants is completed by the next", async () => {
+test("a move to PostgreSQL killed between its steps is completed next time", async () => {
   const source = await createSource();
   const url = await server.createPlants();
   const target: PlantLocation = { kind: "postgres", url };
@@ -80,7 +80,7 @@ test("a move to PostgreSQL that is killed between records and plants is complete
   await expectMoved(source, target);
 });
 
-test("a move to SQLite that is killed in its transaction is completed by the next", async () => {
+test("a move to SQLite killed in its transaction is completed next time", async () => {
   const source = await createSource();
   const path = folder.file("target.db");
   openDatabase({ file: path, migrates: true }).close();

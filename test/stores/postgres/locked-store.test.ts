@@ -88,7 +88,7 @@ test.each([
     sql: "CREATE TRIGGER skip BEFORE INSERT ON plants WHEN NEW.id = 3 BEGIN SELECT RAISE(IGNORE); END",
     stored: "3 of 4 plants",
   },
-])("a move changes nothing when a trigger drops $name", async ({ to, sql, stored }) => {
+])("if a trigger drops $name, a move changes nothing", async ({ to, sql, stored }) => {
   const [source, target] = [await createUsedStore(sqlite), await to.create()];
   await to.run(target, sql);
   await expect(move(source, target)).rejects.toThrow(
@@ -116,7 +116,7 @@ test.each([
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([[], []]);
 });
 
-test("a move changes nothing when a record of the source has two keys", async () => {
+test("a move changes nothing if a source record has two keys", async () => {
   const [source, target] = [await createUsedStore(sqlite), await sqlite.create()];
   await sqlite.run(source, "INSERT INTO idempotency_keys SELECT 'second', seq, deleted_at FROM idempotency_keys");
   await expect(move(source, target)).rejects.toThrow(
@@ -125,7 +125,7 @@ test("a move changes nothing when a record of the source has two keys", async ()
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([[], []]);
 });
 
-test("a move stops when a server begins to write to a store meanwhile", async () => {
+test("a move stops when a server begins to write meanwhile", async () => {
   const source = await createUsedStore(postgres);
   const url = urlOf(source);
   await using locked = await openLockedStore(source, { isRead: true, watchMs: 0 });
@@ -137,7 +137,7 @@ test("a move stops when a server begins to write to a store meanwhile", async ()
   await deleting;
 });
 
-test("a slow target does not exceed the timeouts of the role of the source", async () => {
+test("a slow target does not exceed the source role's timeouts", async () => {
   const source = await createUsedStore(postgres);
   const owner = urlOf(source);
   await runSql(
@@ -151,7 +151,7 @@ test("a slow target does not exceed the timeouts of the role of the source", asy
   await expect(locked.count()).resolves.toEqual({ plants: 4, records: 3, keys: 1 });
 });
 
-test("a move fails when row security hides rows of the source", async () => {
+test("a move fails when row security hides source rows", async () => {
   const source = await createUsedStore(postgres);
   const owner = urlOf(source);
   await runSql(
@@ -166,7 +166,7 @@ test("a move fails when row security hides rows of the source", async () => {
   await expect(move(hidden, await sqlite.create())).resolves.toMatchObject({ plants: 4, wasMoved: false });
 });
 
-test("records of a move are in the partitions of their days, and those with a key are undated", async () => {
+test("moved records are in their days' partitions, and undated with a key", async () => {
   const [source, target] = [await createUsedStore(sqlite), await postgres.create()];
   await sqlite.run(source, "UPDATE deletions SET deleted_at = 86400000 WHERE plant_id = 3");
   await move(source, target);
@@ -184,7 +184,7 @@ test("a move back finds that the first store has everything", async () => {
   await expect(move(second, first)).resolves.toMatchObject({ wasMoved: true });
 });
 
-test("a server continues the numbers of the batches of a move", async () => {
+test("a server continues the batch numbers after a move", async () => {
   const [source, target] = [await createUsedStore(postgres), await sqlite.create()];
   await move(source, target);
   await deleteFrom(target, [1n], [3n]);

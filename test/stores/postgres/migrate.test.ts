@@ -48,7 +48,7 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
   VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
 
 describe("migrating a PostgreSQL database", () => {
-  test.each([0, 1])("migrates from version %d to the newest with a publication of all tables", async (version) => {
+  test.each([0, 1])("from version %d succeeds with a publication for all tables", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     onTestFinished(() => runSql(url, "DROP PUBLICATION everything").then(() => undefined));
@@ -65,7 +65,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await indexesOf(url)).toEqual(await indexesOf(made));
   });
 
-  test("creates the tables of this release", async () => {
+  test("creates this release's tables", async () => {
     const url = await server.createSchema();
     await expect(migratePostgres(url)).resolves.toEqual({ from: 0, to: newest });
     const made = await server.createPlants();
@@ -75,7 +75,7 @@ describe("migrating a PostgreSQL database", () => {
     await (await openPostgresStore({ url })).close();
   });
 
-  test.each([0, 1, 2, 3])("runs the remaining steps from version %d", async (version) => {
+  test.each([0, 1, 2, 3])("from version %d runs the remaining steps", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
     await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
@@ -119,44 +119,41 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, built)).toEqual(before);
   });
 
-  test.each([1, 2])(
-    "from version %d allows deletions while it waits for a reader, and reports the reader",
-    async (version) => {
-      const url = await createSchemaOfVersion(server, version);
-      await runSql(url, recordSql);
-      // This transaction began earlier, but uses another table, so it is not reported.
-      const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
-      await bystander.begin("ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
-      const reader = new Session(readServerUrl(`${url}&application_name=less`));
-      await reader.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
-      const later = new Session(readServerUrl(`${url}&application_name=later`));
-      await later.begin("ISOLATION LEVEL READ COMMITTED; SELECT plant_id FROM deletions");
-      const reports: string[] = [];
-      const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
-      const before = lockTimeouts();
-      let triesUntilTold: number | undefined;
-      let toldAtMs = Number.POSITIVE_INFINITY;
-      const running = migrateLater(url, (what) => {
-        reports.push(what);
-        triesUntilTold ??= lockTimeouts() - before;
-        toldAtMs = Math.min(toldAtMs, performance.now());
-      });
-      const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
-      await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
-      await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
-      const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
-      await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
-      // One attempt is allowed, because the log line may arrive after it.
-      expect(triesUntilTold).toBeLessThanOrEqual(1);
-      // The process holds the lock, so it is the only process that migrates.
-      expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
-      expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
-      await Promise.all([reader.close(), later.close(), bystander.close()]);
-      await expect(running).resolves.toEqual({ from: version, to: latestVersion });
-      // The next attempt came a second later; deletions continued meanwhile.
-      expect(performance.now() - toldAtMs).toBeGreaterThan(900);
-    },
-  );
+  test.each([1, 2])("from version %d allows deletions during a wait, and reports the reader", async (version) => {
+    const url = await createSchemaOfVersion(server, version);
+    await runSql(url, recordSql);
+    // This transaction began earlier, but uses another table, so it is not reported.
+    const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
+    await bystander.begin("ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
+    const reader = new Session(readServerUrl(`${url}&application_name=less`));
+    await reader.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
+    const later = new Session(readServerUrl(`${url}&application_name=later`));
+    await later.begin("ISOLATION LEVEL READ COMMITTED; SELECT plant_id FROM deletions");
+    const reports: string[] = [];
+    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
+    const before = lockTimeouts();
+    let triesUntilTold: number | undefined;
+    let toldAtMs = Number.POSITIVE_INFINITY;
+    const running = migrateLater(url, (what) => {
+      reports.push(what);
+      triesUntilTold ??= lockTimeouts() - before;
+      toldAtMs = Math.min(toldAtMs, performance.now());
+    });
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+    await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
+    await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
+    const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
+    await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    // One attempt is allowed, because the log line may arrive after it.
+    expect(triesUntilTold).toBeLessThanOrEqual(1);
+    // The process holds the lock, so it is the only process that migrates.
+    expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
+    await Promise.all([reader.close(), later.close(), bystander.close()]);
+    await expect(running).resolves.toEqual({ from: version, to: latestVersion });
+    // The next attempt came a second later; deletions continued meanwhile.
+    expect(performance.now() - toldAtMs).toBeGreaterThan(900);
+  });
 
   test("reports a transaction without a server process that it waits for", async () => {
     const url = await createSchemaOfVersion(server, 2);
@@ -256,14 +253,14 @@ describe("migrating a PostgreSQL database", () => {
       expected:
         /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
     },
-  ])("is required by all other commands on $name", async ({ version, expected }) => {
+  ])("on $name, is required by all other commands", async ({ version, expected }) => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(expected);
     await expect(openPostgresDatabase(url)).rejects.toThrow(expected);
     await expect(checkPostgresStore(url)).rejects.toThrow(expected);
   });
 
-  test("does not change a compatible schema of the next release, which this release can use", async () => {
+  test("keeps the next release's compatible schema, which this release can use", async () => {
     const url = await server.createPlants([7n, 8n]);
     const running = await openPostgresStore({ url });
     await expect(migrateLater(url, undefined, laterSteps.slice(0, 1))).resolves.toEqual({
@@ -285,7 +282,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(importing.add(BigInt64Array.of(7n, 9n))).resolves.toEqual({ added: 1, deleted: 1, present: 0 });
   });
 
-  test("records a breaking step, after which servers of the previous release refuse the schema", async () => {
+  test("records a breaking step, so that older servers refuse the schema", async () => {
     const url = await server.createPlants();
     await migrateLater(
       url,
@@ -299,7 +296,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(migratePostgres(url)).rejects.toThrow(expected);
   });
 
-  test("treats a schema without a version as empty, and changes nothing in it", async () => {
+  test("refuses a schema without a version like an empty one, changing nothing", async () => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
     await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
@@ -313,7 +310,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 3, oldest_server: 2 }]);
   });
 
-  test("refuses a database whose encoding is not UTF8, and creates nothing in it", async () => {
+  test("refuses a database whose encoding is not UTF8, and creates nothing", async () => {
     const utf8 = await server.createSchema();
     await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
     const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
@@ -331,7 +328,7 @@ describe("migrating a PostgreSQL database", () => {
       host: "localhost",
       expected: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
     },
-  ])("names an unreachable server without its password: $host", async ({ host, expected }) => {
+  ])("names the unreachable server $host without the password", async ({ host, expected }) => {
     const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
     await expect(refused).rejects.toThrow(StoreOpenError);
     await expect(refused).rejects.toThrow(expected);

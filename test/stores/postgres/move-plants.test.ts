@@ -50,7 +50,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     expect({ plants: await plantsOf(source), records: await recordsOf(source) }).toEqual(before);
   });
 
-  test("keeps the results of idempotency keys", async () => {
+  test("keeps the idempotency keys' results", async () => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await move(source, target);
     await expect(deleteFrom(target, [2n, key], [2n], [3n, { subject: "bob" }], [3n])).resolves.toEqual([
@@ -81,7 +81,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     { name: "a record is of another request", sql: "UPDATE deletions SET request_id = 'x' WHERE plant_id = 3" },
     { name: "an idempotency key is another one", sql: otherKeySql },
     { name: "only records are left", sql: "DELETE FROM plants" },
-  ])("is refused when $name", async ({ sql }) => {
+  ])("is refused when $name after the first move", async ({ sql }) => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await move(source, target);
     await to.run(target, typeof sql === "string" ? sql : sql[to.kind]);

@@ -47,7 +47,7 @@ describe("the statements of deletions", () => {
     await store.close();
   });
 
-  test("are sent as text after the server has lost them, and the loss is reported once", async () => {
+  test("are sent as text after the server lost them, reported once", async () => {
     await using opened = await openWith(ids, atFirst("EXECUTE 'DEALLOCATE ALL';"));
     for (const id of ids) await expect(opened.deleteOne(id)).resolves.toBe(true);
     const problem = expect.stringMatching(/^prepared statement "plantstore_.*" does not exist$/);
@@ -55,7 +55,7 @@ describe("the statements of deletions", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: String(ids.length) }]);
   });
 
-  test("are never confused with statements that another client of a pooler has prepared under their name", async () => {
+  test("are never confused with another client's statements with their names", async () => {
     const url = await server.createPlants(ids);
     await runSql(
       url,
@@ -104,13 +104,13 @@ describe("the statements of deletions", () => {
     expect(opened.refusals()).toMatchObject([{ problem: "cached plan must not change result type" }]);
   });
 
-  test.each(["26000", "42P05"])("keep their names when a trigger raises %s", async (state) => {
+  test.each(["26000", "42P05"])("keep their names when a trigger raises SQLSTATE %s in a deletion", async (state) => {
     await using opened = await openWith(ids, atFirst(`RAISE 'no' USING ERRCODE = '${state}';`));
     expect((await refusalOf(opened.deleteOne(1n))).code).toBe(Code.Unavailable);
     expect(opened.refusals()).toEqual([]);
   });
 
-  test("find a plant by index although they were planned on an empty table", async () => {
+  test("find a plant by index although planned on an empty table", async () => {
     const url = await server.createPlants(ids);
     await runSql(url, "DELETE FROM plants");
     await runSql(url, "VACUUM ANALYZE plants");

@@ -20,7 +20,7 @@ describe("importing into PostgreSQL", () => {
   test.each([
     { ids: [1n, 2n, 3n], present: 1 },
     { ids: [1n, 3n], present: 0 },
-  ])("does not restore a plant that is being deleted during the import of $ids", async (row) => {
+  ])("of $ids does not restore a plant that is being deleted meanwhile", async (row) => {
     const { ids, present } = row;
     const url = await server.createPlants([1n, 2n]);
     const deleting = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
@@ -80,7 +80,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "3" }]);
   });
 
-  test("stores a batch completely or not at all, and continues with the next one", async () => {
+  test("stores a batch completely or not at all, then continues", async () => {
     const url = await server.createPlants();
     await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
     await using database = await openPostgresDatabase(url);
@@ -91,7 +91,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
   });
 
-  test("fails when its connection is cut during a batch, stores nothing of it, and can be run again", async () => {
+  test("can be repeated after its connection was cut, which stores nothing", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
@@ -110,25 +110,22 @@ describe("importing into PostgreSQL", () => {
     { how: "lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
     { how: "lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
     { how: "refused", commitSql: "RAISE 'kept'", restore: true },
-  ])(
-    "is in doubt only if its COMMIT is lost and it restores: COMMIT $how, restore: $restore",
-    async ({ how, commitSql, restore }) => {
-      const url = await server.createPlants();
-      await runSql(
-        url,
-        `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
+  ])("is in doubt only if lost and restoring (COMMIT $how, restore $restore)", async ({ how, commitSql, restore }) => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
        FOR EACH ROW EXECUTE FUNCTION at_commit()`,
-      );
-      await using database = await openPostgresDatabase(url);
-      await using running = await database.startImport({ restore });
-      const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
-      const message = restore && how === "lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
-      await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
-    },
-  );
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport({ restore });
+    const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
+    const message = restore && how === "lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
+    await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
+  });
 
-  test("does not count a plant that another import has added while its COMMIT was refused", async () => {
+  test("does not count a plant that another import added during a retry", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -164,7 +161,7 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n, 2n])).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
   });
 
-  test("inserts plants in the order of their ids, so that two imports do not deadlock", async () => {
+  test("inserts plants ordered by id, so that two imports do not deadlock", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -196,7 +193,7 @@ describe("importing into PostgreSQL", () => {
   });
 
   test.each([{}, { restore: true }])(
-    "does not report plants as present before its synchronous standbys have them, with %j",
+    "with %j reports plants as present only once the standbys have them",
     async (options) => {
       // Added by an import that has failed, because its wait for the standby was cancelled.
       const url = await server.createPlants([1n]);
@@ -227,7 +224,7 @@ describe("importing into PostgreSQL", () => {
     await runSql(url, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
   });
 
-  test("adds each id once in two concurrent imports of the same ids", async () => {
+  test("adds each id once in two concurrent imports", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
@@ -252,7 +249,7 @@ describe("importing into PostgreSQL", () => {
   });
 });
 
-test("reading a PostgreSQL database leaves no connection open, even when the reader stops early", async () => {
+test("reading a PostgreSQL database leaves no connection open after an early stop", async () => {
   const url = `${await server.createSchema()}&application_name=operator`;
   await migratePostgres(url);
   {
@@ -272,7 +269,7 @@ test("reading a PostgreSQL database leaves no connection open, even when the rea
   await expect.poll(() => runSql(url, sessions)).toEqual([]);
 });
 
-test("the check of a database resolves after its connection is closed", async () => {
+test("a database check resolves after its connection is closed", async () => {
   const url = await server.createPlants();
   let connections = 0;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -310,7 +307,7 @@ test("a replica can be exported, but not imported into", async () => {
   await expect(checkPostgresStore(replica)).rejects.toThrow(/: the server is read-only: default_/);
 });
 
-test("the check of a database fails for a user without the privileges for deletions", async () => {
+test("a database check fails for a user without the privileges for deletions", async () => {
   const url = await server.createPlants();
   const [row] = await runSql(url, "SELECT current_schema() AS name");
   await runSql(

@@ -48,7 +48,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
   test.each([
     { name: "one table", placement: singleServer, mayBeMore: true },
     { name: "partitions by day", placement: singleServerByDay, mayBeMore: false },
-  ])("drops the oldest records first and skips locked ones, with records in $name", async (row) => {
+  ])("with records in $name drops the oldest first and skips locked ones", async (row) => {
     const { mayBeMore } = row;
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
@@ -66,7 +66,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await session.close();
   });
 
-  test("continues past records of a single second that a trigger keeps", async () => {
+  test("continues past records from a single second that a trigger keeps", async () => {
     const url = await createRecords(100);
     await runSql(
       url,
@@ -84,7 +84,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     // The first slice ends at that time.
     { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
     { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
-  ])("drops records with the same time slice by slice, $moment", async ({ moment, slices }) => {
+  ])("drops records from the same time ($moment) slice by slice", async ({ moment, slices }) => {
     const url = await createRecords(250);
     await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
     const session = new Session(readServerUrl(url));
@@ -165,7 +165,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
   });
 
-  test("lists the oldest records first, regardless of the order in which they were written", async () => {
+  test("lists the oldest records first, in whatever order they were written", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
     const listed = await collect(database.listDeletions());
     expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
@@ -196,7 +196,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await locked.retention.stop();
   });
 
-  test("reports the dropped records before it has stopped, although the server does not respond any more", async () => {
+  test("reports the dropped records before its stop on an unresponsive server", async () => {
     const url = await createRecords(30_000);
     const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
     await runSql(

@@ -3,7 +3,7 @@ import { retryForMs, retryTransientErrors } from "../../../src/stores/postgres/s
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 
-test("work that keeps failing is not retried after its time limit, measured from the first error", async () => {
+test("failing work is not retried past a limit after its first error", async () => {
   const session = new Session(readServerUrl("postgres://127.0.0.1:1/plants"));
   let nowMs = retryForMs;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);

@@ -38,7 +38,7 @@ describe("a store whose rows may be hidden", () => {
     { name: "deletions of their owner with FORCE", table: "deletions", user: "gardener", force: true },
     { name: "plants of another role", table: "plants", user: "clerk", force: false },
     { name: "deletions of another role", table: "deletions", user: "clerk", force: false },
-  ])("is refused by each command for $name", async ({ table, user, force }) => {
+  ])("hiding $name is refused by each command", async ({ table, user, force }) => {
     await runSql(admin, hideSql(table, force ? forceSql(table) : ""));
     const of = admin.replace("user=tester", `user=${user}`);
     const message = new RegExp(`: row security may hide rows of the table ${table} from the user, `);
@@ -51,14 +51,14 @@ describe("a store whose rows may be hidden", () => {
     { name: "its owner without FORCE", user: "gardener", sql: "" },
     { name: "a role with BYPASSRLS", user: "clerk", sql: "ALTER ROLE clerk BYPASSRLS" },
     { name: "a superuser despite FORCE", user: "tester", sql: forceSql("plants") },
-  ])("is opened for $name", async ({ user, sql }) => {
+  ])("is opened when $name connects", async ({ user, sql }) => {
     await runSql(admin, `${hideSql("plants")}; ${sql}`);
     const store = await openPostgresStore({ url: admin.replace("user=tester", `user=${user}`) });
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     await store.close();
   });
 
-  test("reports no plant as missing that row security has hidden a moment ago", async () => {
+  test("reports no plant as missing while row security hides plants", async () => {
     const store = await openPostgresStore({ url });
     await runSql(
       admin,
@@ -90,7 +90,7 @@ describe("a store with a rule", () => {
     { table: "plants", sql: keepSql },
     { table: "deletions", sql: "CREATE RULE keep AS ON INSERT TO deletions DO ALSO SELECT 1" },
     { table: "deletions", sql: "CREATE RULE keep AS ON UPDATE TO deletions DO INSTEAD NOTHING" },
-  ])("is refused by each command that changes it: $sql", async ({ table, sql }) => {
+  ])("with $sql is refused by each command that changes it", async ({ table, sql }) => {
     await runSql(admin, sql);
     const message = `: the rule keep replaces statements on the table ${table}: drop or disable the rule`;
     await expect(openPostgresStore({ url })).rejects.toThrow(message);

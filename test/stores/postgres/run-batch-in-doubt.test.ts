@@ -34,7 +34,7 @@ describe("a committed batch whose response is lost", () => {
     { name: "the lookup is rolled back because of concurrent transactions", sqlStates: ["40001", "55P03"] },
     { name: "the lookup fails because the server lacks resources, then stops", sqlStates: ["53100", "57P03"] },
     { name: "the lookup may have been committed, too", sqlStates: ["XX000", "40001"] },
-  ])("settles its deletions by its own records, not those of other batches: $name", async ({ sqlStates }) => {
+  ])("if $name, settles its deletions only by its own records", async ({ sqlStates }) => {
     const url = await createPlantsUpTo(server, 4);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
@@ -62,7 +62,7 @@ describe("a committed batch whose response is lost", () => {
   });
 });
 
-describe("a committed batch whose response is lost, and which is refused when it is retried", () => {
+describe("a committed batch that lost its response and is refused on retry", () => {
   test("settles its deletions by its records, one by one", async () => {
     const url = await createPlantsUpTo(server, 3);
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -85,7 +85,7 @@ describe("a committed batch whose response is lost, and which is refused when it
     ]);
   });
 
-  test("reports no plant as missing if a trigger prevents the lookup of its record", async () => {
+  test("reports no plant as missing if a trigger prevents the record lookup", async () => {
     const url = await createPlantsUpTo(server, 2);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(
@@ -108,7 +108,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     { sqlState: "P0001", deletions: callersOf(1n), server: "healthy" },
     // With two deletions, the batch ends as soon as the lookup fails for the first.
     { sqlState: "XX000", deletions: callersOf(1n, 2n), server: "unavailable" },
-  ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, deletions, ...failure }) => {
+  ])("stays in doubt if its record lookup fails with $sqlState, too", async ({ sqlState, deletions, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
@@ -147,7 +147,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await other.end();
   });
 
-  test("gets the outcome of the lost attempt, although the attempt is still running", async () => {
+  test("gets the lost attempt's outcome, although the attempt is still running", async () => {
     const url = await createPlantsUpTo(server, 1);
     // The first entry is for the statement of the lost attempt.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
@@ -165,7 +165,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await session.close();
   });
 
-  test("reports the plant as deleted if it is recorded, although the plant exists again", async () => {
+  test("reports the recorded plant as deleted, although it exists again", async () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", ["P0001"]);
     const token = randomUUID();
@@ -180,7 +180,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("causes no lookup by key and no wait for standbys once its plant is found", async () => {
+  test("needs no key lookup or standby wait once its plant is found", async () => {
     const url = await createPlantsUpTo(server, 1);
     await runSql(
       url,
@@ -199,7 +199,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   });
 });
 
-test("the next deletion of a plant inherits the token if the first one is cancelled while keys are looked up", async () => {
+test("a plant's next deletion inherits the token if the first is cancelled", async () => {
   const url = await createPlantsUpTo(server, 2);
   const other = await openClient(url, "BEGIN; SELECT FROM plants FOR UPDATE");
   const session = new Session(readServerUrl(url), lockTimeouts);
@@ -249,7 +249,7 @@ describe("a batch that has deleted a plant", () => {
     return url.replace("user=tester", "user=stripped");
   }
 
-  test("runs no further statement in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
+  test("runs no further statement in an attempt that skips locked plants", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
     const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
@@ -259,7 +259,7 @@ describe("a batch that has deleted a plant", () => {
   test.each([
     { name: "a missing plant", deletions: callersOf(1n, 9n) },
     { name: "the key of another caller", deletions: ["a", "b"].map((key) => callerWith(1n, key)) },
-  ])("is in doubt if the lookup of $name fails", async ({ deletions }) => {
+  ])("is in doubt if the lookup for $name fails", async ({ deletions }) => {
     const url = await createLastPlant();
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, deletions)).rejects.toMatchObject({

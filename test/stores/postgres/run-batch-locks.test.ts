@@ -64,7 +64,7 @@ describe("a batch with plants that another transaction has locked", () => {
   test.each([
     { name: "by its own records", recordedBy: "this batch", isDeleted: true },
     { name: "not by the records of another batch", recordedBy: "another", isDeleted: false },
-  ])("determines afterwards, when in doubt, what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
+  ])("in doubt determines $name what it has deleted", async ({ recordedBy, isDeleted }) => {
     const url = await createPlantsUpTo(server, 3);
     await runSql(url, "DELETE FROM plants WHERE id = 3");
     const token = randomUUID();
@@ -103,7 +103,7 @@ describe("a batch with plants that another transaction has locked", () => {
   });
 });
 
-test("a batch that is the victim of a deadlock is retried", async () => {
+test("a batch that loses a deadlock is retried", async () => {
   const url = await createPlantsUpTo(server, 3);
   const first = new Client(configOf(url));
   const other = new Client(configOf(url));
@@ -190,7 +190,7 @@ test("a split batch excludes cancelled calls from its other parts", async () => 
   expect(await plantsOf(url)).toEqual(["1", "4"]);
 });
 
-test("a split batch does not report a plant as protected because the call for the refused one is cancelled", async () => {
+test("a split batch does not report a cancelled call's plant as protected", async () => {
   const url = await createPlantsUpTo(server, 2);
   await failAttempts(url, "DELETE ON plants", ["P0001"]);
   const session = new Session(readServerUrl(url));

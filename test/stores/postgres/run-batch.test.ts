@@ -35,7 +35,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], connection: "a new connection" },
     { sqlStates: ["08006", "57P01"], connection: "a new connection" },
     { sqlStates: ["40003"], connection: "a new connection" },
-  ])("with $sqlStates is retried until it succeeds, on $connection", async ({ sqlStates, connection }) => {
+  ])("with $sqlStates, on $connection, is retried until it succeeds", async ({ sqlStates, connection }) => {
     const url = await createPlantsUpTo(server, 3);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -54,7 +54,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
     { sqlStates: ["XX000", "42P01"], results: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], results: unknown, server: "refusing" },
-  ])("with $sqlStates is not retried: $results", async ({ sqlStates, ...failure }) => {
+  ])('with $sqlStates reports "$results" without a retry', async ({ sqlStates, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -73,7 +73,7 @@ describe("a batch that fails", () => {
     { sqlState: "57P03", results: away, server: "unavailable" },
     { sqlState: "25P04", results: away, server: "unavailable" },
     { sqlState: "XX000", results: unknown, server: "unavailable" },
-  ])("with $sqlState until its deadline is rejected: $results", async ({ sqlState, ...failure }) => {
+  ])('with $sqlState until its deadline is rejected with "$results"', async ({ sqlState, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
@@ -110,23 +110,20 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], ended: [true, true], attempts: 2 },
     { sqlStates: ["P0001"], ended: [true, true], attempts: 3 },
     { sqlStates: ["42P01"], ended: "refusing", attempts: 1 },
-  ])(
-    "with $sqlStates in an attempt that skips locked plants is handled as in any other attempt: $ended",
-    async ({ sqlStates, ended, attempts }) => {
-      const url = await createPlantsUpTo(server, 2);
-      await failAttempts(url, "DELETE ON plants", sqlStates);
-      const session = new Session(readServerUrl(url));
-      const options = { defer: failToDefer, isCareful: true };
-      const running = runBatchWith(session, callersOf(1n, 2n), options);
-      await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
-        ended,
-      );
-      await session.close();
-      expect(await countAttempts(url)).toBe(attempts);
-    },
-  );
+  ])("with $sqlStates ends with $ended even if it skips locked plants", async ({ sqlStates, ended, attempts }) => {
+    const url = await createPlantsUpTo(server, 2);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    const options = { defer: failToDefer, isCareful: true };
+    const running = runBatchWith(session, callersOf(1n, 2n), options);
+    await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
+      ended,
+    );
+    await session.close();
+    expect(await countAttempts(url)).toBe(attempts);
+  });
 
-  test("is reported as not done if the lookup of its keys, which precedes a retry, fails", async () => {
+  test("is reported as not done if the key lookup on retry fails", async () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
@@ -210,28 +207,25 @@ describe("a batch that the server partly refuses", () => {
       results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 5,
     },
-  ])(
-    "runs in parts until it is $result after $sqlStates, and each deletion gets its outcome",
-    async ({ sqlStates, result, results, attempts }) => {
-      const url = await createPlantsUpTo(server, 4);
-      await failAttempts(url, "DELETE ON plants", sqlStates);
-      const session = new Session(readServerUrl(url));
-      const listeners = listenersOf(1n, 2n, 3n, 4n);
-      const ended = await runBatch(session, listeners.deletions).then(
-        () => "done",
-        () => "abandoned",
-      );
-      await session.close();
-      expect(ended).toBe(result);
-      expect(listeners.results).toEqual(results);
-      expect(await countAttempts(url)).toBe(attempts);
-      // The reported outcomes match the database.
-      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
-    },
-  );
+  ])("that is $result after $sqlStates runs in parts until then", async ({ sqlStates, result, results, attempts }) => {
+    const url = await createPlantsUpTo(server, 4);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    const listeners = listenersOf(1n, 2n, 3n, 4n);
+    const ended = await runBatch(session, listeners.deletions).then(
+      () => "done",
+      () => "abandoned",
+    );
+    await session.close();
+    expect(ended).toBe(result);
+    expect(listeners.results).toEqual(results);
+    expect(await countAttempts(url)).toBe(attempts);
+    // The reported outcomes match the database.
+    expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
+  });
 });
 
-test("a batch records the first of several deletions of one plant", async () => {
+test("a batch records the first deletion for each plant", async () => {
   const url = await createPlantsUpTo(server, 3);
   const session = new Session(readServerUrl(url));
   const deletions = [1n, 2n, 1n, 1n].map((id, i) => sentDeletion(id, deleteCall({ subject: `caller-${i}` })));
@@ -245,7 +239,7 @@ test("a batch records the first of several deletions of one plant", async () => 
 
 // A lookup is a write, so it could fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  "a batch whose response arrived looks up no records and keys: %s",
+  "despite %s, a batch with a response looks up nothing",
   async (statement) => {
     const url = await createPlantsUpTo(server, 2);
     await runSql(
@@ -264,7 +258,7 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
 test.each([
   { name: "is refused", sqlStates: [], ends: "the database does not allow deleting plant 2" },
   { name: "fails", sqlStates: ["", "42P01"], ends: undefined },
-])("a batch looks up no records if a trigger keeps a plant, whose next attempt $name", async ({ sqlStates, ends }) => {
+])("if the next attempt $name, a batch looks up no records", async ({ sqlStates, ends }) => {
   const url = await createPlantsUpTo(server, 3);
   await failAlways(url, "UPDATE ON deletions", "P0001");
   await failAttempts(url, "DELETE ON plants", sqlStates);
@@ -281,7 +275,7 @@ test.each([
   expect(results).toEqual([true, ends, true, false, ends, false]);
 });
 
-test("a batch does not report a plant that a trigger keeps as missing after its first call is cancelled", async () => {
+test("a batch never reports a trigger's kept plant as missing after cancellation", async () => {
   const url = await createPlantsUpTo(server, 1);
   await runSql(
     url,
@@ -297,7 +291,7 @@ test("a batch does not report a plant that a trigger keeps as missing after its 
   expect(results).toEqual(["the database does not allow deleting plant 1"]);
 });
 
-test("a batch reports a missing plant without a write if there are no standbys", async () => {
+test("a batch without standbys reports a missing plant without a write", async () => {
   const url = await createPlantsUpTo(server, 1);
   await runSql(
     url,
@@ -315,28 +309,25 @@ test.each([
   { name: "it waits for locks", options: {} },
   { name: "it skips locked plants", options: { isCareful: true } },
   { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
-])(
-  "a batch reports a missing plant only after the standbys have the deletion, when $name",
-  async ({ options, refusal }) => {
-    const url = await createPlantsUpTo(server, 1);
-    if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
-    const session = new Session(readServerUrl(url));
-    let outcomes: ReturnType<typeof runBatch> | undefined;
-    await withoutStandby(url, async () => {
-      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-      outcomes = runBatchWith(session, callersOf(9n), { defer: failToDefer, ...options });
-      const isSettled = outcomes.then(() => true);
-      const waits = expect
-        .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
-        .toHaveLength(1);
-      expect(await Promise.race([isSettled, waits.then(() => false)])).toBe(false);
-    });
-    await expect(outcomes).resolves.toEqual([false]);
-    await session.close();
-  },
-);
+])("if $name, a batch reports missing plants only after standbys confirm", async ({ options, refusal }) => {
+  const url = await createPlantsUpTo(server, 1);
+  if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
+  const session = new Session(readServerUrl(url));
+  let outcomes: ReturnType<typeof runBatch> | undefined;
+  await withoutStandby(url, async () => {
+    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+    outcomes = runBatchWith(session, callersOf(9n), { defer: failToDefer, ...options });
+    const isSettled = outcomes.then(() => true);
+    const waits = expect
+      .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+      .toHaveLength(1);
+    expect(await Promise.race([isSettled, waits.then(() => false)])).toBe(false);
+  });
+  await expect(outcomes).resolves.toEqual([false]);
+  await session.close();
+});
 
-test("a batch excludes cancelled calls from its next attempts, and rejects them with the reason", async () => {
+test("a batch excludes cancelled calls from later attempts and rejects them", async () => {
   const url = await createPlantsUpTo(server, 3);
   await server.stop("fast");
   const session = new Session(readServerUrl(url));

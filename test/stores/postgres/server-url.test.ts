@@ -47,7 +47,7 @@ describe("readServerUrl", () => {
     // An unreachable server is detected sooner than after the system's default of two hours.
     { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
     { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
-  ])("accepts $url", ({ url, name, way }) => {
+  ])("reads $url like libpq", ({ url, name, way }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
     expect(server.hosts[0]?.ways[0]).toMatchObject(way);
@@ -165,7 +165,7 @@ describe("readServerUrl", () => {
     expect(() => readServerUrl(url)).toThrow(new StoreOpenError(message));
   });
 
-  test.each(["sslrootcert", "sslcert", "sslkey"])("refuses a named pipe without a writer as %s", (parameter) => {
+  test.each(["sslrootcert", "sslcert", "sslkey"])("refuses a named pipe as %s if it has no writer", (parameter) => {
     using folder = createTempFolder();
     const pipe = folder.file("pipe");
     execFileSync("mkfifo", [pipe]);
@@ -201,7 +201,7 @@ describe("readServerUrl", () => {
     { url: "postgres://a,b/p", mustBeWritable: true },
     { url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
     { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
-  ])("requires writable hosts in $url: $mustBeWritable", ({ url, mustBeWritable }) => {
+  ])("for $url returns $mustBeWritable as mustBeWritable", ({ url, mustBeWritable }) => {
     expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
   });
 
@@ -221,7 +221,7 @@ describe("readServerUrl", () => {
     { mode: "require", ways: ["any certificate"] },
     { mode: "verify-ca", ways: ["a certificate of the authority"] },
     { mode: "verify-full", ways: ["the host's certificate"] },
-  ])("connects like libpq with sslmode=$mode", ({ mode, ways }) => {
+  ])("with sslmode=$mode connects like libpq", ({ mode, ways }) => {
     const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
     expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
   });
@@ -240,7 +240,7 @@ describe("readServerUrl", () => {
   });
 
   test.each(["", "&sslmode=verify-full"])(
-    "verifies the host without a file of authorities for sslrootcert=system%s",
+    "with sslrootcert=system%s verifies the host without an authority file",
     (rest) => {
       const ways = waysOf(`postgres://db/p?sslrootcert=system${rest}`);
       expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["the host's certificate"]);
@@ -248,7 +248,7 @@ describe("readServerUrl", () => {
     },
   );
 
-  test("never connects in cleartext if the URL names a certificate, but no sslmode", () => {
+  test("never connects in cleartext with a certificate and no sslmode", () => {
     using folder = createTempFolder();
     for (const name of ["sslrootcert", "sslcert"]) writeFileSync(folder.file(name), certificate.cert);
     writeFileSync(folder.file("sslkey"), certificate.key);
@@ -326,13 +326,13 @@ function documentedParameters(): readonly string[] {
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
 }
 
-test("docs/explanation/storage.md lists only parameters of libpq", () => {
+test("docs/explanation/storage.md lists only libpq parameters", () => {
   expect(documentedParameters()).toHaveLength(15);
   expect(parametersOfLibpq.match(/\w+/g)).toEqual(expect.arrayContaining([...documentedParameters()]));
 });
 
 test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
-  "%s is in the table of docs/explanation/storage.md, or refused by name",
+  "%s is documented in docs/explanation/storage.md or refused by name",
   (name) => {
     // A value that is invalid for every parameter that does not accept any string.
     const refusal = refusalOf(`postgres://db/p?${name}=%20`);
@@ -355,7 +355,7 @@ test.each([
   { url: "postgres://ann@db", environment: { PGDATABASE: "q" }, name: "db:5432/q" },
   { url: "postgres://ann@db", environment: { PGUSER: "bob" }, name: "db:5432/ann" },
   { url: "postgres://db", environment: { PGUSER: "bob" }, name: "db:5432/bob" },
-])("names the database of $url with $environment", ({ url, environment, name }) => {
+])("readServerUrl names the driver's database for $url with $environment set", ({ url, environment, name }) => {
   for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(readServerUrl(url).name).toBe(name);

@@ -6,7 +6,7 @@ import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
 
-test("a pool with a limit runs many reads on few sessions, in the order of their calls, and keeps going after a failure", async () => {
+test("a session pool runs reads in call order, even after a failure", async () => {
   const url = await server.createPlants([1n]);
   let opened = 0;
   const pool = new SessionPool(() => {

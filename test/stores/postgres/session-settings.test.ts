@@ -144,7 +144,7 @@ async function createNeglected(before = ""): Promise<string> {
   return url;
 }
 
-describe("settings of another client of a pooler", () => {
+describe("settings from another pooler client", () => {
   test.each(upkeep)("do not prevent $name from waiting for its synchronous standby", async ({ before, work }) => {
     const url = await createNeglected(before);
     const session = new Session(readServerUrl(url));
@@ -159,7 +159,7 @@ describe("settings of another client of a pooler", () => {
     await session.close();
   });
 
-  test.each(upkeep)("do not prevent $name", async ({ before, work }) => {
+  test.each(upkeep)("do not prevent $name on the same connection", async ({ before, work }) => {
     const url = await createNeglected(before);
     const role = `other_${randomUUID().replaceAll("-", "")}`;
     await runSql(url, `CREATE ROLE ${role}`);
@@ -183,7 +183,7 @@ test("migrate waits for its synchronous standby, with synchronous_commit = off",
   await expect(migrating.running).resolves.toMatchObject({ from: 0 });
 });
 
-describe("at its commit", () => {
+describe("synchronous_commit at a deletion's commit", () => {
   test.each([
     { configured: "on", set: "off", want: "on" },
     { configured: "off", set: "off", want: "on" },
@@ -191,42 +191,36 @@ describe("at its commit", () => {
     { configured: "on", set: "remote_apply", want: "on" },
     { configured: "remote_apply", set: "off", want: "remote_apply" },
     { configured: "remote_apply", set: "on", want: "remote_apply" },
-  ])(
-    "a deletion has synchronous_commit = $want where the role has $configured and another client has set $set",
-    async ({ configured, set, want }) => {
-      const url = await server.createPlants([1n, 2n, 3n]);
-      // A deferred trigger runs at the commit.
-      await runSql(
-        url,
-        `CREATE TABLE seen (place serial, value text);
+  ])("with $configured in the role and $set as leftover, $want is used", async ({ configured, set, want }) => {
+    const url = await server.createPlants([1n, 2n, 3n]);
+    // A deferred trigger runs at the commit.
+    await runSql(
+      url,
+      `CREATE TABLE seen (place serial, value text);
          CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
            $$ BEGIN INSERT INTO seen (value) VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
          CREATE CONSTRAINT TRIGGER see AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED
            FOR EACH ROW EXECUTE FUNCTION see()`,
-      );
-      const role = `commits_${configured}_${set}`;
-      await runSql(
-        url,
-        `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = ${configured}`,
-      );
-      const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
-      await session.run(`SET synchronous_commit = ${set}`);
-      await runOn(session, [pendingOf(1n)]);
-      await runOn(session, [pendingOf(2n)], { isCareful: true });
-      await runOn(session, [pendingOf(3n), pendingOf(9n)]);
-      // The setting of the other client is restored.
-      await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
-      await session.close();
-      expect(await runSql(url, "SELECT value FROM seen ORDER BY place")).toEqual([
-        { value: want },
-        { value: want },
-        { value: want },
-      ]);
-    },
-  );
+    );
+    const role = `commits_${configured}_${set}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = ${configured}`);
+    const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
+    await session.run(`SET synchronous_commit = ${set}`);
+    await runOn(session, [pendingOf(1n)]);
+    await runOn(session, [pendingOf(2n)], { isCareful: true });
+    await runOn(session, [pendingOf(3n), pendingOf(9n)]);
+    // The setting of the other client is restored.
+    await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
+    await session.close();
+    expect(await runSql(url, "SELECT value FROM seen ORDER BY place")).toEqual([
+      { value: want },
+      { value: want },
+      { value: want },
+    ]);
+  });
 });
 
-test("a skipped deletion finds the record of its key, which another process has used meanwhile", async () => {
+test("a skipped deletion finds the record that another process wrote meanwhile", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
   const usual = singleServer(schemaOf(session));
@@ -247,7 +241,7 @@ test("a skipped deletion finds the record of its key, which another process has 
 });
 
 test.each(acknowledged.slice(0, -1))(
-  "$name is in doubt after a cancelled wait for its standby, with client_min_messages = error",
+  "$name is in doubt after a cancelled standby wait with client_min_messages = error",
   async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));
@@ -290,7 +284,7 @@ describe("with session_replication_role = replica", () => {
   });
 });
 
-describe("with settings of another client of a pooler", () => {
+describe("with settings from another pooler client", () => {
   /** Returns a URL whose role sees all plants except plant 9, because of row security. */
   async function createGuarded(): Promise<string> {
     const url = await server.createPlants([1n, 2n, 9n]);
@@ -351,7 +345,7 @@ describe("with settings of another client of a pooler", () => {
       { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
       { name: "deletions that skip locked plants", ids: [1n, 7n], options: { isCareful: true }, want: [true, false] },
       { name: "a deletion in doubt that was done", ids: [8n], options: { token }, want: [true] },
-    ])("$name runs with the role of the URL", async ({ ids, key, options, want }) => {
+    ])("$name runs with the URL's role", async ({ ids, key, options, want }) => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
       const session = new Session(readServerUrl(url));
@@ -373,7 +367,7 @@ describe("with settings of another client of a pooler", () => {
         check: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "protected",
       },
-    ])("looking up $name uses the role of the URL", async ({ check, want }) => {
+    ])("looking up $name uses the URL's role", async ({ check, want }) => {
       const { url, role } = await createHidden();
       const session = new Session(readServerUrl(url));
       await session.run(`SET ROLE ${role}_other`);
@@ -392,7 +386,7 @@ describe("with settings of another client of a pooler", () => {
   });
 });
 
-test("disabled triggers of a role are reported if the user cannot enable them", async () => {
+test("a role's disabled triggers are reported if the user cannot enable them", async () => {
   const url = await server.createPlants([1n]);
   const [row] = await runSql(url, "SELECT current_schema() AS name");
   const role = `replica_${String(row?.["name"])}`;
@@ -426,7 +420,7 @@ test("a role that is configured with read-only transactions deletes nothing", as
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
-test("a deletion is deferred like that of a locked plant if the timeouts are too short", async () => {
+test("too short timeouts defer a deletion as a locked plant does", async () => {
   const url = await server.createPlants([1n]);
   await runSql(
     url,

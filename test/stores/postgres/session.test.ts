@@ -78,11 +78,11 @@ describe("a session", () => {
     { mode: "disable", encrypted: "f" },
     { mode: "prefer", encrypted: "t" },
     { mode: "require", encrypted: "t" },
-  ])("is encrypted according to sslmode=$mode: $encrypted", async ({ mode, encrypted }) => {
+  ])("is encrypted according to sslmode=$mode (ssl: $encrypted)", async ({ mode, encrypted }) => {
     await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
   });
 
-  test("falls back to cleartext only with sslmode=prefer if the server has no TLS", async () => {
+  test("without TLS on the server falls back to cleartext only with sslmode=prefer", async () => {
     await using plain = await startCleartextProxy();
     const connectTo = (mode: string): Promise<unknown> => {
       const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
@@ -103,7 +103,7 @@ describe("a session", () => {
   test.each([
     { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
     { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
-  ])("connects with $what", async ({ parameters, host }) => {
+  ])("with $what connects", async ({ parameters, host }) => {
     await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
   });
 
@@ -120,7 +120,7 @@ describe("a session", () => {
       host: "localhost",
     },
     { what: "verify-full without an authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
-  ])("refuses to connect with $what", async ({ parameters, host }) => {
+  ])("with $what refuses to connect", async ({ parameters, host }) => {
     const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
     await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
   });
@@ -158,7 +158,7 @@ describe("a session", () => {
         await lost;
       },
     },
-  ])("leaves no connection open when it is $name", async ({ name, release }) => {
+  ])("that is $name leaves no connection open", async ({ name, release }) => {
     const url = await server.createSchema();
     const application = name.replaceAll(" ", "-");
     await release(new Session(readServerUrl(`${url}&application_name=${application}`)));
@@ -168,7 +168,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running).then(() => runSql(url, remaining))).toEqual([]);
   });
 
-  test("tries no further host once it is closed, even while it waits for a host", async () => {
+  test("tries no further host after close(), even while waiting for one", async () => {
     const { promise: requested, resolve: onAsked } = Promise.withResolvers<Socket>();
     let times = 0;
     const mute = createServer((socket) => {
@@ -191,7 +191,7 @@ describe("a session", () => {
     mute.close();
   });
 
-  test("does not retry with other TLS settings after a host resets the connection", async () => {
+  test("does not retry with other TLS settings after a connection reset", async () => {
     let connections = 0;
     await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
@@ -219,7 +219,7 @@ describe("a session", () => {
     expect(reports).toEqual(["asked to end", "closed"]);
   });
 
-  test("runs no statement of a transaction whose connection was lost", async () => {
+  test("runs no more statements in a transaction whose connection was lost", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE TABLE t (x int)");
     const session = new Session(readServerUrl(url));
@@ -301,35 +301,38 @@ describe("a session", () => {
       expected: { message: unresponsiveMessage },
       dropsPackets: true,
     },
-  ])("reports the outcome of a statement by its deadline: $name", async ({ sql, expected, isAlone, dropsPackets }) => {
-    const url = await server.createSchema();
-    await using proxy = await startCuttingProxy(server.socketFolder, port);
-    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
-    const ask = async (): Promise<unknown> => {
-      session.deadlineMs = Number.POSITIVE_INFINITY;
-      await session.connect();
-      using waits = vi.spyOn(globalThis, "setTimeout");
-      session.deadlineMs = performance.now() + 1_000;
-      const outcome = session.query(sql).then(
-        () => ({}),
-        (fault: unknown) => fault,
-      );
-      if (dropsPackets === true) proxy.freeze();
-      const result = await outcome;
-      // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.
-      const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
-      expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
-      return result;
-    };
-    const askUntilInTime = async (): Promise<void> => {
-      let result = await ask();
-      // On a busy machine, a server may take more than half a second to cancel a statement.
-      for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
-      expect(result).toMatchObject(expected);
-    };
-    await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
-    await session.close();
-  });
+  ])(
+    "reports a statement's outcome by its deadline even if $name meanwhile",
+    async ({ sql, expected, isAlone, dropsPackets }) => {
+      const url = await server.createSchema();
+      await using proxy = await startCuttingProxy(server.socketFolder, port);
+      const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+      const ask = async (): Promise<unknown> => {
+        session.deadlineMs = Number.POSITIVE_INFINITY;
+        await session.connect();
+        using waits = vi.spyOn(globalThis, "setTimeout");
+        session.deadlineMs = performance.now() + 1_000;
+        const outcome = session.query(sql).then(
+          () => ({}),
+          (fault: unknown) => fault,
+        );
+        if (dropsPackets === true) proxy.freeze();
+        const result = await outcome;
+        // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.
+        const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
+        expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
+        return result;
+      };
+      const askUntilInTime = async (): Promise<void> => {
+        let result = await ask();
+        // On a busy machine, a server may take more than half a second to cancel a statement.
+        for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
+        expect(result).toMatchObject(expected);
+      };
+      await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
+      await session.close();
+    },
+  );
 
   test("closes although the network drops packets", async () => {
     const url = await server.createSchema();
@@ -340,30 +343,27 @@ describe("a session", () => {
     await within(session.close(), "the end of the connection");
   });
 
-  test.each(["SELECT 1", "SELECT 1 / 0"])(
-    "stops the timer of a statement when its response arrives: %s",
-    async (sql) => {
-      const limitMs = 54_321;
-      const session = new Session(readServerUrl(await server.createSchema()), {
-        ...timeouts,
-        responseTimeoutMs: limitMs,
-      });
-      await session.connect();
-      using started = vi.spyOn(globalThis, "setTimeout");
-      using stopped = vi.spyOn(globalThis, "clearTimeout");
-      await session.query(sql).catch(() => undefined);
-      const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
-      expect(timers).toHaveLength(1);
-      expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
-      await session.close();
-    },
-  );
+  test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer for %s when the response arrives", async (sql) => {
+    const limitMs = 54_321;
+    const session = new Session(readServerUrl(await server.createSchema()), {
+      ...timeouts,
+      responseTimeoutMs: limitMs,
+    });
+    await session.connect();
+    using started = vi.spyOn(globalThis, "setTimeout");
+    using stopped = vi.spyOn(globalThis, "clearTimeout");
+    await session.query(sql).catch(() => undefined);
+    const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
+    expect(timers).toHaveLength(1);
+    expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
+    await session.close();
+  });
 
   test.each([
     { what: "to the connection", expected: [] },
     // AuthenticationOk and ReadyForQuery.
     { what: "to a query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
-  ])("fails by its deadline if a host does not respond $what, regardless of connect_timeout", async ({ expected }) => {
+  ])("without a response $what fails by its deadline, not by connect_timeout", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
     // There is no time for the second host, so the error does not name it.
@@ -375,7 +375,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("sends no statement after its deadline or with too little time to cancel it", async () => {
+  test("sends no statement with too little time left to cancel it", async () => {
     const url = await server.createPlants([1n]);
     const session = new Session(readServerUrl(url), timeouts);
     session.deadlineMs = performance.now() + 900;
@@ -397,7 +397,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("sends no cancel request for a finished statement, because it could cancel the next one", async () => {
+  test("sends no cancel request after the statement has finished", async () => {
     let connections = 0;
     await using way = await forward((first) => {
       connections++;
@@ -428,7 +428,7 @@ describe("a session", () => {
     await closed;
   });
 
-  test("fails when the server does not respond and never closes the cancel connection", async () => {
+  test("fails if the server neither responds nor closes the cancel connection", async () => {
     const url = await server.createSchema();
     await using silent = await forward((first) =>
       first.readInt32BE(4) === cancelCode ? { reply: Buffer.alloc(0), isOver: false } : first,
@@ -477,7 +477,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("keeps a connection open until its cancel request is accepted, so that it cancels nothing else", async () => {
+  test("keeps a connection open until the server has accepted its cancel request", async () => {
     const ended: string[] = [];
     const requested = Promise.withResolvers<void>();
     await using way = await listenOnPort(
@@ -545,7 +545,7 @@ describe("a session", () => {
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
     { notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"] },
-  ])("treats a statement as done unless the server warns that it may not be durable: $notice", async (row) => {
+  ])("after $notice treats a statement as done unless durability is uncertain", async (row) => {
     const [severity, sqlState, message, routine] = row.notice;
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
@@ -565,7 +565,7 @@ describe("a session", () => {
         await session.commit();
       },
     },
-  ])("does not report a $name as committed before its synchronous standbys have it", async ({ commit }) => {
+  ])("reports a $name as committed only after its standbys have it", async ({ commit }) => {
     const url = await server.createSchema();
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
     await withoutStandby(url, async () => {
@@ -719,7 +719,7 @@ async function forward(
   };
 }
 
-describe("with several hosts", () => {
+describe("a URL with several hosts", () => {
   test("an error in a transaction switches to the next host only once", async () => {
     await using proxy = await startPostgresProxy(
       server.socketFolder,
@@ -765,7 +765,7 @@ describe("with several hosts", () => {
     { hosts: ["nobody", "primary"] },
     { hosts: ["standby", "primary"] },
     { hosts: ["standby", "nobody", "standby", "primary"] },
-  ] as const)("the writable host is used, and no connection to others is left open: $hosts", async ({ hosts }) => {
+  ] as const)("with $hosts, only the writable host is used and kept connected", async ({ hosts }) => {
     const session = sessionOf(hosts);
     const [first] = await session.query("SELECT current_user, pg_backend_pid()");
     expect(first?.[0]).toBe("tester");
@@ -782,7 +782,7 @@ describe("with several hosts", () => {
     await session.close();
   });
 
-  test("the other host is used after a failed statement, because an old primary may have been replaced", async () => {
+  test("the other host is used after a failed statement", async () => {
     await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
     mkdirSync(folder.file("second"));
     const second = await forward(asUser("second"), socketOf(folder.file("second")));
@@ -802,7 +802,7 @@ describe("with several hosts", () => {
   test.each([
     { hosts: ["nobody", "standby"], expected: /^the server is read-only$/ },
     { hosts: ["standby", "nobody"], expected: /^connect ENOENT/ },
-  ] as const)("no host is used if none is writable: $hosts", async ({ hosts, expected }) => {
+  ] as const)("with only $hosts, no host is used because none is writable", async ({ hosts, expected }) => {
     const session = sessionOf(hosts);
     await expect(session.query("SELECT 1")).rejects.toThrow(expected);
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
@@ -822,7 +822,7 @@ test("the URL is read again for each connection", async () => {
   await session.close();
 });
 
-test("the last certificate is used while the file in the URL is missing", () => {
+test("the last certificate is used while the URL's file is missing", () => {
   const authority = folder.file("replaced.pem");
   const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
   writeFileSync(authority, certificate.cert);
@@ -878,7 +878,7 @@ test.each([
   },
   { name: "half of the URL", text: "postgres://half:wri", refused: true },
   { name: "a URL that is not of PostgreSQL", text: "https://a/", refused: true },
-])("only user and password of a URL may change: $name", ({ first, text, refused }) => {
+])("with $name in the new URL, only user and password may differ", ({ first, text, refused }) => {
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
   const renew = (): void => assertSameDatabase(url, text);
   if (refused === true) expect(renew).toThrow(StoreOpenError);

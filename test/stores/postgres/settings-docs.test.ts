@@ -56,7 +56,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
     expect(documented).toEqual(expect.arrayContaining([...new Set(pinned)]));
   });
 
-  test.each(rows)("names tests that change $names", ({ names, heldBy }) => {
+  test.each(rows)("names tests that change $names in its last column", ({ names, heldBy }) => {
     expect(heldBy).not.toEqual([]);
     for (const label of heldBy) {
       if (label !== neighbors)
@@ -65,13 +65,13 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
     }
   });
 
-  test("lists everything that the tests change on the connections of a pooler", () => {
+  test("lists all settings that the tests change on pooler connections", () => {
     const held = rows.filter(({ heldBy }) => heldBy.includes(neighbors)).flatMap(({ names }) => names);
     expect(new Set(leftOnConnections.flatMap(({ settings }) => settings))).toEqual(new Set(held));
     expect(links.get(neighbors)).toContain("leftOnConnections");
   });
 
-  test.each(leftOnConnections)("the change $name sets $settings", ({ settings, sql }) => {
+  test.each(leftOnConnections)("the change $name sets $settings in its SQL", ({ settings, sql }) => {
     for (const name of settings) expect(sql).toMatch(new RegExp(wordsOf(name), "i"));
   });
 });

@@ -38,7 +38,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is unhealthy when the server refuses a batch, although another one has succeeded meanwhile", async () => {
+  test("is unhealthy after a refused batch, although another has succeeded meanwhile", async () => {
     const url = await createPlantsFor(server, "gardener", [1n, 5n]);
     await runSql(
       url,
@@ -93,7 +93,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     { name: "a table is not writable", sqlState: "25006", isHealthy: false },
     { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isHealthy: false },
   ])(
-    "checks whether it can delete, and leaves no changes, when $name",
+    "if $name, checks whether it can delete without leaving changes",
     async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
@@ -146,7 +146,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     await store.close();
   });
 
-  test("is unhealthy when a batch fails and other batches have only found missing plants", async () => {
+  test("is unhealthy after a failed batch if others only found missing plants", async () => {
     await using opened = await openStoreWith(server, [1n]);
     // The batch of plant 1 has already had its first error, and fails once the gate is open.
     await runSql(

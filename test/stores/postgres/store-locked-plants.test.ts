@@ -45,7 +45,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("waits for the lock of a plant once, and for no locks while plants are known to be locked", async () => {
+  test("waits for each lock once, and not while plants are known locked", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
@@ -79,7 +79,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("reports an unknown outcome for a locked plant if the other part of its batch is refused", async () => {
+  test("reports an unknown outcome if the batch's other part is refused", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
     // There are two batches of one deletion, and one batch of two that is split. The response for its first half is
     // lost, and the retry skips the plant. The second half is refused.
@@ -132,7 +132,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await store.close();
   });
 
-  test("settles the deletion of a locked plant when it is closed", async () => {
+  test("settles a locked plant's deletion when it is closed", async () => {
     await using opened = await openStoreWith(server, [1n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const codes: unknown[] = [];
@@ -174,7 +174,7 @@ describe("a PostgreSQL store with locked plants", () => {
     return { outcome: await outcome, remaining, problem };
   }
 
-  test("deletes plants that are unlocked meanwhile before it closes, and closes its connections", async () => {
+  test("deletes unlocked plants before it closes, then closes its connections", async () => {
     // After it is closed, no check of the server opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
     // If the machine stalls, the plant is unlocked too late or a connection times out; then the test is repeated.
@@ -187,7 +187,7 @@ describe("a PostgreSQL store with locked plants", () => {
     { lacking: "DELETE on plants", sql: "REVOKE DELETE ON plants FROM clerk" },
     { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
     { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
-  ])("fails to open for a user without $lacking, and reports the problem while open", async ({ lacking, sql }) => {
+  ])("without $lacking fails to open, and reports its loss while open", async ({ lacking, sql }) => {
     await using opened = await openStoreWith(server, [1n]);
     const schema = /plants_\d+/.exec(opened.url)?.[0];
     await runSql(

@@ -7,7 +7,7 @@ import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
 
-test("a store that becomes slow under six times its load soon refuses deletions, and never performs those", async () => {
+test("a slow store under sixfold load refuses deletions soon, without performing them", async () => {
   const url = await server.createPlants();
   await runSql(
     url,

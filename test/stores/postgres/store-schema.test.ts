@@ -91,7 +91,7 @@ describe("with other tables and functions first in the search_path", () => {
   });
 });
 
-test("a schema with any name is migrated, imported into, deleted from and exported", async () => {
+test("every command works on a schema with any name", async () => {
   const name = String.raw`We"ird \'schema' of Plants.deletions`;
   const base = await server.createSchema();
   await runSql(base, `CREATE SCHEMA "${name.replaceAll('"', '""')}"`);
@@ -122,8 +122,8 @@ async function find(url: string, sql = ""): Promise<string> {
   }
 }
 
-describe("the schema of a store", () => {
-  test("is the first in the search_path with a store, or else the first that exists", async () => {
+describe("a store's schema", () => {
+  test("is the first store in the search_path, or else the first schema", async () => {
     const [empty, store, other] = [
       await server.createSchema(),
       await server.createPlants(),
@@ -136,7 +136,7 @@ describe("the schema of a store", () => {
     await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path contains no schema/);
   });
 
-  test("does not depend on settings and tables of another client of a pooler", async () => {
+  test("does not depend on another pooler client's settings and tables", async () => {
     const [url, other] = [await server.createPlants(), await server.createPlants()];
     const role = `found_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -145,7 +145,7 @@ describe("the schema of a store", () => {
     await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
   });
 
-  test("does not change while a server runs, even if the search_path of the role changes", async () => {
+  test("stays while a server runs, even if the role's search_path changes", async () => {
     const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
     const role = `moved_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -177,7 +177,7 @@ describe("settings in the options of the database URL", () => {
     });
 
   test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
-    "are checked by %s, which refuses to start if one did not reach the server",
+    "are checked by %s, which refuses to start without them",
     async (command) => {
       const url = await server.createPlants([1n]);
       await using pooler = await startDropping();
@@ -206,7 +206,7 @@ describe("settings in the options of the database URL", () => {
     // Each session sets this itself, after the options of the URL.
     { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
-  ])("are detected if a pooler drops them: $options", async ({ options, name }) => {
+  ])("are detected when a pooler drops $options from them", async ({ options, name }) => {
     await using pooler = await startDropping();
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
@@ -222,7 +222,7 @@ describe("settings in the options of the database URL", () => {
     { command: "export", isRefused: true },
     { command: "import", isRefused: true },
     { command: "migrate", isRefused: false },
-  ])("are checked by $command, unless it sets them itself: $isRefused", async ({ command, isRefused }) => {
+  ])("are checked by $command unless it sets them itself (refused: $isRefused)", async ({ command, isRefused }) => {
     const [base = ""] = (await server.createSchema()).split("&options=");
     const name = `own_${command}`;
     await runSql(base, `CREATE DATABASE ${name}`);
@@ -245,7 +245,7 @@ describe("settings in the options of the database URL", () => {
     await session.close();
   });
 
-  test("are checked while a store is open, which is unhealthy once a pooler drops them", async () => {
+  test("are checked continually; a store is unhealthy once a pooler drops them", async () => {
     let drops = false;
     await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
     const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
@@ -263,7 +263,7 @@ describe("settings in the options of the database URL", () => {
     "-c log_connections=true",
     "-c plants.color=green",
     String.raw`-c search_path="$user",\ public`,
-  ])("are accepted with the normalized value of the server: %s", async (options) => {
+  ])("are accepted when the server normalizes %s to another spelling", async (options) => {
     const [url] = (await server.createPlants()).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
     await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
@@ -279,7 +279,7 @@ describe("settings in the options of the database URL", () => {
     await session.close();
   });
 
-  test("are accepted if a pooler drops them but the role has the same values", async () => {
+  test("are accepted if a pooler drops them but the role agrees", async () => {
     const url = await server.createPlants();
     const role = `same_${nameOf(url)}`;
     await runSql(

@@ -18,7 +18,7 @@ import { keepingSql, openStoreWith, startPostgresOfFile } from "../../support/pl
 const server = await startPostgresOfFile();
 
 describe("a PostgreSQL store", () => {
-  test("resolves exactly one of many concurrent deletions of one plant with true", async () => {
+  test("resolves exactly one among many concurrent deletions with true", async () => {
     const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
     await using opened = await openStoreWith(server, ids);
     const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
@@ -29,7 +29,7 @@ describe("a PostgreSQL store", () => {
     await Promise.all(others.map((store) => store.close()));
   });
 
-  test("reports how many of its connections are used and idle", async () => {
+  test("reports how many connections are used and idle", async () => {
     await using opened = await openStoreWith(server, [1n]);
     const keeper = await openClient(opened.url, "BEGIN; LOCK TABLE plants");
     const deleted = opened.store.delete(1n, deleteCall());
@@ -41,7 +41,7 @@ describe("a PostgreSQL store", () => {
     await keeper.end();
   });
 
-  test("reports its full queue limit before the first deletion, and accepts none while it closes", async () => {
+  test("reports its queue limit before any deletion, and accepts none after close()", async () => {
     const url = await server.createPlants([1n]);
     let batches = 0;
     const onBatch = (): (() => void) => {
@@ -86,7 +86,7 @@ describe("a PostgreSQL store", () => {
     },
   );
 
-  test("resolves a deletion whose connection was cut with its outcome, in a batch with locked and protected plants", async () => {
+  test("resolves a deletion with its outcome after its connection was cut", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n, 6n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(opened.url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (3)");
@@ -154,7 +154,7 @@ describe("a PostgreSQL store", () => {
     return await results;
   }
 
-  test("resolves a deletion with true when its lost attempt continues and deletes the plant", async () => {
+  test("resolves with true when a lost attempt still deletes the plant", async () => {
     // If the machine stalls for long, the outcome is unknown; then the test is repeated.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let results: unknown = unknown;
@@ -185,7 +185,7 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("waits for a restart of the server", async () => {
+  test("waits for a server restart", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());
     await server.stop("fast");
@@ -195,7 +195,7 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("drops a call that is cancelled while the server is unavailable, and retries others", async () => {
+  test("drops a call cancelled while the server is away, and retries others", async () => {
     const url = await server.createPlants([1n]);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const store = await openPostgresStore({ url, onBatch: () => () => end() });
@@ -290,7 +290,7 @@ describe("a PostgreSQL store", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
   });
   test.each(["", "%20-cclient_min_messages%3Derror"])(
-    "acknowledges no deletion before its synchronous standbys have it, with options%s",
+    'with options "%s" acknowledges a deletion only after its standbys have it',
     async (options) => {
       await using opened = await openStoreWith(server, [1n]);
       const store = await openPostgresStore({ url: `${opened.url}${options}` });

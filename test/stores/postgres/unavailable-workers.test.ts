@@ -5,7 +5,7 @@ import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 /** Half an hour ago, on the clock of `performance.now()`. */
 const longAgo = (): number => performance.now() - 1_800_000;
 
-test("a worker is reported once when it is unavailable and once when it has recovered", () => {
+test("a worker's failure and its recovery are reported once each", () => {
   const reports: Upkeep[] = [];
   const away = new UnavailableWorkers((upkeep) => void reports.push(upkeep));
   away.recordFailure(2, "refused", longAgo());
@@ -28,7 +28,7 @@ test("a worker is reported once when it is unavailable and once when it has reco
   expect({ lost, back }).toEqual({ lost: true, back: false });
 });
 
-test("a worker that fails a second time is reported again, with the duration of the second failure", () => {
+test("a worker's second failure is reported again, with its own duration", () => {
   const reports: Upkeep[] = [];
   const away = new UnavailableWorkers((upkeep) => void reports.push(upkeep));
   away.recordFailure(1, "refused", performance.now());
@@ -44,7 +44,7 @@ test("a worker that fails a second time is reported again, with the duration of 
   ]);
 });
 
-test("a worker is not reported for a failed batch if it has committed another one meanwhile", () => {
+test("a worker that committed another batch meanwhile is not reported as failed", () => {
   const reports: Upkeep[] = [];
   const away = new UnavailableWorkers((upkeep) => void reports.push(upkeep));
   const begunMs = performance.now();

@@ -37,7 +37,7 @@ describe("a database file", () => {
   test.each([
     { name: "log", leave: leaveLog, message: /latest\.db: its schema has version 99, / },
     { name: "rollback journal", leave: leaveJournal, message: /latest\.db: the file is not writable$/ },
-  ])("is checked through a symbolic link with the $name next to the real file", ({ leave, message }) => {
+  ])("with a $name is checked through a symbolic link to its folder", ({ leave, message }) => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     leave(folder.file("volume/plants.db"));
@@ -45,7 +45,7 @@ describe("a database file", () => {
     expect(() => checkDatabaseFile(folder.file("latest.db"))).toThrow(message);
   });
 
-  test("fails its check if a page of a table is damaged", () => {
+  test("with a damaged page in a table fails its check", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();

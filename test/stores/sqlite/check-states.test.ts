@@ -203,21 +203,24 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, conten
   return files.map((name) => [name, readFileSync(folder.file(name), "latin1")]);
 }
 
-describe("check agrees with a server", () => {
-  test.each(states)("when $name", async ({ enter, isReady, isDamaged = false, words = valid }) => {
-    using folder = createTempFolder();
-    await using state = new AsyncDisposableStack();
-    const entered = enter(folder);
-    if (entered !== undefined) state.use(entered);
-    const before = contentOf(folder);
-    const { exitCode, err } = await check(folder);
-    expect({ exitCode, text: err.join("\n") }).toEqual({
-      exitCode: isReady && !isDamaged ? 0 : 1,
-      text: expect.stringContaining(words.replace("FOLDER", folder.path)),
-    });
-    expect(contentOf(folder)).toEqual(before);
-    expect(await isServerReady(folder.file("plants.db"))).toBe(isReady);
-  });
+describe("check", () => {
+  test.each(states)(
+    'agrees with a server in the state "$name" of the store',
+    async ({ enter, isReady, isDamaged = false, words = valid }) => {
+      using folder = createTempFolder();
+      await using state = new AsyncDisposableStack();
+      const entered = enter(folder);
+      if (entered !== undefined) state.use(entered);
+      const before = contentOf(folder);
+      const { exitCode, err } = await check(folder);
+      expect({ exitCode, text: err.join("\n") }).toEqual({
+        exitCode: isReady && !isDamaged ? 0 : 1,
+        text: expect.stringContaining(words.replace("FOLDER", folder.path)),
+      });
+      expect(contentOf(folder)).toEqual(before);
+      expect(await isServerReady(folder.file("plants.db"))).toBe(isReady);
+    },
+  );
 
   test("when the disk is full", async ({ annotate }) => {
     using folder = createTempFolder();

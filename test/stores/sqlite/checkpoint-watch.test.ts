@@ -48,8 +48,8 @@ function watch(folder: TempFolder) {
   };
 }
 
-describe("the watch of checkpoints", () => {
-  test("reports once that a reader blocks checkpoints for a minute, and once that they resume", () => {
+describe("the checkpoint watch", () => {
+  test("reports a reader that blocks checkpoints once, and their resumption once", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     const { checkpoints, events } = watched;
@@ -83,7 +83,7 @@ describe("the watch of checkpoints", () => {
     expect(watched.events).toEqual([]);
   });
 
-  test("reports no stall of a log that is too short for a checkpoint", () => {
+  test("reports no stall if the log is too short for a checkpoint", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.commit(900);
@@ -91,7 +91,7 @@ describe("the watch of checkpoints", () => {
     expect(watched.events).toEqual([]);
   });
 
-  test("returns the error of a checkpoint, and its reason replaces that of a blocked checkpoint", () => {
+  test('returns a checkpoint error, which replaces the reason "blocked"', () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     const { checkpoints, events, file } = watched;

@@ -19,21 +19,18 @@ function writeDatabase(file: string, sql: string): void {
 }
 
 // Windows has no such modes.
-test.runIf(process.platform !== "win32")(
-  "a store, its log and its backup are readable only by their owner",
-  async () => {
-    using folder = createTempFolder();
-    const modesOf = (...names: readonly string[]): string[] =>
-      names.map((name) => (statSync(folder.file(name)).mode & 0o777).toString(8));
-    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
-    db.exec("INSERT INTO plants VALUES (1)");
-    backUp(folder.file("plants.db"), folder.file("backup.db"));
-    expect(modesOf("plants.db", "plants.db-wal", "plants.db-shm", "backup.db")).toEqual(["600", "600", "600", "600"]);
-    chmodSync(folder.file("plants.db"), 0o640);
-    openDatabase({ file: folder.file("plants.db") }).close();
-    expect(modesOf("plants.db")).toEqual(["640"]);
-  },
-);
+test.runIf(process.platform !== "win32")("only the owner can read a store, its log and its backup", async () => {
+  using folder = createTempFolder();
+  const modesOf = (...names: readonly string[]): string[] =>
+    names.map((name) => (statSync(folder.file(name)).mode & 0o777).toString(8));
+  using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+  db.exec("INSERT INTO plants VALUES (1)");
+  backUp(folder.file("plants.db"), folder.file("backup.db"));
+  expect(modesOf("plants.db", "plants.db-wal", "plants.db-shm", "backup.db")).toEqual(["600", "600", "600", "600"]);
+  chmodSync(folder.file("plants.db"), 0o640);
+  openDatabase({ file: folder.file("plants.db") }).close();
+  expect(modesOf("plants.db")).toEqual(["640"]);
+});
 
 describe("opening a database file", () => {
   test("makes commits wait for the disk", () => {
@@ -66,7 +63,7 @@ describe("opening a database file", () => {
     expect(() => makeDurable(db)).toThrow(/ so commits would not be durable$/);
   });
 
-  test("retries a lock every two milliseconds instead of with the backoff of SQLite", () => {
+  test("retries a lock every two milliseconds, not with SQLite's backoff", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 2n });
@@ -91,7 +88,7 @@ describe("opening a database file", () => {
     { version: "3.44.5", isAccepted: false },
     { version: "3.6.23.1", isAccepted: false },
     { version: "2.99.99", isAccepted: false },
-  ])("refuses SQLite releases whose log can lose commits: $version", ({ version, isAccepted }) => {
+  ])("with SQLite $version succeeds only if its log cannot lose commits", ({ version, isAccepted }) => {
     using db = new DatabaseSync(":memory:");
     db.function("sqlite_version", () => version);
     const open = expect(() => assertFixedWal(db));
@@ -205,7 +202,7 @@ describe("opening a database file", () => {
     },
   ];
 
-  test.each(unopenable)("fails with a clear message for $name", ({ prepare, message, onlyByWriting }) => {
+  test.each(unopenable)("with $name fails with a clear message", ({ prepare, message, onlyByWriting }) => {
     using folder = createTempFolder();
     const file = prepare(folder);
     const open = (): unknown => openDatabase({ file, migrates: onlyByWriting === true });
@@ -277,7 +274,7 @@ describe("opening a database file", () => {
     other.close();
   });
 
-  test("waits at most the lock timeout for a reader of a file without a write-ahead log", () => {
+  test("waits at most the lock timeout for a reader without WAL mode", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();

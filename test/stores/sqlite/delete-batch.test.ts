@@ -18,7 +18,7 @@ function countOf(db: DatabaseSync, table: string): unknown {
 }
 
 describe("committing a batch", () => {
-  test("reports a plant that occurs twice as deleted to the first caller only", () => {
+  test("reports a plant requested twice as deleted only to the first caller", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -28,7 +28,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("rolls back when the disk becomes full, and works again when there is space", () => {
+  test("rolls back when the disk is full, and works again with space", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -46,7 +46,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("returns other endings for used idempotency keys, and deletes no plants for them", () => {
+  test("returns other endings for used idempotency keys, without deleting plants", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -88,7 +88,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("finds the key of a record whose time a trigger has changed", () => {
+  test("finds a record's key although a trigger has changed its time", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
@@ -112,7 +112,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("continues the batch numbers of the records", () => {
+  test("continues the records' batch numbers", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
@@ -172,8 +172,8 @@ const protections: readonly { name: string; sql: string }[] = [
 
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
-describe("a batch with plants that the file protects", () => {
-  test.each(protections)("deletes only the other plants, with matching records: $name", ({ sql }) => {
+describe("a batch with protected plants", () => {
+  test.each(protections)("with $name deletes only the other plants, with matching records", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
@@ -223,7 +223,7 @@ describe("a batch with plants that the file protects", () => {
     db.close();
   });
 
-  test("attempts each plant only a few times when the file protects all of them", () => {
+  test("attempts each plant only a few times when all are protected", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1_000n } });
     let requested = 0;
@@ -242,7 +242,7 @@ describe("a batch with plants that the file protects", () => {
   });
 });
 
-test("a batch is split in half when its commit fails because of one plant", () => {
+test("a batch whose commit fails for one plant is split in half", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   let requested = 0;
@@ -260,7 +260,7 @@ test("a batch is split in half when its commit fails because of one plant", () =
   db.close();
 });
 
-test("a batch is split at the plant that a statement refuses, into two commits", () => {
+test("a batch with a refused plant is split there into two commits", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");

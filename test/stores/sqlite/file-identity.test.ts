@@ -81,7 +81,7 @@ function batchOf(id: bigint): DeleteBatch {
 }
 
 describe("a file whose write-ahead log is removed", () => {
-  test.each(interferences)("is no longer written, and no deletion is acknowledged: $name", async (row) => {
+  test.each(interferences)("is not written after its log was $name, and acknowledges no deletion", async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -98,7 +98,7 @@ describe("a file whose write-ahead log is removed", () => {
     await store.close();
   });
 
-  test("finds the log next to the real file when opened through a link", async () => {
+  test("acknowledges no deletion when it was opened through a link", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -122,7 +122,7 @@ describe("a file whose write-ahead log is removed", () => {
         writeFileSync(locks, "");
       },
     },
-  ])("is not written after its -shm file is $name, and no deletion is lost", async ({ remove }) => {
+  ])("whose -shm file is $name is not written, and loses no deletion", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -181,7 +181,7 @@ describe("a file whose write-ahead log is removed", () => {
       remove: (file: string) => renameSync(file, `${file}.moved`),
       problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
     },
-  ])("reports an unknown outcome when $name is removed between a commit and its result", ({ remove, problem }) => {
+  ])("reports an unknown outcome when $name is removed right after a commit", ({ remove, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     // A new file has no log yet.

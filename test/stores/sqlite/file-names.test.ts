@@ -62,7 +62,7 @@ describe("a file with a hard link", () => {
     expect(plantsIn(file)).toEqual([1n, 2n]);
   });
 
-  test("can be the backup of a restore", () => {
+  test("can be restored as a backup", () => {
     using folder = createTempFolder();
     const { path } = createStore(folder, (file) => {
       backUp(file, folder.file("backup.db"));
@@ -91,7 +91,7 @@ describe.each([
     },
   },
 ])("$name", ({ link }) => {
-  test.each(uses)("is accepted by $name", async ({ use }) => {
+  test.each(uses)("lets $name use the file", async ({ use }) => {
     using folder = createTempFolder();
     const { file, path } = createStore(folder, () => link(folder));
     await use(path);

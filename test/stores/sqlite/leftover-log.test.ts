@@ -58,7 +58,7 @@ describe("a leftover log", () => {
     { name: "opened by path", path: "plants.db", lock: "BEGIN IMMEDIATE" },
     { name: "opened through a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
     { name: "with an exclusive lock", path: "plants.db", lock: exclusive },
-  ])("is not rewritten while another process may write to it: $name", ({ path, lock }) => {
+  ])("$name is not rewritten while another process may write to it", ({ path, lock }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -77,7 +77,7 @@ describe("a leftover log", () => {
   test.each([
     { name: "writes", lock: "BEGIN IMMEDIATE" },
     { name: "has an exclusive lock", lock: exclusive },
-  ])("waits for another process that $name", async ({ lock }) => {
+  ])("waits until another process that $name closes the file", async ({ lock }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -109,7 +109,7 @@ describe("a leftover log", () => {
     { name: "left by a crash", isOpen: false, hasIndex: true, checks: 1 },
     { name: "left by a crash, without its index", isOpen: false, hasIndex: false, checks: 1 },
     { name: "in use by another connection", isOpen: true, hasIndex: true, checks: 0 },
-  ])("is checked with its file $checks times when $name", ({ isOpen, hasIndex, checks }) => {
+  ])("$name is checked $checks times with its file", ({ isOpen, hasIndex, checks }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -121,7 +121,7 @@ describe("a leftover log", () => {
     expect(checked).toBe(checks);
   });
 
-  test("is not checked when another process commits, whatever the time of the index", () => {
+  test("is not checked when another process commits, whatever the index's time", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -144,7 +144,7 @@ describe("a leftover log", () => {
     repairLeftoverLog(file, undefined, () => expect.unreachable());
   });
 
-  test("is not copied into another file, and the error includes what to do", async () => {
+  test("is not copied into another file; the error says what to do", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveMixture(folder, file);

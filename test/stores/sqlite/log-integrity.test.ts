@@ -68,7 +68,7 @@ function batchOf(id: bigint): DeleteBatch {
 }
 
 describe("a store whose log another program changes", () => {
-  test.each(changes)("acknowledges no further deletion after $name", async ({ change }) => {
+  test.each(changes)("if $name, acknowledges no further deletion", async ({ change }) => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const store = await openSqliteStore({ file });
@@ -142,7 +142,7 @@ function watch(folder: TempFolder) {
   };
 }
 
-describe("the detection of a truncated log", () => {
+describe("truncated log detection", () => {
   test("closes its files, and leaves no log behind", () => {
     using folder = createTempFolder();
     {
@@ -193,7 +193,7 @@ describe("the detection of a truncated log", () => {
     integrity.close();
   });
 
-  test("reports no change while the copies of the index header differ", () => {
+  test("reports no change while the index header copies differ", () => {
     using folder = createTempFolder();
     using files = new DisposableStack();
     using watched = watch(folder);
@@ -271,7 +271,7 @@ describe("a store whose file other processes use with SQLite", () => {
     },
   ];
 
-  test.each(uses)("keeps deleting while they $name", async ({ use }) => {
+  test.each(uses)("while they $name, keeps deleting", async ({ use }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: plants });

@@ -46,9 +46,9 @@ describe("migrating a file", () => {
   });
 
   test.each([
-    { name: "a compatible step is the previous release", last: {}, oldest: 2n },
-    { name: "a breaking step is this release", last: { breaking: true as const }, oldest: 3n },
-  ])("records the oldest release that can use the schema, which after $name", ({ last, oldest }) => {
+    { name: "a compatible step", last: {}, oldest: 2n },
+    { name: "a breaking step", last: { breaking: true as const }, oldest: 3n },
+  ])("after $name records the oldest release that can use the schema", ({ last, oldest }) => {
     const db = databaseOfVersion(1);
     migrate(db, { steps: steps.map((step, i) => (i === 1 ? { ...step, ...last } : step)) });
     expect(db.prepare("SELECT oldest_server FROM plantstore_schema").all()).toEqual([{ oldest_server: oldest }]);
@@ -77,30 +77,27 @@ describe("migrating a file", () => {
     { name: "the same release", early: steps, late: steps, reports: ["early 1 3"] },
     { name: "a newer release", early: steps, late: steps.slice(0, 1), reports: ["early 1 3"] },
     { name: "an older release", early: steps.slice(0, 1), late: steps, reports: ["early 1 2", "late 2 3"] },
-  ])(
-    "continues after the steps that a process of $name has run before it gets the lock",
-    ({ early, late, reports }) => {
-      using folder = createTempFolder();
-      const file = folder.file("plants.db");
-      using lateDb = databaseOfVersion(1, file);
-      using earlyDb = new DatabaseSync(file, { readBigInts: true });
-      const reported: string[] = [];
-      let began = false;
-      // SQLite calls this when it waits for the lock, after the version was read.
-      lateDb.setAuthorizer((action) => {
-        if (action === constants.SQLITE_TRANSACTION && !began) {
-          began = true;
-          migrate(earlyDb, { onMigrated: (from, to) => reported.push(`early ${from} ${to}`), steps: early });
-        }
-        return constants.SQLITE_OK;
-      });
-      migrate(lateDb, { onMigrated: (from, to) => reported.push(`late ${from} ${to}`), steps: late });
-      expect(reported).toEqual(reports);
-      expect(schemaOf(lateDb)).toEqual(schemaOf(databaseOfVersion(latest)));
-      const version = "SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema";
-      expect(lateDb.prepare(version).get()).toEqual({ user_version: 3n, oldest_server: 2n });
-    },
-  );
+  ])("continues after steps that $name ran before it got the lock", ({ early, late, reports }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using lateDb = databaseOfVersion(1, file);
+    using earlyDb = new DatabaseSync(file, { readBigInts: true });
+    const reported: string[] = [];
+    let began = false;
+    // SQLite calls this when it waits for the lock, after the version was read.
+    lateDb.setAuthorizer((action) => {
+      if (action === constants.SQLITE_TRANSACTION && !began) {
+        began = true;
+        migrate(earlyDb, { onMigrated: (from, to) => reported.push(`early ${from} ${to}`), steps: early });
+      }
+      return constants.SQLITE_OK;
+    });
+    migrate(lateDb, { onMigrated: (from, to) => reported.push(`late ${from} ${to}`), steps: late });
+    expect(reported).toEqual(reports);
+    expect(schemaOf(lateDb)).toEqual(schemaOf(databaseOfVersion(latest)));
+    const version = "SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema";
+    expect(lateDb.prepare(version).get()).toEqual({ user_version: 3n, oldest_server: 2n });
+  });
 });
 
 test.each(["migrating", "using"])("%s a file from before release 0.1.0 fails with what to do", (what) => {

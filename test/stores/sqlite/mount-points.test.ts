@@ -33,7 +33,7 @@ describe("a real path", () => {
     { path: "/data/größe.db", mountPoint: "/data/größe.db" },
     { path: "/srv/plants.db", mountPoint: "/srv" },
     { path: "/srv/sub/folder/plants.db", mountPoint: "/srv/sub" },
-  ])("mountPointOf returns $mountPoint for $path", ({ path, mountPoint }) => {
+  ])("mountPointOf returns $mountPoint for the path $path in mountinfo", ({ path, mountPoint }) => {
     expect(mountPointOf(mountInfo, path)).toBe(mountPoint);
     expect(mountPointOf(lines.toReversed().join("\n"), path)).toBe(mountPoint);
   });

@@ -63,7 +63,7 @@ describe("an SQLite database", () => {
     expect(Number(deleted)).toBeGreaterThan(transactions / 2);
   });
 
-  test("inserts the ids of an import batch in ascending order, so that each transaction writes few pages", async () => {
+  test("inserts import batches sorted by id, so that transactions write few pages", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = openDatabase({ file, migrates: true });
@@ -93,7 +93,7 @@ describe("an SQLite database", () => {
     expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });
   });
 
-  test("reports errors with the name of the file", async () => {
+  test("reports errors with the file's name", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
@@ -126,7 +126,7 @@ describe("backing up", () => {
     ]);
   });
 
-  test("copies a snapshot of a store during deletions, as a separate store", async () => {
+  test("copies a store's snapshot during deletions, as a separate store", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });

@@ -31,8 +31,8 @@ const rows: readonly { name: string; errcode: number; text: string; isTemporary:
   { name: "SQLITE_ERROR", errcode: 1, text: "the message of SQLite", isTemporary: false },
 ];
 
-describe("the problem for an error of SQLite", () => {
-  test.each(rows)("$name: $text, isTemporary: $isTemporary", ({ errcode, text, isTemporary }) => {
+describe("the problem for an SQLite error", () => {
+  test.each(rows)('for $name says "$text" (isTemporary: $isTemporary)', ({ errcode, text, isTemporary }) => {
     expect(fileProblemOf(sqliteFault(errcode))).toEqual({ text, isTemporary });
     expect(isLocked(sqliteFault(errcode))).toBe(text.includes("holds the lock"));
     expect(isConstraintFault(sqliteFault(errcode))).toBe(false);
@@ -51,14 +51,14 @@ describe("the problem for an error of SQLite", () => {
     { name: "SQLITE_IOERR_FSYNC", errcode: 1034, isTemporary: true },
     { name: "SQLITE_FULL", errcode: 13, isTemporary: true },
     { name: "SQLITE_CORRUPT", errcode: 11, isTemporary: false },
-  ])("$name of a checkpoint has isTemporary $isTemporary", ({ errcode, isTemporary }) => {
+  ])("for $name at a checkpoint names the log (isTemporary: $isTemporary)", ({ errcode, isTemporary }) => {
     expect(checkpointProblemOf(sqliteFault(errcode))).toEqual({
       text: `its write-ahead log cannot be copied into the file: ${fileProblemOf(sqliteFault(errcode)).text}`,
       isTemporary,
     });
   });
 
-  test("isConstraintFault accepts all kinds of constraint errors", () => {
+  test("isConstraintFault accepts all constraint errors", () => {
     for (const errcode of [19, 787, 1811]) expect(isConstraintFault(sqliteFault(errcode))).toBe(true);
   });
 });

@@ -57,7 +57,7 @@ describe("restoring a backup", () => {
     { name: "the file is damaged", leave: (_folder, file) => writeFileSync(file, "not a database ".repeat(1_000)) },
   ];
 
-  test.each(olds)("replaces the store with a copy that only its owner can read, when $name", ({ leave }) => {
+  test.each(olds)("if $name, replaces the store with a copy private to its owner", ({ leave }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -73,7 +73,7 @@ describe("restoring a backup", () => {
     openDatabase({ file }).close();
   });
 
-  test("replaces the target of a symbolic link, with its log", () => {
+  test("replaces a symbolic link's target, with its log", () => {
     using folder = createTempFolder();
     const backup = makeBackup(folder);
     mkdirSync(folder.file("volume"));
@@ -88,7 +88,7 @@ describe("restoring a backup", () => {
     expect(plantsIn(target)).toEqual([1n, 2n, 3n]);
   });
 
-  test("includes the deletions in the log of a backup that is a symbolic link to the file of a killed process", () => {
+  test("includes a backup's log, which a link and a killed process left", () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     const backup = folder.file("volume/backup.db");
@@ -118,7 +118,7 @@ describe("restoring a backup", () => {
       leave: leaveTruncatedFile,
       removed: ["plants.db", "plants.db-wal", "plants.db-shm"],
     },
-  ])("syncs the copy and the removal of the old files before the rename, when $name", ({ leave, removed }) => {
+  ])("if $name, syncs the copy and the removals before the rename", ({ leave, removed }) => {
     using folder = createTempFolder();
     using recorded = recordFileSteps();
     const backup = makeBackup(folder);
@@ -137,7 +137,7 @@ describe("restoring a backup", () => {
     ]);
   });
 
-  test("prevents other processes from opening the store until the backup is in place", () => {
+  test("keeps other processes from opening the store until it is done", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -158,7 +158,7 @@ describe("restoring a backup", () => {
       name: "is being read, and has no write-ahead log yet",
       sql: "DELETE FROM plants WHERE id = 8; PRAGMA journal_mode = DELETE; BEGIN; SELECT count(*) FROM plants",
     },
-  ])("refuses to replace a store that $name", ({ sql }) => {
+  ])("leaves a store that $name unchanged", ({ sql }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -195,7 +195,7 @@ describe("restoring a backup", () => {
     },
   ];
 
-  test.each(places)("refuses to restore to $name", ({ make, problem }) => {
+  test.each(places)("refuses $name as the target", ({ make, problem }) => {
     using folder = createTempFolder();
     const backup = makeBackup(folder);
     const file = make(folder);
@@ -238,7 +238,7 @@ describe("restoring a backup", () => {
       },
       problem: /^cannot open .*backup\.db: the file is an SQLite database of another program$/,
     },
-  ])("does not change the store when the backup $name", ({ spoil, problem }) => {
+  ])("that $name does not change the store", ({ spoil, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = spoil === undefined ? folder.file("none.db") : makeBackup(folder);

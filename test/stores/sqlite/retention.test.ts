@@ -86,7 +86,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("releases a key once its record is dropped, even after jumps of the clock", () => {
+  test("releases a dropped record's key, even if the clock jumps", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
     const clock = vi.spyOn(Date, "now");
@@ -111,7 +111,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("drops a short slice at a time, and is due again immediately while there is more", async () => {
+  test("drops short slices, and is due again immediately while more remain", async () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),

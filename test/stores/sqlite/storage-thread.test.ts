@@ -38,7 +38,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("reports each change of the names of its file once, and keeps deleting", async () => {
+  test("reports each change to its file's names once, and keeps deleting", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const events: Upkeep[] = [];
@@ -88,7 +88,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("replies to each of several concurrent requests", async () => {
+  test("replies to all concurrent requests", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const thread = await StorageThread.start(options);
@@ -111,7 +111,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("uses the compile cache of its process", async () => {
+  test("uses its process's compile cache", async () => {
     using folder = createTempFolder();
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
@@ -121,7 +121,7 @@ describe("the storage thread", () => {
     expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
   });
 
-  test("starts without the preloaded modules and the profiler of its process", async () => {
+  test("starts without the preloaded modules and the profiler from its process", async () => {
     using folder = createTempFolder();
     for (const name of ["flag", "variable"]) writeFileSync(folder.file(`${name}.mjs`), `process._rawDebug("${name}");`);
     const file = folder.file("plants.db");

@@ -52,7 +52,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     );
   });
 
-  test("waits for the transaction of another process", async () => {
+  test("waits for another process's transaction", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
@@ -122,7 +122,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
         symlinkSync(file, file);
       },
     },
-  ])("acknowledges no deletion after its file was $name", async ({ remove }) => {
+  ])("with its file $name acknowledges no deletion", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
@@ -164,7 +164,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     await store.close();
   });
 
-  test("stops writing while another process holds the lock, and then resumes by itself", async () => {
+  test("stops writing while another process holds the lock, then resumes by itself", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, lockTimeoutMs: 50 });
@@ -239,7 +239,7 @@ describe("an SQLite store with a permanent problem", () => {
       needsRestart: false,
     },
   ])(
-    "reports that $name, and sets needsRestart to $needsRestart",
+    "reports that $name (needsRestart: $needsRestart)",
     async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
       using folder = createTempFolder();
       const file = folder.file("plants.db");

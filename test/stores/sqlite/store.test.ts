@@ -15,7 +15,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("is filled only when it is created, not when it has become empty", async () => {
+  test("is filled only when it is created, not when it becomes empty", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const first = await openSqliteStore(options);
@@ -79,7 +79,7 @@ describe("an SQLite store", () => {
       sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN NEW.plant_id IN (5, 12)
               BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
     },
-  ])("refuses to delete a plant that $name, but not other plants at the same time", async ({ sql }) => {
+  ])("refuses to delete a plant that $name, but deletes other plants", async ({ sql }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 19n } });
@@ -99,7 +99,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("resolves the deletions of a committed part of a batch when another part fails", async () => {
+  test("resolves a batch's committed deletions when another part fails", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 6n } });

@@ -34,7 +34,7 @@ describe("ThreadWakeUp", () => {
     near.close();
   });
 
-  test("wakes up for a request that arrives right after the port was checked", () => {
+  test("wakes up for a request that arrives right after a port check", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const wakeUp = new ThreadWakeUp();
     // By chance, threads run in this order once in a hundred thousand times. Here the request always arrives when the
@@ -92,10 +92,10 @@ describe("ThreadWakeUp", () => {
 });
 
 test.each([
-  { name: "spins after a single deletion right after the previous reply", isSingle: true, afterMs: 0.18, spins: true },
-  { name: "does not spin for a slow caller", isSingle: true, afterMs: 0.3, spins: false },
-  { name: "does not spin after its first request", isSingle: true, afterMs: Infinity, spins: false },
-  { name: "does not spin after a batch of several deletions", isSingle: false, afterMs: 0.1, spins: false },
-])("the storage thread $name", ({ isSingle, afterMs, spins }) => {
+  { name: "a single deletion right after the previous reply", isSingle: true, afterMs: 0.18, spins: true },
+  { name: "a slow caller's deletion", isSingle: true, afterMs: 0.3, spins: false },
+  { name: "its first request", isSingle: true, afterMs: Infinity, spins: false },
+  { name: "a batch with several deletions", isSingle: false, afterMs: 0.1, spins: false },
+])("after $name, the storage thread spins only if another request is likely", ({ isSingle, afterMs, spins }) => {
   expect(spinMsAfter(isSingle, afterMs)).toBe(spins ? spinMsMax : 0);
 });

@@ -6,7 +6,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 test.each([
   { name: "", end: "" },
   { name: ", even if SQLite has already rolled it back", end: "ROLLBACK" },
-])("a transaction whose work fails is rolled back, and releases the file$name", ({ end }) => {
+])("a failed transaction$name is rolled back, and releases the file", ({ end }) => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"));
   using other = new DatabaseSync(folder.file("file"));
@@ -19,7 +19,7 @@ test.each([
   expect(runInTransaction(other, () => other.prepare("SELECT * FROM t").all())).toEqual([]);
 });
 
-test("a connection without a busy handler waits for the lock, and then fails with a locked file", () => {
+test("untilUnlocked waits for the lock, then fails because the file is locked", () => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"), { timeout: 0 });
   using other = new DatabaseSync(folder.file("file"));

@@ -59,7 +59,7 @@ function unfinishedIn(folder: TempFolder): string[] {
 }
 
 describe("an unfinished copy", () => {
-  test.each(pairs)("of a killed $first.name is removed by the next $next.name", ({ first, next }) => {
+  test.each(pairs)("left by a killed $first.name is removed when $next.name runs", ({ first, next }) => {
     using folder = createTempFolder();
     const source = createPlants(folder);
     for (const run of [1, 2]) {
@@ -75,7 +75,7 @@ describe("an unfinished copy", () => {
     }
   });
 
-  test.each(commands)("leaves no lock file after a $name killed at its end and another one", ({ code, run }) => {
+  test.each(commands)("never leaves a lock file after a killed $name and another one", ({ code, run }) => {
     using folder = createTempFolder();
     const source = createPlants(folder);
     runKilledAt("remove killed.db.", code(source, folder.file("killed.db")));
@@ -85,7 +85,7 @@ describe("an unfinished copy", () => {
     expect(plantsIn(folder.file("killed.db"))).toEqual([1n, 2n, 3n]);
   });
 
-  test.each(pairs)("of a running $first.name is kept by another $next.name", ({ first, next }) => {
+  test.each(pairs)("from a running $first.name is kept when $next.name runs", ({ first, next }) => {
     using folder = createTempFolder();
     const source = createPlants(folder);
     let kept: string[] = [];

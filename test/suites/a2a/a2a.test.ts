@@ -39,17 +39,17 @@ describe.each([
   const refusal = [invalid, "message.parts must have at least one part"];
   const results = { ...expected, "invalid message": refusal, "invalid stream": refusal };
 
-  test.each<Binding>(["HTTP+JSON", "GRPC"])("gets the responses of the agent over %s", async (binding) => {
+  test.each<Binding>(["HTTP+JSON", "GRPC"])("over %s gets the agent's responses", async (binding) => {
     expect(await call(agent.url, binding)).toEqual(results);
   });
 
-  test("gets the same over HTTP+JSON from a proxy in front of the agent's gRPC", async () => {
+  test("gets the same over HTTP+JSON from a proxy before the agent's gRPC", async () => {
     await using proxied = await proxyAgent(agent.url);
     expect(await call(proxied.url, "HTTP+JSON")).toEqual(results);
   });
 });
 
-test("each message, field, value and RPC of the definition has the name, number and type of the official one", async () => {
+test("the definition has the official names, numbers and types for all declarations", async () => {
   const printDescriptor =
     "import base64; from a2a.types import a2a_pb2; print(base64.b64encode(a2a_pb2.DESCRIPTOR.serialized_pb).decode())";
   const official = fromBinary(FileDescriptorProtoSchema, base64Decode(await runPython(["-c", printDescriptor])));

@@ -149,11 +149,11 @@ test.each([
     { fInt32: "-7", tags: "a&b\nc", "nested.text": "x" },
     "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
   ],
-])("%s becomes part of the URL", async (_, operation, fields, want) => {
+])("the URL contains %s from the form", async (_, operation, fields, want) => {
   expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 
-test("a segment of a path variable must not contain a slash, and is labelled", async () => {
+test("a path variable's segment must not contain a slash, and is labelled", async () => {
   await open("operations/segments");
   await fillForm(page, { shelf: "1/2", book: "3" });
   const wrong = page.locator("form input:invalid");
@@ -161,7 +161,7 @@ test("a segment of a path variable must not contain a slash, and is labelled", a
   await page.getByText("The part after shelves/ in").waitFor();
 });
 
-test("a JSON body is sent unchanged, and the response is shown with all digits", async () => {
+test("a JSON body is sent unchanged, and its response keeps all digits", async () => {
   const typed = '{"fInt64": 9007199254740993}';
   const request = await send("create", { Body: typed });
   expect([request.method(), request.headers()["content-type"]]).toEqual(["POST", "application/json"]);
@@ -172,7 +172,7 @@ test("a JSON body is sent unchanged, and the response is shown with all digits",
   );
 });
 
-test("the initial example of a body is accepted by the server, and omits output-only fields", async () => {
+test("the initial example body is accepted, and omits output-only fields", async () => {
   await send("create", {});
   await open("operations/updateShelf");
   const body = JSON.parse(await page.getByLabel("Body, JSON").inputValue());
@@ -202,7 +202,7 @@ describe("a stream", () => {
     expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
   });
 
-  test("of a client has a message on each line", async () => {
+  test("from a client has a message on each line", async () => {
     const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
     const request = await send("recordReadings", { Body: lines });
     expect(request.headers()["content-type"]).toBe("application/x-ndjson");
@@ -236,7 +236,7 @@ describe("bytes", () => {
   });
 });
 
-test("an error is shown with its message and the name of its code", async () => {
+test("an error is shown with its message and its code's name", async () => {
   await open("operations/fail");
   await page.getByLabel(/^f_int32/).fill("5");
   await page.getByRole("button", { name: "Send GET" }).click();
@@ -245,7 +245,7 @@ test("an error is shown with its message and the name of its code", async () => 
   expect(complaints.splice(0)).toEqual(browserName === "chromium" ? [expect.stringContaining("404")] : []);
 });
 
-test("the list finds operations by the words of their paths, names and comments", async () => {
+test("the list finds operations by words in paths, names and comments", async () => {
   await open("");
   const links = page.locator("#list li:visible a");
   const found = async (words: string): Promise<string[]> => {
@@ -261,7 +261,7 @@ test("the list finds operations by the words of their paths, names and comments"
   expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
 });
 
-test("links and history open operations and schemas, and move the focus to the heading", async () => {
+test("links and history open operations and schemas, and focus the heading", async () => {
   await open("");
   const heading = page.locator("#view h1");
   await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
@@ -275,27 +275,27 @@ test("links and history open operations and schemas, and move the focus to the h
   expect(await page.locator('#list [aria-current="page"]').innerText()).toContain("/v1/sinks");
 });
 
-test("the page of a service without credentials has no form for them", async () => {
+test("the page for a service without credentials has no form for them", async () => {
   await open("operations/query");
   expect(await page.getByLabel("Bearer token").isVisible()).toBe(false);
   expect(await page.locator(".command").innerText()).not.toContain("Authorization");
 });
 
-test("an RPC is titled by its comment, or by its name without one", async () => {
+test("an RPC is titled by its comment, or else by its name", async () => {
   await open("operations/create");
   expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
   await open("operations/query");
   expect(await page.locator(".reference").innerText()).toMatch(/^And more\./);
 });
 
-test("an RPC that is a tool of AI agents has the name of the tool", async () => {
+test("an RPC that is an MCP tool shows the tool's name", async () => {
   await open("operations/query");
   expect(await page.getByText("MCP tool").innerText()).toBe("MCP tool kitchensink_v1_KitchenSink_Query");
   await open("operations/create");
   expect(await page.getByText("MCP tool").count()).toBe(0);
 });
 
-test("text of a description is never interpreted as HTML", async () => {
+test("text in a description is never interpreted as HTML", async () => {
   await open("operations/query");
   await page.getByRole("heading", { level: 1, name: "Asks <img src=x onerror=alert(1)>" }).waitFor();
   expect(await page.locator("main img, main b").count()).toBe(0);
@@ -308,7 +308,7 @@ test.each([
   "operations/upload",
   "operations/watchReadings",
   "schemas/Shelf",
-])("the page at %j fits into 320 pixels and has no accessibility violations, with all sections open", async (view) => {
+])("the page at %j fits into 320 pixels without accessibility violations", async (view) => {
   await page.setViewportSize({ width: 320, height: 640 });
   await open(view);
   await page.evaluate(() => {

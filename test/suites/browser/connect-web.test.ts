@@ -85,7 +85,7 @@ describe.each(callers)("connect-web, as $name, from a page of another origin", (
       call: { id: situations.slow, token, timeoutMs: 300 },
       want: expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
     },
-  ])("gets the error for $name", async ({ call, want }) => {
+  ])("with $name gets the server's error", async ({ call, want }) => {
     expect(await deletePlant(caller, call)).toEqual(want);
   });
 });

@@ -103,7 +103,7 @@ describe("a user with a token", () => {
     expect([...plants]).toEqual([1n]);
   });
 
-  test("sends an idempotency key, with which a second deletion gets the response of the first", async () => {
+  test("repeats a deletion's response by sending its idempotency key", async () => {
     await using visited = await visit();
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -157,7 +157,7 @@ test("a user without a token sees the challenge", async () => {
   expect(plants.has(1n)).toBe(true);
 });
 
-test.each(["", "007", "1e3", "1.0", "abc"])("the page does not send the invalid id %j", async (id) => {
+test.each(["", "007", "1e3", "1.0", "abc"])("the id %j is invalid, so the page does not send it", async (id) => {
   await using visited = await visit();
   const { page, requests } = visited;
   await authorize(page, tokens.good);
@@ -193,7 +193,7 @@ describe("Authorize", () => {
   });
 });
 
-test("another server of the description receives requests when it is selected, and only its token", async () => {
+test("another server receives requests once selected, with only its own token", async () => {
   const received: (string | null)[] = [];
   const onRequest = ({ authorization, procedure }: AdmitRequest): void => {
     if (procedure !== undefined) received.push(authorization);
@@ -218,7 +218,7 @@ test("the shell command has placeholders for missing inputs", async () => {
   expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
 });
 
-test("the shell command contains the inputs of the form, but not the token", async () => {
+test("the shell command contains the form's inputs, but not the token", async () => {
   await using visited = await visit();
   const { page } = visited;
   await authorize(page, tokens.good);
@@ -289,7 +289,7 @@ describe.each(appearances)("the page in $name", ({ name, options }) => {
     }
   });
 
-  test("has a background of the requested brightness", async () => {
+  test("has a background with the requested brightness", async () => {
     await using visited = await visit(options, baseUrl, visitor);
     const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
     expect(isForced).toBe(options.forcedColors === "active");

@@ -30,7 +30,7 @@ async function outcome(): Promise<string> {
   return await page.locator("p:not(:text-is('loading'))").innerText();
 }
 
-test("the page shows readings until the end of their stream", async () => {
+test("the page shows readings until their stream ends", async () => {
   await open("/readings.html");
   expect(await outcome()).toBe("complete");
   expect(await page.locator("li").allInnerTexts()).toEqual(Array.from({ length: 5 }, () => "21 °C"));

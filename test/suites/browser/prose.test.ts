@@ -182,7 +182,7 @@ async function open(view: string): Promise<void> {
   await page.locator("#view h1").waitFor();
 }
 
-test.each(rows.map((row, at) => ({ ...row, at })))("the page shows $name", async ({ html, at }) => {
+test.each(rows.map((row, at) => ({ ...row, at })))("the page renders $name as the row's HTML", async ({ html, at }) => {
   if (at === 0) await open("");
   const group = page.locator(".group", { has: page.getByRole("heading", { name: `row ${String(at)}`, exact: true }) });
   const shown = await group.evaluate((element) =>

@@ -30,7 +30,7 @@ async function openModule() {
   );
 }
 
-test("a page of another origin calls, with a timeout that requires no additional header", async () => {
+test("a page from another origin sets a timeout without an additional header", async () => {
   await using gateway = await startKitchenSink({ cors: { origins: [site.origin] } });
   const module = await openModule();
   const baseUrl = `http://127.0.0.1:${gateway.address.port}`;

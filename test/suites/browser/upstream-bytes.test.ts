@@ -78,22 +78,19 @@ async function openDocs(): Promise<Page> {
   return page;
 }
 
-test.each(["page", "drawing", "xml"])(
-  "the browser shows the %s of an upstream without running its script",
-  async (name) => {
-    const page = await openDocs();
-    const response = await page.goto(`${baseUrl}/files/${name}`);
-    expect(response?.status()).toBe(200);
-    expect(await page.title()).not.toContain("stolen");
-    // A script of a test passes the policy; the session storage belongs to another origin.
-    await expect(page.evaluate(() => sessionStorage.length)).rejects.toThrow(/sandbox|insecure|denied/i);
-    await page.goto(`${baseUrl}/docs`);
-    expect(await page.evaluate(() => sessionStorage.getItem("token"))).toBe(secret);
-    await page.close();
-  },
-);
+test.each(["page", "drawing", "xml"])("the browser shows an upstream's %s without running its script", async (name) => {
+  const page = await openDocs();
+  const response = await page.goto(`${baseUrl}/files/${name}`);
+  expect(response?.status()).toBe(200);
+  expect(await page.title()).not.toContain("stolen");
+  // A script of a test passes the policy; the session storage belongs to another origin.
+  await expect(page.evaluate(() => sessionStorage.length)).rejects.toThrow(/sandbox|insecure|denied/i);
+  await page.goto(`${baseUrl}/docs`);
+  expect(await page.evaluate(() => sessionStorage.getItem("token"))).toBe(secret);
+  await page.close();
+});
 
-test("a page of an upstream cannot read /docs in a frame", async () => {
+test("an upstream's page cannot read /docs in a frame", async () => {
   const page = await openDocs();
   await page.goto(`${baseUrl}/files/frame`);
   expect(await page.evaluate(() => frames[0]?.length === undefined)).toBe(false);
@@ -101,7 +98,7 @@ test("a page of an upstream cannot read /docs in a frame", async () => {
   await page.close();
 });
 
-test("a script of an upstream does not run in /docs", async () => {
+test("an upstream's script does not run in /docs", async () => {
   const page = await openDocs();
   const isLoaded = await page.evaluate(
     (src) =>
@@ -117,7 +114,7 @@ test("a script of an upstream does not run in /docs", async () => {
   await page.close();
 });
 
-test("images of an upstream are shown, and its other files are saved", async () => {
+test("an upstream's images are shown, and its other files are saved", async () => {
   const page = await openDocs();
   const width = await page.evaluate(async (src) => {
     const image = new Image();

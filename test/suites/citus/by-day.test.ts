@@ -77,7 +77,7 @@ function dayFromNow(days: number): string {
 }
 
 describe("deletion records partitioned by day on Citus", () => {
-  test("are in the partition of their day, and those with a key in the partition without days", async () => {
+  test("with a key go to the undated partition, others to their day's", async () => {
     const url = await createStore();
     const store = await openPostgresStore({ url });
     const deleting = ids.map((id) => store.delete(id, deleteCall(id < 10n ? { idempotencyKey: `key-${id}` } : {})));
@@ -96,7 +96,7 @@ describe("deletion records partitioned by day on Citus", () => {
     expect((await collect(database.listDeletions())).flat()).toHaveLength(40);
   });
 
-  test("are dropped with their partition once the last is expired, or row by row without a partition or with a key", async () => {
+  test("are dropped with their partition, or row by row if undated", async () => {
     const url = await createStore();
     const old = await addDays(url, dayFromNow(-100), 8, 40);
     const young = await addDays(url, dayFromNow(-92), 8, 20);
@@ -131,7 +131,7 @@ describe("deletion records partitioned by day on Citus", () => {
     ).rejects.toThrow(new RegExp(`${name}.*deleted_at_check`));
   });
 
-  test("have each day partition created once by concurrent processes, except for days that have records", async () => {
+  test("get each day's partition created once by concurrent processes", async () => {
     const url = await createStore();
     const daysOf = (...days: number[]): string[] =>
       days.map((day) => `deletions_${dayFromNow(day).replaceAll("-", "")}`);
@@ -155,7 +155,7 @@ describe("deletion records partitioned by day on Citus", () => {
     expect(made).toEqual({ days: `FOR VALUES IN (${days.join(", ")})` });
   });
 
-  test("are not dropped while a transaction reads them on a worker, which does not block deletions", async () => {
+  test("are not dropped while a worker's transaction reads them; deletions continue", async () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const [schema] = await runSql(url, "SELECT current_schema() AS name");
@@ -179,7 +179,7 @@ describe("deletion records partitioned by day on Citus", () => {
     expect(await partitionsOf(url)).not.toContain(old);
   });
 
-  test("do not block deletions for long when a process hangs before committing a change of partitions", async () => {
+  test("do not block deletions for long when a partition change hangs", async () => {
     const url = await createStore();
     await addDays(url, "2020-01-01", 8, 5);
     const store = await openPostgresStore({ url, deletionsKeptMs: 10 * 365 * dayMs });
@@ -228,7 +228,7 @@ describe("deletion records partitioned by day on Citus", () => {
     await session.close();
   });
 
-  test("of a day that another process is dropping are skipped", async () => {
+  test("are skipped if another process is dropping their day", async () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const { session } = await openCitusSession(url);
@@ -237,7 +237,7 @@ describe("deletion records partitioned by day on Citus", () => {
     await session.close();
   });
 
-  test("require only privileges on rows, without which no user drops or creates partitions", async () => {
+  test("require only row privileges, without which no user manages partitions", async () => {
     const url = await createStore();
     const [schema] = await runSql(url, "SELECT current_schema() AS name");
     const name = String(schema?.["name"]);
@@ -323,7 +323,7 @@ describe("partitioning records by day on Citus", () => {
     expect(granted).toEqual([{ relname: "deletions" }]);
   });
 
-  test("names objects that would refer to one partition only, also on the shards", async () => {
+  test("names objects that would refer to one partition only, even on shards", async () => {
     const url = await createUndividedStore();
     await runSql(url, "CREATE VIEW audit AS SELECT plant_id FROM deletions");
     await expect(migratePostgres(url)).rejects.toThrow(/drop the view or rule audit, and create it again/);

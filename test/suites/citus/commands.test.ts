@@ -159,7 +159,7 @@ function signal(name: NodeJS.Signals): void {
   cluster.workers[1]?.signal(name);
 }
 
-test("a server that starts before its coordinator becomes ready although a worker is unavailable", async () => {
+test("a server started before its coordinator becomes ready without all workers", async () => {
   using folder = createTempFolder();
   const [, second] = cluster.workers;
   onTestFinished(() => second?.start());
@@ -170,7 +170,7 @@ test("a server that starts before its coordinator becomes ready although a worke
   await server.find(/"msg":"ready again"/);
 });
 
-test("an unavailable worker affects only its own plants, and all workers affect readiness", { timeout }, async () => {
+test("an unavailable worker affects its own plants, and all workers affect readiness", { timeout }, async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);

@@ -122,7 +122,7 @@ describe("a worker whose synchronous standby is gone", () => {
   test.each([
     { answer: "deleted", among: ids, isThere: true },
     { answer: "not found", among: absent, isThere: false },
-  ])("does not cause the response $answer when the wait for it is cancelled", async ({ among, isThere }) => {
+  ])("does not cause the response $answer when its wait is cancelled", async ({ among, isThere }) => {
     const [, [id = 0n] = []] = await plantsByWorker(among);
     const store = await openPostgresStore({ url });
     onTestFinished(() => store.close());
@@ -137,7 +137,7 @@ describe("a worker whose synchronous standby is gone", () => {
     await expect(telling).resolves.toBe(isThere);
   });
 
-  test("is not assumed to have the deletions of a batch for the wrong worker", async () => {
+  test("is not assumed to have deletions from another worker's batch", async () => {
     const [[one] = [], [, ...others] = []] = await plantsByWorker();
     const { session } = await openSession();
     const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
@@ -146,7 +146,7 @@ describe("a worker whose synchronous standby is gone", () => {
     await session.close();
   });
 
-  describe("is not assumed to have the deletions of others", () => {
+  describe("another process's deletions", () => {
     type Plants = () => Promise<readonly bigint[]>;
     const absentHere: Plants = async () => (await plantsByWorker(absent))[1] ?? [];
     const absentOfBoth: Plants = async () => {
@@ -181,7 +181,7 @@ describe("a worker whose synchronous standby is gone", () => {
         isCareful: true,
         isDelegated: false,
       },
-    ])("$name", async ({ plants, isCareful, isDelegated = true }) => {
+    ])("looked up $name are not assumed to be durable", async ({ plants, isCareful, isDelegated = true }) => {
       const { session, placement } = await openSession();
       const pending = callersOf(...(await plants()));
       await cluster.delegate(isDelegated);
@@ -196,7 +196,7 @@ describe("a worker whose synchronous standby is gone", () => {
     test.each([
       { name: "", isDelegated: true },
       { name: " that Citus does not send to a worker", isDelegated: false },
-    ])("by a lookup$name of a refused plant", async ({ isDelegated }) => {
+    ])("found by a lookup$name for a refused plant are not assumed durable", async ({ isDelegated }) => {
       const { session, placement } = await openSession();
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
@@ -208,7 +208,7 @@ describe("a worker whose synchronous standby is gone", () => {
     });
   });
 
-  describe("occupies no connection after a cancelled statement:", () => {
+  describe("a cancelled statement", () => {
     const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 3_000 };
     const deletionOf =
       (count: number) =>
@@ -231,7 +231,7 @@ describe("a worker whose synchronous standby is gone", () => {
         isDelegated: false,
         prepare: warnOfCancels,
       },
-    ])("$name", async ({ run, isDelegated, prepare }) => {
+    ])("in $name leaves no connection occupied", async ({ run, isDelegated, prepare }) => {
       await prepare?.();
       const { session, placement } = await openCitusSession(url, timeouts);
       await cluster.delegate(isDelegated);
@@ -254,7 +254,7 @@ describe("a worker whose synchronous standby is gone", () => {
         limits: { ...timeouts, statementTimeoutMs: 1_000, responseTimeoutMs: 6_000 },
         first: "connected",
       },
-    ])("a worker that hangs meanwhile delays only one connection: the lookup is $ended", async ({ limits, first }) => {
+    ])("whose lookup is $ended delays one connection if a worker hangs", async ({ limits, first }) => {
       const { session, placement } = await openCitusSession(url, limits);
       await cluster.delegate(false);
       onTestFinished(() => cluster.delegate(true));
@@ -268,7 +268,7 @@ describe("a worker whose synchronous standby is gone", () => {
     });
   });
 
-  test("causes cancelling only the waits of plant stores", async () => {
+  test("keeps other clients' waits when plant stores' waits are cancelled", async () => {
     const [, here = []] = await plantsByWorker();
     const connect = async (name: string): Promise<Client> => {
       const client = new Client({ ...configOf(url), application_name: name });
@@ -292,10 +292,10 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 
   test.each([
-    { name: "", left: "" },
+    { name: "default settings", left: "" },
     // As behind a pooler.
-    { name: ", where another client has hidden warnings", left: "SET client_min_messages = error" },
-  ])("is not assumed to have the record of a deletion that is looked up$name", async ({ left }) => {
+    { name: "warnings hidden by another client", left: "SET client_min_messages = error" },
+  ])("with $name is not assumed to have a looked-up record", async ({ left }) => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);
     const { session, placement } = await openSession();
     await session.run(left);
@@ -318,7 +318,7 @@ test("a coordinator whose synchronous standby is gone affects neither deletions 
   await expect(placement.checkWrite(session)).resolves.toBeUndefined();
 });
 
-test("a coordinator whose synchronous standby is gone does not delay deletions on a worker with a standby", async () => {
+test("a coordinator without its standby does not delay a worker with one", async () => {
   const [, [here = 0n] = []] = await plantsByWorker(absent);
   await cluster.workers[1]?.configure("SET synchronous_standby_names = 'receiver'");
   onTestFinished(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
@@ -375,7 +375,7 @@ test("workers with a collation warning on every new connection delete as usual",
   await expect(store.delete(second, deleteCall())).resolves.toBe(true);
 });
 
-test("a store does not open if the warnings of workers would not arrive", async () => {
+test("a store does not open if worker warnings would not arrive", async () => {
   const { session, location } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
   await expect(location.refresh(session)).rejects.toThrow(

@@ -54,7 +54,7 @@ async function plants(): Promise<readonly number[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => Number(id));
 }
 
-test("an import that a replaced coordinator rolls back is not reported as done", async () => {
+test("an import that a replaced coordinator rolls back reports an error", async () => {
   await using database = await openPlantDatabase({ kind: "postgres", url });
   const imported = whileReplacedCoordinatorReturns(() => importPlants(database, textOf(ids)).then(String, String));
   expect(await imported).toMatch(/a worker did not confirm its part of a commit/);

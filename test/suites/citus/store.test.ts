@@ -141,7 +141,7 @@ const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
 describe("on Citus", () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
 
-  test("migrate distributes the tables with their rows, a plant and its record to the same worker", async () => {
+  test("migrate distributes the tables with their rows, records with their plants", async () => {
     const url = await cluster.createSchema(32);
     await Promise.all(Array.from({ length: 3 }, () => migratePostgres(url)));
     await migratePostgres(url);
@@ -153,7 +153,7 @@ describe("on Citus", () => {
     expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
   });
 
-  test("a migration that waited for another one finds the tables distributed, whatever the default isolation", async () => {
+  test("a migration that waited finds the tables distributed for any default isolation", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const strict = withStrictIsolation(url);
@@ -188,7 +188,7 @@ describe("on Citus", () => {
     await store.close();
   });
 
-  test("migrate replaces the function of another release on all workers", async () => {
+  test("migrate replaces another release's function on all workers", async () => {
     const url = await createStore(ids);
     await runSql(url, otherFunctionSql);
     await migratePostgres(url);
@@ -202,7 +202,7 @@ describe("on Citus", () => {
     expect(handed).toHaveLength(1);
   });
 
-  test("migrate does not replace the function of a newer release", async () => {
+  test("migrate does not replace a newer release's function", async () => {
     const url = await createStore(ids);
     await runSql(url, `${otherFunctionSql}; UPDATE plantstore_schema SET version = 99`);
     await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
@@ -213,7 +213,7 @@ describe("on Citus", () => {
   test.each([
     { name: "separately", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
     { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
-  ])("migrate refuses tables that an operator has distributed $name", async (spread) => {
+  ])("migrate refuses tables distributed $name by an operator", async (spread) => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
@@ -239,7 +239,7 @@ describe("on Citus", () => {
     await expect(checkPostgresStore(other)).rejects.toThrow(refusal);
   });
 
-  test("batches are formed per worker of the plants", async () => {
+  test("batches are formed by the plants' workers", async () => {
     const url = await createStore();
     const { session, location, placement } = await openCitusSession(url);
     await location.refresh(session);
@@ -256,7 +256,7 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
-  test("deletions wait only for their worker, and are refused while the store closes", async () => {
+  test("deletions wait only for their worker, and are refused during close()", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     await session.close();
@@ -283,7 +283,7 @@ describe("on Citus", () => {
     expect(await plantsIn(url)).toContain(left);
   });
 
-  test("a store that is open while its tables are distributed then sends each worker one batch at a time", async () => {
+  test("an open store batches by worker once its tables are distributed", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
@@ -311,7 +311,7 @@ describe("on Citus", () => {
     await expect(deleted).resolves.toEqual([true, true]);
   });
 
-  test("every batch is for plants of one worker, also after they were locked", async () => {
+  test("every batch is for one worker's plants, even after they were locked", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
     const { session, placement } = await openCitusSession(url);
@@ -337,7 +337,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("the search for a plant of a worker with a single hash is bounded", async () => {
+  test("the plant search for a worker with a single hash is bounded", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
@@ -485,7 +485,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("a slice of records that triggers keep is not retried immediately", async () => {
+  test("a record slice that triggers keep is not retried immediately", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
@@ -527,7 +527,7 @@ describe("on Citus", () => {
   test.each([
     { name: "refuses to delete", sql: "RAISE 'protected' USING ERRCODE = '23000'" },
     { name: "silently keeps", sql: "RETURN NULL" },
-  ])("a plant that a trigger of a worker $name is refused, and only that one", async ({ sql }) => {
+  ])("only the plant that a worker's trigger $name is refused", async ({ sql }) => {
     const url = await createStore(ids);
     await addTrigger(url, { table: "plants", when: "DELETE", sql, of: 7n });
     const store = await openPostgresStore({ url });
@@ -560,7 +560,7 @@ describe("on Citus", () => {
       await store.close();
     });
 
-    test("is kept if it was restored and a trigger drops its second record: the first one is of another deletion", async () => {
+    test("is kept if restored and a trigger drops its second record", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
@@ -587,7 +587,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a batch for the wrong worker deletes nothing if a trigger there drops a record", async () => {
+  test("a batch for the wrong worker deletes nothing without its record", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     const here = placement.lanes.of(0n);
@@ -619,7 +619,7 @@ describe("on Citus", () => {
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
     });
 
-    test("passes while another process hangs during its own check, after it has written the record", async () => {
+    test("passes while another process hangs in its own check after writing", async () => {
       const url = await createStore([], 1);
       const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
@@ -644,7 +644,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a cancelled deletion may be committed by its worker, and a refused one is not", async () => {
+  test("a cancelled deletion may be committed by its worker, unlike refused ones", async () => {
     const url = await createStore([7n, 8n]);
     await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
     const { session, placement } = await openCitusSession(url);
@@ -662,7 +662,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("an error that concerns a whole worker is a problem of the server, and protects no plant", async () => {
+  test("an error for a whole worker is a problem without protected plants", async () => {
     const url = await createStore(ids);
     const store = await openPostgresStore({ url });
     await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");

@@ -65,7 +65,7 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
       .replaceAll(".plantstore/token", folder.file(".plantstore/token"));
   }
 
-  test.each(steps)("$command", ({ command, shown }) => {
+  test.each(steps)("$command prints what the page shows", ({ command, shown }) => {
     if (command === "npm start") {
       // Commands to paste follow the output that the page shows.
       expect(demo.stdout().startsWith(here(shown))).toBe(true);

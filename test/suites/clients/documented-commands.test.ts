@@ -89,7 +89,7 @@ async function run(place: Workspace, { command, shown }: Step): Promise<string> 
 
 const blocks = blocksRunBy("test/suites/clients/documented-commands.test.ts");
 
-test.each(blocks)("the commands at line $line of $page print the documented output", async ({ language, text }) => {
+test.each(blocks)("the commands at line $line in $page print the documented output", async ({ language, text }) => {
   using place = openWorkspace();
   let printed = "";
   for (const step of stepsOf(language, text)) {
@@ -114,7 +114,7 @@ test.each(blocks)("the commands at line $line of $page print the documented outp
 });
 
 test.each(blocks.filter(({ text }) => text.includes("sha256:")))(
-  "the token at line $line of $page has the documented hash",
+  "the token at line $line in $page has the documented hash",
   ({ text }) => {
     const [shown = ""] = token.exec(text.replaceAll(tokenHash, "")) ?? [];
     expect(text).toContain(`sha256:${createHash("sha256").update(shown).digest("hex")}`);

@@ -353,7 +353,7 @@ async function run(file: string, signedToken: string): Promise<string> {
   return running.stdout().trim().replaceAll(provider.issuer, "https://id.example");
 }
 
-test.each(blocks)("the program at line $line of $page has the documented effect", async (block) => {
+test.each(blocks)("the program at line $line in $page has the documented effect", async (block) => {
   const program = programOf(block);
   const store = openMemoryStore(new Set([42n, 43n]));
   await using server: TestPlantServer = await startPlantServer({ store, tls });
@@ -363,7 +363,7 @@ test.each(blocks)("the program at line $line of $page has the documented effect"
 });
 
 test.each(programs.map((program) => ({ ...program, inOneLine: program.start.replaceAll(/\s+/g, " ") })))(
-  "$page has the block that begins with $inOneLine",
+  "the documented block that begins with $inOneLine still exists",
   ({ page, start }) => {
     expect(blocks.some((block) => block.page === page && block.text.startsWith(start))).toBe(true);
   },

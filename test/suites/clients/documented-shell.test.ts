@@ -13,7 +13,7 @@ const commands = [...page.matchAll(/^(?:curl|grpcurl|buf curl) .*$/gm)].map(([co
 const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 
 describe("docs/how-to/clients.md, shell", () => {
-  test.each(commands)("%s", async (documented) => {
+  test.each(commands)("%s works against a server", async (documented) => {
     using folder = createTempFolder();
     const authorityFile = folder.file("authority.pem");
     const tls = createIssuedCertificate("localhost");

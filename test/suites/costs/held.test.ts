@@ -16,8 +16,8 @@ const timeout = 300_000;
 /** Bytes that may remain afterwards, such as compiled code and grown tables. */
 const staysBytes = 512 * 1024;
 
-describe("the memory that the server holds is within the limit of SECURITY.md, also for four times as much", () => {
-  test.for(heldRows)("$what", { timeout }, async (row) => {
+describe("the memory that a server holds", () => {
+  test.for(heldRows)("for $what stays within the limit in SECURITY.md, even fourfold", { timeout }, async (row) => {
     const mostBytes = bytesOf(row);
     await using server = await startMeasuredServer();
     await server.ask("usePool");

@@ -10,8 +10,8 @@ const ordinaryCalls = 1000;
 /** A test case takes seconds, or minutes when all measurements are repeated five times on a busy machine. */
 const timeout = 300_000;
 
-describe("the CPU time that the server uses is within the limit of SECURITY.md, also for four times as much", () => {
-  test.for(spentRows)("$what", { timeout }, async (row) => {
+describe("the CPU time that a server uses", () => {
+  test.for(spentRows)("for $what stays within the limit in SECURITY.md, even fourfold", { timeout }, async (row) => {
     await using server = await startMeasuredServer();
     const most = Number(row.atMost);
     const ratioWith = (n: number): Promise<number> => leastOf(() => ratioOf(server, row, n), most);

@@ -178,20 +178,16 @@ function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] 
 const main = join(projectFolder, "src/command/main.ts");
 
 describe.runIf(canForget())("a power loss", () => {
-  test.each(changes)(
-    "leaves the old or the new state, and the new one after the command exits: $name",
-    { timeout },
-    async (row) => {
-      const { fill, words, read, before, after } = row;
-      using disk = new ForgetfulDisk(fill);
-      const between: unknown[] = [];
-      const { exitCode, stderr } = await disk.runInSteps([main, ...words(disk.folder)], () =>
-        between.push(...afterLossOfPower(disk, read)),
-      );
-      expect(exitCode, stderr).toBe(0);
-      expect(between).toContainEqual(before);
-      for (const state of between) expect([before, after]).toContainEqual(state);
-      for (const state of afterLossOfPower(disk, read)) expect(state).toEqual(after);
-    },
-  );
+  test.each(changes)("during $name leaves the old or new state, after it the new", { timeout }, async (row) => {
+    const { fill, words, read, before, after } = row;
+    using disk = new ForgetfulDisk(fill);
+    const between: unknown[] = [];
+    const { exitCode, stderr } = await disk.runInSteps([main, ...words(disk.folder)], () =>
+      between.push(...afterLossOfPower(disk, read)),
+    );
+    expect(exitCode, stderr).toBe(0);
+    expect(between).toContainEqual(before);
+    for (const state of between) expect([before, after]).toContainEqual(state);
+    for (const state of afterLossOfPower(disk, read)) expect(state).toEqual(after);
+  });
 });

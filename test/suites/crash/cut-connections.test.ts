@@ -70,7 +70,7 @@ beforeAll(() => void process.on("warning", warn));
 afterAll(() => void process.off("warning", warn));
 
 test.each(conversations)(
-  `${String(connections)} connections of $name that are cut, each at another byte, leak nothing`,
+  `${String(connections)} connections over $name that are cut anywhere leak nothing`,
   { timeout: 300_000 },
   async ({ bytes }) => {
     let running = 0;

@@ -44,7 +44,7 @@ afterAll(() => postgres[Symbol.asyncDispose]());
 
 describe.each(["sqlite", "postgres"] as const)("over breaking connections, with %s,", (kind) => {
   test(
-    `no call gets "not found" for its own deletion, although ${lostReplies} responses are lost`,
+    `no call gets "not found" for its deletion, despite ${lostReplies} lost responses`,
     { timeout: 120_000 + lostReplies * 5 },
     async () => {
       using folder = createTempFolder();
@@ -107,7 +107,7 @@ describe.each(["sqlite", "postgres"] as const)("over breaking connections, with 
 });
 
 test(
-  `no call without an idempotency key gets "not found" for its own deletion, in ${unkeyedCalls} calls over breaking connections`,
+  `without keys, no call among ${unkeyedCalls} gets "not found" for its deletion`,
   { timeout: 120_000 },
   async () => {
     using folder = createTempFolder();

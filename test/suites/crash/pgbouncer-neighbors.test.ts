@@ -106,7 +106,7 @@ describe.each([
     database: await openPlantDatabase({ kind: "postgres", url: pooler.url }),
   }));
 
-  test("the health checks of a store pass", { timeout }, async () => {
+  test("a store's health checks pass", { timeout }, async () => {
     const store = await openLeftBehind();
     const problems = new Set<string | undefined>();
     // Two checks, both by a write, because nothing is deleted meanwhile.
@@ -121,7 +121,7 @@ describe.each([
 });
 
 test.each(leftOnConnections)(
-  "a store opens, deletes its own plants and stays healthy while another client leaves $name",
+  "with $name left by another client, a store works and stays healthy",
   { timeout },
   async ({ sql }) => {
     const count = 600;
@@ -141,7 +141,7 @@ test.each(leftOnConnections)(
 );
 
 test(
-  "acknowledged deletions survive a SIGKILL of PostgreSQL although another client turns synchronous_commit off",
+  "acknowledged deletions survive a SIGKILL although a neighbor disables synchronous_commit",
   { timeout },
   async () => {
     await createPlants(plants);
@@ -165,7 +165,7 @@ test(
 );
 
 test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql)))(
-  "a deletion is not acknowledged before its standby has it although another client leaves $name",
+  "with $name left by another client, deletions wait for their standby",
   { timeout },
   async ({ sql }) => {
     await createPlants(1);
@@ -181,35 +181,31 @@ test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_m
   },
 );
 
-test(
-  "migrate creates the store in the schema of the role, although another client leaves another schema",
-  { timeout },
-  async () => {
-    await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
-    try {
-      // With server connections that start with it.
-      await pooler.kill();
-      await pooler.start();
-      await leaveOnConnections(pooler.url, all);
-      await expect(migratePostgres(pooler.url)).resolves.toMatchObject({ from: 0 });
-      const store = await open();
-      await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
-      await store.close();
-      expect(await runSql(direct, tablesSql("fresh"))).toEqual(await runSql(direct, tablesSql("neighbor")));
-    } finally {
-      await runSql(direct, "ALTER ROLE tester IN DATABASE plantstore RESET search_path");
-    }
-  },
-);
+test("migrate creates the store in the role's schema, whatever a neighbor leaves", { timeout }, async () => {
+  await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
+  try {
+    // With server connections that start with it.
+    await pooler.kill();
+    await pooler.start();
+    await leaveOnConnections(pooler.url, all);
+    await expect(migratePostgres(pooler.url)).resolves.toMatchObject({ from: 0 });
+    const store = await open();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await store.close();
+    expect(await runSql(direct, tablesSql("fresh"))).toEqual(await runSql(direct, tablesSql("neighbor")));
+  } finally {
+    await runSql(direct, "ALTER ROLE tester IN DATABASE plantstore RESET search_path");
+  }
+});
 
-test("opening a store fails with the name of the setting if PgBouncer refuses its options", async () => {
+test("opening a store names the setting if PgBouncer refuses its options", async () => {
   const url = `${pooler.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
     /^cannot use \S+: the options in the database URL set search_path, but the server did not get this setting/,
   );
 });
 
-test("opening a store fails with the name of the setting if PgBouncer drops its options", async () => {
+test("opening a store names the setting if PgBouncer drops its options", async () => {
   await using dropping = await startPgbouncer(postgres.socketFolder, { dropsOptions: true });
   const url = `${dropping.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(

@@ -97,7 +97,7 @@ describe("behind PgBouncer in transaction mode", () => {
     expect(records).toEqual({ count: String(count), plants: String(count) });
   });
 
-  test("a store is unhealthy while its pooler is down, and recovers with it", { timeout }, async () => {
+  test("a store is unhealthy while its pooler is down, then recovers", { timeout }, async () => {
     const store = await openEmpty();
     await pooler.kill();
     await expect.poll(() => store.problem).toMatch(/:6432\/plantstore: connect /);
@@ -124,7 +124,7 @@ describe("behind PgBouncer in transaction mode", () => {
     },
   ];
 
-  test.each(breaks)("every caller gets the true outcome while $name", { timeout }, async ({ breakIt }) => {
+  test.each(breaks)("while $name, every caller gets the true outcome", { timeout }, async ({ breakIt }) => {
     await createPlants(plants);
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: pooler.url }) });
     const tally = new DeleteTally();

@@ -62,7 +62,7 @@ describe("a server on PostgreSQL", () => {
     expect(tally.deleted.size).toBe(tally.asked.size - refused);
   });
 
-  test("returns the true outcome to every caller while its database crashes and restarts", { timeout }, async () => {
+  test("returns the true outcome to every caller while its database crashes repeatedly", { timeout }, async () => {
     await createPlants();
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url }) });
     const tally = new DeleteTally();

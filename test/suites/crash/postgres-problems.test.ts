@@ -135,7 +135,7 @@ describe("a store", () => {
       message: unknown,
       expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
-  ])("rejects calls within ten seconds, and reports what it waits for, when $name", { timeout }, async (row) => {
+  ])("if $name, rejects calls within ten seconds and reports the cause", { timeout }, async (row) => {
     const url = await server.createPlants([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const stores = await Promise.all(
@@ -155,7 +155,7 @@ describe("a store", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test("is unavailable, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
+  test("is unavailable without its standby, and leaves no backend behind", { timeout }, async () => {
     const url = await createPlantsFor(server, "lone", [1n, 2n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
@@ -182,7 +182,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("reports a plant as missing only after its synchronous standby has the deletion", { timeout }, async () => {
+  test("reports a plant as missing only after the standby has its deletion", { timeout }, async () => {
     const url = await server.createPlants([1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     let isTold = false;

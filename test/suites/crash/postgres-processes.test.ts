@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const processes = 4;
 const plants = 10_000;
 
-test("each plant is deleted by exactly one of several processes", { timeout: 180_000 }, async () => {
+test("several processes delete each plant exactly once", { timeout: 180_000 }, async () => {
   await using postgres = await startPostgres();
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });

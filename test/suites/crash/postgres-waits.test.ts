@@ -38,7 +38,7 @@ describe("a session", () => {
       name: "does not respond to the check whether it is writable",
       passesOn: (data: Buffer): boolean => !data.includes("transaction_read_only"),
     },
-  ])("tries the next host if one $name", { timeout }, async ({ passesOn }) => {
+  ])("leaves a host that $name for the next one", { timeout }, async ({ passesOn }) => {
     using folder = createTempFolder();
     mkdirSync(folder.file("silent"));
     const proxy = createServer((client) => {
@@ -61,7 +61,7 @@ describe("a session", () => {
   });
 });
 
-test("a session keeps its connection when the server closes a released one late", { timeout }, async () => {
+test("a session keeps its connection when a released one closes late", { timeout }, async () => {
   const url = await server.createSchema();
   const ways: [client: Socket, upstream: Socket][] = [];
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -83,7 +83,7 @@ test("a session keeps its connection when the server closes a released one late"
   await session.close();
 });
 
-test("the work of a command fails after ten seconds of retries with backoff", { timeout }, async () => {
+test("a command's work fails after ten seconds with retries and backoff", { timeout }, async () => {
   const session = new Session(readServerUrl(await server.createSchema()));
   const begunMs = performance.now();
   let attempts = 0;
@@ -111,7 +111,7 @@ test("a migration reports what it waits for every few seconds", { timeout }, asy
   await running;
 });
 
-test("a migration that waits for another one polls at most ten times a second", { timeout }, async () => {
+test("a migration that waits for another polls at most every 100 ms", { timeout }, async () => {
   const url = await createSchemaOfVersion(server, 1);
   const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
@@ -169,7 +169,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("is unavailable while its schema is that of another release, and then recovers", { timeout }, async () => {
+  test("is unavailable while its schema is another release's, and then recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "migrated", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
@@ -227,7 +227,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("delays calls but fails none while its server is unavailable for some seconds", { timeout }, async () => {
+  test("delays calls but fails none during some seconds without a server", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");

@@ -141,7 +141,7 @@ function repeating(caller: Caller): Caller {
 
 // One after the other: a port is free until it is listened on, also for the other mode.
 test.each(["tcp", "http"] as const)(
-  `two proxies behind HAProxy in mode %s are restarted in turn, and none of ${callCount} calls fails`,
+  `a rolling restart behind HAProxy (%s) fails none among ${callCount} calls`,
   { timeout: 10 * waitLimitMs },
   async (mode) => {
     const proxies: readonly Ports[] = [

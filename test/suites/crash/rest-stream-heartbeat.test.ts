@@ -18,7 +18,7 @@ test.concurrent.each([
     rest: '[{"sensor":"late"}]',
   },
 ])(
-  "an idle stream of $accept sends a heartbeat every 15 s, for $request",
+  "an idle $accept stream for $request sends a heartbeat every 15 s",
   async ({ accept, request, beat, rest }) => {
     const asked = Promise.withResolvers<void>();
     const selector = "greenhouse.v1.GreenhouseService";

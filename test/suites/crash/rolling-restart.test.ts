@@ -49,7 +49,7 @@ async function untilReady(balancer: Balancer, ports: readonly number[]): Promise
   await expect.poll(() => ports.map((port) => balancer.isReady(port))).toEqual(ports.map(() => true));
 }
 
-test("no call fails while two replicas behind a balancer are restarted in turn", async () => {
+test("no call fails while two balanced replicas are restarted in turn", async () => {
   using folder = createTempFolder();
   const environment = { DATABASE_URL: await postgres.createSchema() };
   await runCommand(["migrate"], environment);

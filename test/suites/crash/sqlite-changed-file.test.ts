@@ -24,7 +24,7 @@ function judge(file: string, deleted: Iterable<bigint>) {
 const sound = [{ integrity_check: "ok" }];
 
 describe("a server on SQLite under load whose file another program changes", () => {
-  test("stops deleting once its log is truncated, and does not change the file", { timeout }, async () => {
+  test("stops deleting once its log is truncated, without changing the file", { timeout }, async () => {
     for (const signal of ["SIGKILL", "SIGTERM"] as const) {
       using folder = createTempFolder();
       const file = folder.file("plants.db");
@@ -47,7 +47,7 @@ describe("a server on SQLite under load whose file another program changes", () 
     }
   });
 
-  test("keeps deleting when the time stamps of its files change, and loses no deletion", { timeout }, async () => {
+  test("keeps deleting when its files' time stamps change, and loses no deletion", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();

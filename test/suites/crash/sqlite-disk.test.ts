@@ -50,7 +50,7 @@ const faults = [
 ];
 
 describe("a store on SQLite whose disk fails", () => {
-  test.runIf(canTrace()).each(faults)("acknowledges only stored deletions: $name", { timeout }, async (row) => {
+  test.runIf(canTrace()).each(faults)("if $name, acknowledges only stored deletions", { timeout }, async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await createPlants(file);
@@ -68,15 +68,12 @@ describe("a store on SQLite whose disk fails", () => {
   });
 });
 
-test.runIf(canTrace())(
-  "a store on SQLite reports a full disk, also while all deletions are of missing plants",
-  { timeout },
-  async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    await createPlants(file);
-    // A commit that deletes nothing writes nothing.
-    const program = `
+test.runIf(canTrace())("an SQLite store reports a full disk though all plants are missing", { timeout }, async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  await createPlants(file);
+  // A commit that deletes nothing writes nothing.
+  const program = `
       import { setTimeout as sleep } from "node:timers/promises";
       import { openSqliteStore } from "${new URL("../../../src/stores/sqlite/sqlite-store.ts", import.meta.url).href}";
       const store = await openSqliteStore({ file: "${file}" });
@@ -87,12 +84,11 @@ test.runIf(canTrace())(
       }
       process.stdout.write(String(store.problem));
       await store.close();`;
-    const problem = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
-    expect(problem).toBe(`${file}: the disk is full`);
-  },
-);
+  const problem = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
+  expect(problem).toBe(`${file}: the disk is full`);
+});
 
-test.runIf(canTrace())("a store on SQLite with a leftover log opens on a full disk", { timeout }, async () => {
+test.runIf(canTrace())("an SQLite store with a leftover log opens on a full disk", { timeout }, async () => {
   using folder = createTempFolder();
   const file = folder.file("left.db");
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 30n } });
@@ -109,7 +105,7 @@ describe("a store on SQLite whose log cannot be copied into the file", () => {
   test.runIf(canTrace()).each([
     { call: "a write", fault: "write,pwrite64:error=EIO:when=1..16" },
     { call: "a sync", fault: "fsync,fdatasync:error=EIO:when=1..16" },
-  ])("is not ready within 90 s if $call fails, loses nothing, and recovers", { timeout: 240_000 }, ({ fault }) => {
+  ])("is unready within 90 s if $call fails, then recovers without loss", { timeout: 240_000 }, ({ fault }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2_001n } }).close();
@@ -225,7 +221,7 @@ const startOnFullDisk = `
   rm full
   exec "$2" "$3" serve`;
 
-test("a server whose disk is full when it starts reports that and exits, and starts once there is space", async () => {
+test("a server exits on a full disk, and starts with more space", async () => {
   using folder = createTempFolder();
   const program = [process.execPath, join(projectFolder, "src/command/main.ts")];
   const inShell = ["sh", "-ec", startOnFullDisk, "sh", folder.path, ...program];
@@ -248,7 +244,7 @@ describe("an idle store on SQLite", () => {
       take: (file: string) => rmSync(`${file}-shm`),
       problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
     },
-  ])("detects that $name", { timeout: 60_000 }, async ({ take, problem }) => {
+  ])("reports that $name as its problem", { timeout: 60_000 }, async ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });

@@ -109,7 +109,7 @@ if (!isMountTried) process.stderr.write("not tried, because this machine does no
 
 describe.runIf(isMountTried)("a store with a second name", () => {
   for (const name of refused) {
-    test.each(commands)(`is refused as ${name.name} by %s`, { timeout }, async (...args) => {
+    test.each(commands)(`as ${name.name} is not opened by %s, which exits with 1`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       const file = createStore(folder);
       name.link?.(folder);
@@ -121,17 +121,21 @@ describe.runIf(isMountTried)("a store with a second name", () => {
     });
   }
 
-  test.each([["serve"], ["check"]])("is refused as a link to a mounted file by %s", { timeout }, async (command) => {
-    using folder = createTempFolder();
-    createStore(folder);
-    symlinkSync("plants.db", folder.file("data/link.db"));
-    await using started = start({ ...mountedFile, path: "data/link.db" }, [command], folder);
-    const { code, output } = await run(started, command === "serve");
-    expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(/the file itself is a mount point/) });
-  });
+  test.each([["serve"], ["check"]])(
+    "as a link to a mounted file makes %s exit with 1",
+    { timeout },
+    async (command) => {
+      using folder = createTempFolder();
+      createStore(folder);
+      symlinkSync("plants.db", folder.file("data/link.db"));
+      await using started = start({ ...mountedFile, path: "data/link.db" }, [command], folder);
+      const { code, output } = await run(started, command === "serve");
+      expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(/the file itself is a mount point/) });
+    },
+  );
 
   for (const name of accepted) {
-    test.each(commands)(`is accepted as ${name.name} by %s`, { timeout }, async (...args) => {
+    test.each(commands)(`as ${name.name} is accepted by %s, which exits with 0`, { timeout }, async (...args) => {
       using folder = createTempFolder();
       createStore(folder);
       name.link?.(folder);
@@ -185,7 +189,7 @@ const appearing: readonly { name: string; add: (file: string, pid: number) => vo
 ];
 
 describe.runIf(isMountTried)("a server whose file gets a second name", () => {
-  test.each(appearing)("warns in its log and metric of $name, and stays ready", { timeout }, async (row) => {
+  test.each(appearing)("warns about $name in its log and metric, and stays ready", { timeout }, async (row) => {
     using folder = createTempFolder();
     const file = createStore(folder);
     await using server = start({ name: "", path: "volume/plants.db" }, ["serve"], folder);

@@ -102,7 +102,7 @@ const ends = [
 ];
 
 describe.runIf(canForget()).each(ends)("a result after a process that was $name", ({ fault, outcomes }) => {
-  test.each(questions)("survives a power loss: $name", { timeout }, ({ args, answer, gone = [] }) => {
+  test.each(questions)("from $name survives a power loss", { timeout }, ({ args, answer, gone = [] }) => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
     expect(deleteTen(disk, fault)).toEqual(outcomes);
@@ -114,7 +114,7 @@ describe.runIf(canForget()).each(ends)("a result after a process that was $name"
 });
 
 describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", () => {
-  test("fails to open when its leftover log cannot be synced, and is not damaged", { timeout }, () => {
+  test("fails to open when its leftover log cannot be synced, without damage", { timeout }, () => {
     for (let failed = 4; failed < 8; failed++) {
       using disk = createDisk();
       const file = join(disk.folder, "plants.db");
@@ -128,7 +128,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
     }
   });
 
-  test("rewrites all of a long log whose end could not be synced", { timeout }, () => {
+  test("rewrites a long log completely if its end could not be synced", { timeout }, () => {
     using disk = createDisk();
     // More than an opening rewrites at a time. After the syncs of the log's header and of this, the third is the
     // deletion's.
@@ -156,7 +156,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
     expectAfterLossOfPower(disk, allBut([]).slice(0, 500));
   });
 
-  test("reports failing syncs, also while all deletions are of missing plants", { timeout }, () => {
+  test("reports failing syncs even if all requested plants are missing", { timeout }, () => {
     using disk = createDisk();
     const { href } = new URL("../../../src/stores/sqlite/sqlite-store.ts", import.meta.url);
     // A commit that deletes nothing writes nothing, so the first sync is that of a write check of the store.

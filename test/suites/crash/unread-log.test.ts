@@ -21,7 +21,7 @@ test("a server exits although its log is not read", async () => {
   server.process.stderr.resume();
 });
 
-test("a flood of refused requests does not displace the line of a deletion from a log that is not read", async () => {
+test("a flood of refused requests keeps deletions' lines in an unread log", async () => {
   using folder = createTempFolder();
   const database = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], database);

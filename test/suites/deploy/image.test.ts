@@ -132,7 +132,7 @@ describe("the image", () => {
     return found;
   }
 
-  test("of the proxy serves by a configuration file, and drains on SIGTERM", async () => {
+  test("for the proxy serves by a configuration file, and drains on SIGTERM", async () => {
     const { command, folder: workingFolder, environment } = imageOf("proxy");
     const [program = "", ...args] = command;
     const settings = `listen: { port: 0 }
@@ -207,7 +207,7 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
   });
 });
 
-test("a change of the source does not invalidate the layers with packages", () => {
+test("a source change does not invalidate the layers with packages", () => {
   const steps = readFileSync(dockerfile, "utf8").split("\n");
   const beforeSource = steps.slice(0, steps.indexOf("COPY . ."));
   const copied = beforeSource

@@ -28,7 +28,7 @@ function secretsIn(text: string): string[] {
   return text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
 }
 
-test("the overlay changes image, namespace, replicas and settings, and runs the migration first", async () => {
+test("the overlay changes image, namespace, replicas and settings, and migrates first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);
   expect(kindsOf(documents)).toEqual([
     "Deployment",
@@ -59,7 +59,7 @@ test("the overlay is valid for Kubernetes", async () => {
   await validateManifests("overlay.yaml", await render("postgres://a@b/c"));
 });
 
-test("the monitor of the Prometheus operator selects the pods and their port of metrics", async () => {
+test("the pod monitor selects the pods and their metrics port", async () => {
   const documents = (await render("postgres://a@b/c", ["pod-monitor.yaml"])).split(/^---$/m);
   const [monitor = ""] = documents.filter((text) => text.includes("kind: PodMonitor"));
   const [deployment = ""] = documents.filter((text) => text.includes("kind: Deployment"));

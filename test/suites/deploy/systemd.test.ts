@@ -14,7 +14,7 @@ const lines = readFileSync(unit, "utf8").split("\n");
 
 const units = [unit, join(projectFolder, "deploy/proxy/plantstore-proxy.service")];
 
-test.each(units)("systemd-analyze finds no problems in %s", async (file) => {
+test.each(units)("%s passes systemd-analyze verify", async (file) => {
   using folder = createTempFolder();
   const copy = folder.file(basename(file));
   // The program must exist.

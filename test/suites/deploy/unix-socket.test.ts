@@ -5,7 +5,7 @@ import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { serve, serveToken } from "../../support/process/serve-command.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-test("curl and a client of gRPC reach a server on a Unix socket", async () => {
+test("curl and a gRPC client reach a server on a Unix socket", async () => {
   using folder = createTempFolder();
   const path = folder.file("http.sock");
   await using server = serve(folder, { HOST: `unix:${path}` });

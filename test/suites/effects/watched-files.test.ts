@@ -146,7 +146,7 @@ test.each<{ name: string; watch: (provider: IdentityProvider) => Watched | Promi
   { name: "certificate", watch: certificateFiles },
   { name: "client secret", watch: clientSecret },
   { name: "file of the database URL", watch: databaseUrl },
-])("a $name is watched after it was replaced, and its old folder is not", { timeout: 60_000 }, async ({ watch }) => {
+])("a replaced $name is watched in its new folder only", { timeout: 60_000 }, async ({ watch }) => {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "of-the-provider"));
   const { contents, environment, inUse, close } = await watch(provider);
   onTestFinished(close ?? (() => undefined));

@@ -54,7 +54,7 @@ console.log(JSON.stringify(app.swagger()));`;
   return JSON.parse(execFileSync(process.execPath, [folder.file("program.mjs")], { encoding: "utf8" }));
 }
 
-test("the documented transformObject describes the routes of the application and the RPCs", () => {
+test("the documented transformObject describes the application's routes and the RPCs", () => {
   const { paths, components } = describeApplication();
   expect(Object.keys(paths).toSorted()).toEqual(["/beds/{bed}:water", "/page", "/sensors/{sensor}/reading"]);
   expect(Object.keys(paths["/sensors/{sensor}/reading"] ?? {}).toSorted()).toEqual(["get", "put"]);

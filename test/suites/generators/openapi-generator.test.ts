@@ -71,7 +71,7 @@ test(
 );
 
 test.each(["python", "typescript-fetch", "go", "java"])(
-  "openapi-generator for %s creates no types for how the members of a oneof exclude each other",
+  "openapi-generator for %s creates no extra types for oneof exclusions",
   async (language) => {
     const document = createOpenApi([KitchenSink], { info: { title: "Kitchen sink", version: "1" } });
     writeFileSync(join(folder.folder, "oneofs.json"), JSON.stringify(document));

@@ -113,7 +113,7 @@ describe.each(clients)("Google's REST client for $language", ({ language, run, o
   }, buildLimitMs);
 
   describe.each(servers)("through %s", (server) => {
-    test.each(offered)("sends the request and returns the response of $name", (call) => {
+    test.each(offered)("sends the request for $name and returns its response", (call) => {
       const name = nameOf(server, false, call.at);
       const { results, ...other } = outcomes.get(name) ?? {};
       expect(other).toEqual({});
@@ -123,14 +123,14 @@ describe.each(clients)("Google's REST client for $language", ({ language, run, o
       expect(normalizeResults(call, results)).toEqual(normalizeResults(call, call.results));
     });
 
-    test.each(offered)("reports code, message and details of an error of $name", ({ at }) => {
+    test.each(offered)("reports the code, message and details of $name's error", ({ at }) => {
       const { error } = outcomes.get(nameOf(server, true, at)) ?? {};
       expect(error).toEqual({ ...errorDetails["google.rpc.ErrorInfo"], ...errorOf(errorCodeOf(at)) });
     });
   });
 });
 
-test("every RPC is called, except those with client streams or without a rule", () => {
+test("every RPC is called, except with client streams or without a rule", () => {
   const called = new Set(calls.map(({ method }) => method));
   const uncalled = clientServices(definition).flatMap(({ service, mixin }) =>
     [...service.methods, ...mixin.methods].filter((method) => !called.has(method)),

@@ -73,11 +73,11 @@ describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
     program = await build();
   }, buildLimitMs);
 
-  test("gets the right response to each of its calls on one connection", async () => {
+  test("gets the right response to each call on one connection", async () => {
     await callFor({}, program);
   });
 
-  test("gets the right response to each of its calls on one connection, over TLS", async () => {
+  test("gets the right response to each call on one TLS connection", async () => {
     using folder = createTempFolder();
     const authorityFile = folder.file("authority.pem");
     const tls = createIssuedCertificate("localhost");

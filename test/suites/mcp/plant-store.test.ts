@@ -99,7 +99,7 @@ test.each<{ name: string; plant: string; call: Call }>([
   expect(await call(plant)).toEqual(expectedFor(plant));
 });
 
-test("the inspector's command line lists and calls the tool, and is refused without a token", async () => {
+test("the inspector lists and calls the tool, but not without a token", async () => {
   const list = await inspect(server.url, `Bearer ${token}`, ["--method", "tools/list", "--strict"]);
   expect(JSON.parse(list)).toMatchObject({ tools: [{ name: tool, annotations: { destructiveHint: true } }] });
   const args = ["--method", "tools/call", "--tool-name", tool, "--tool-arg", "id=6"];
@@ -115,13 +115,13 @@ describe.each([
   test.each([
     { name: "no token", authorization: "" },
     { name: "an unknown token", authorization: "Bearer unknown" },
-  ])("is refused with $name", async ({ authorization }) => {
+  ])("with $name is refused", async ({ authorization }) => {
     await expect(connect(authorization)).rejects.toThrow(
       /401|[Uu]nauthorized|a bearer token is required|the token is not valid/,
     );
   });
 
-  test("sees no tool, and may call none, with a token for another scope", async () => {
+  test("with a token for another scope sees and calls no tools", async () => {
     const connected = await connect(`Bearer ${otherScope}`);
     expect((await connected.listTools()).tools).toEqual([]);
     await expect(connected.callTool({ name: tool, arguments: { id: "7" } })).rejects.toThrow(/scope|403/);
@@ -129,7 +129,7 @@ describe.each([
   });
 });
 
-test("a client without a token discovers where to get one, and deletes a plant with it", async () => {
+test("a client without a token discovers where to get one, then deletes", async () => {
   const connected = await connectWithoutToken(server.url, server.issuer);
   expect(await deleteWith(connected, "8")).toEqual(expectedFor("8"));
   expect(server.tokenRequests).toEqual([

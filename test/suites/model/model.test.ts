@@ -20,7 +20,7 @@ test.each([
   { name: "SQLite", create: createSqlite },
   { name: "PostgreSQL", create: () => createPostgres(server) },
 ])(
-  `a store on $name keeps its promises under random commands and crashes (TEST_SEED=${testSeed})`,
+  `a store on $name keeps its promises despite crashes (TEST_SEED=${testSeed})`,
   { timeout: 2 * sequenceLimitMs },
   async ({ name, create }) => {
     let count = 0;

@@ -58,7 +58,7 @@ const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService
 test.each([
   { what: "the plant store", text: readFileSync(document) },
   { what: "the kitchen sink", text: JSON.stringify(kitchenSink) },
-])("redocly finds no problems in $what", async ({ text }) => {
+])("the description of $what has no problems in redocly", async ({ text }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("openapi.json"), text);
   const output = await lint(folder.file("openapi.json"), "strict");
@@ -67,7 +67,7 @@ test.each([
 });
 
 test.each(["3.1.0", "3.2.0"] as const)(
-  "redocly finds no problems by its default rules in OpenAPI %s if only a title, a version and a license are given",
+  "a minimal OpenAPI %s document passes redocly's default rules",
   async (openapi) => {
     using folder = createTempFolder();
     const file = folder.file("openapi.json");
@@ -108,7 +108,7 @@ test.each([
   { mode: "positive", what: "valid requests are accepted", least: 100 },
   { mode: "negative", what: "invalid requests are refused", least: 300 },
 ])(
-  "schemathesis finds that $what with the described responses, in at least $least requests",
+  "schemathesis finds that $what as described in at least $least requests",
   async ({ mode, least }) => {
     await using server = await startPlantServer({ store: everyPlant });
     let generated = 0;
@@ -146,7 +146,7 @@ test.each([
   { mode: "positive", what: "valid requests are accepted" },
   { mode: "negative", what: "invalid requests are refused" },
 ])(
-  "schemathesis finds that $what with every type of field and rule, except for what OpenAPI cannot express",
+  "schemathesis finds that $what for every type, except what OpenAPI cannot express",
   async ({ mode }) => {
     using folder = createTempFolder();
     await using gateway = await startKitchenSink({ interceptors: [withoutMasks] });

@@ -38,7 +38,7 @@ service ShopService {
   expect(project.run("cat", "set.json")).toContain('"get":"/v1/{name=books/*}/cover"');
 });
 
-test("the gateway serves a definition in the style of AIP, whose imports are installed from npm", () => {
+test("the gateway serves an AIP definition with imports installed from npm", () => {
   const project = createUserProject();
   folders.push(project.path);
   project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);

@@ -26,7 +26,7 @@ function bundle(file: string, ...options: readonly string[]): string {
 
 const commonJsOptions = ["--platform=node", "--format=cjs", "--out-extension:.js=.cjs"];
 
-test.each(webEntries)("a bundle for browsers contains %s", (entry) => {
+test.each(webEntries)("%s can be bundled for browsers", (entry) => {
   user.write("web.js", `export * from ${JSON.stringify(entry)};`);
   expect(bundle("web.js", "--platform=browser", "--format=esm")).toBe("");
 });
@@ -41,7 +41,7 @@ test("docs/how-to/packages.md lists these entries, and no others", () => {
   expect(entries.toSorted()).toEqual(webEntries);
 });
 
-test("a bundle of the proxy in CommonJS reads a file of settings, and serves RPCs and the docs page", async () => {
+test("a CommonJS bundle with the proxy reads its settings and serves RPCs", async () => {
   const main = "node_modules/@plantstore/proxy/node/command/main.js";
   expect(bundle(main, ...commonJsOptions)).toBe("");
   cpSync(join(user.path, "node_modules/@plantstore/docs-page/lib/files"), join(user.path, "out/files"), {
@@ -62,7 +62,7 @@ upstreams:
   expect(await (await fetch(`${url}/docs`)).text()).toContain("<!doctype html>");
 });
 
-test("a bundle of a program in CommonJS logs, and serves a service of a CommonJS module outside of the bundle", () => {
+test("a CommonJS bundle logs, and serves a service from outside the bundle", () => {
   const commonJs = greeterModule
     .replaceAll(/import (\{.*?\}) from (".*?");/g, "const $1 = require($2);")
     .replace("export const Greeter", "exports.Greeter");
@@ -81,7 +81,7 @@ test("a bundle of a program in CommonJS logs, and serves a service of a CommonJS
   expect(user.run(process.execPath, "out/program.cjs")).toContain('"msg":"/greet.Greeter/Greet"');
 });
 
-test("a bundle in CommonJS opens a store in SQLite of the package outside of it", () => {
+test("a CommonJS bundle opens an SQLite store from the package outside it", () => {
   user.write(
     "store.js",
     `

@@ -24,7 +24,7 @@ afterAll(() => {
   for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
 });
 
-test("the documented command exits with 0 for a definition with which the proxy starts", () => {
+test("the documented command exits with 0 if the proxy would start", () => {
   const [block] = blocksRunBy("test/suites/package/check.test.ts");
   const printed = user.run("bash", "-ec", block?.text ?? "");
   expect(printed).toContain("\nThe gateway would start: 4 services with 1 REST binding.\n");
@@ -35,7 +35,7 @@ function check(words: string, node = process.execPath): string {
   return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/plantstore-proxy check ${words}; echo $?`);
 }
 
-test("check exits with 1 and prints all problems of a definition", () => {
+test("check exits with 1 and prints all problems in a definition", () => {
   const selector = "plantstore.v1.PlantService.DeletePlant";
   // As YAML, for which the package has a dependency.
   const rules = `http: {rules: [{selector: ${selector}, get: "/{nope}", additional_bindings: [{get: /a//b}]}]}\n`;
@@ -52,7 +52,7 @@ test.each([
     says: "buf.yaml is not a binary descriptor set: it is text.",
   },
   { name: "missing arguments", words: "", says: "usage: plantstore-proxy check SET" },
-])("check exits with 2 and prints a message for $name", ({ words, says }) => {
+])("check with $name exits with 2 and prints a message", ({ words, says }) => {
   const output = check(words);
   expect(output).toContain(says);
   expect(output).not.toMatch(/\n {4}at /);

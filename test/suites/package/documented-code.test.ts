@@ -82,7 +82,7 @@ function compile(): string {
 }
 
 test.each(blocks.map((block, index) => ({ ...block, index })))(
-  "the code at line $line of $page compiles",
+  "the code at line $line in $page compiles",
   ({ index }) => {
     expect(problems.split("\n").filter((line) => line.includes(`block-${index}.ts`))).toEqual([]);
   },

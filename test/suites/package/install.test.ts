@@ -122,7 +122,7 @@ test.each(managers)("the plant store installed by $name starts", ({ install }) =
   expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
 });
 
-test("the documented commands for operators install the plant store, create its files and serve", async () => {
+test("the documented commands for operators install the plant store, and it serves", async () => {
   const project = createProject({});
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.write("bin/.keep", "");
@@ -150,7 +150,7 @@ test("the documented commands for operators install the plant store, create its 
   await demo.find(/^buf curl /m);
 });
 
-test("the tarball of each package has the documented size", () => {
+test("each package's tarball has the documented size", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     expect(Math.abs(statSync(tarball).size / documentedSize(name) - 1), name).toBeLessThan(0.15);
   }
@@ -175,7 +175,7 @@ test("the proxy installed by npm prints its version", () => {
   expect(project.run("npx", "@plantstore/proxy", "--version")).toBe(`${gatewayManifest.version}\n`);
 });
 
-test("the plant store installs the documented number of packages", () => {
+test("the plant store installs as many packages as documented", () => {
   const project = createProject({});
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.run("bash", "-c", forAll);
@@ -183,7 +183,7 @@ test("the plant store installs the documented number of packages", () => {
   expect(readPage("docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
 });
 
-test("the gateway rejects a service of another copy of protobuf-es", () => {
+test("the gateway rejects a service from another copy of protobuf-es", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
   project.write("service/package.json", '{"name":"service","type":"module"}');
   project.run("npm", "install", "--no-audit", "--no-fund");

@@ -99,11 +99,11 @@ describe.each([
     ],
   },
 ])("the package $name", ({ name, has }) => {
-  test.each(has)("has %s", (file) => {
+  test.each(has)("has %s in its installed folder", (file) => {
     expect(existsSync(join(user.path, "node_modules", name, file))).toBe(true);
   });
 
-  test.each(["src", "test", "bench", "node_modules", "tools"])("leaves out %s", (folder) => {
+  test.each(["src", "test", "bench", "node_modules", "tools"])("does not have %s in its installed folder", (folder) => {
     expect(existsSync(join(user.path, "node_modules", name, folder))).toBe(false);
   });
 
@@ -115,7 +115,7 @@ describe.each([
     expect(manifest).not.toMatch(/\.\/src\/|(?<!\.d)\.ts"/);
   });
 
-  test("depends on the same version of the other packages", () => {
+  test("depends on the other packages in its own version", () => {
     const manifest = JSON.parse(user.run("cat", join("node_modules", name, "package.json")));
     const others = Object.entries(manifest.dependencies).filter(([other]) => other.startsWith("@plantstore/"));
     expect(others).toEqual(others.map(([other]) => [other, manifest.version]));
@@ -123,7 +123,7 @@ describe.each([
 });
 
 test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-boom"])(
-  "the notice of the command lists the bundled package %s with its version and licence",
+  "the command's notice lists the bundled %s with version and licence",
   (name) => {
     const notice = readFileSync(join(user.path, "node_modules/plantstore/bin/NOTICE"), "utf8");
     const manifest: Record<"version" | "license", string> = JSON.parse(
@@ -133,7 +133,7 @@ test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-b
   },
 );
 
-test("the systemd unit starts a file of the package", () => {
+test("the systemd unit starts a file from the package", () => {
   const unit = readFileSync("deploy/systemd/plantstore.service", "utf8");
   const [, file = "none"] = /^ExecStart=.*\/(node_modules\/\S+) serve$/m.exec(unit) ?? [];
   expect(existsSync(join(user.path, file))).toBe(true);
@@ -163,7 +163,7 @@ test.each([
   expect(exportsOf(subpath).toSorted()).toEqual(Object.keys(source).toSorted());
 });
 
-test("the gateway over Fetch loads no modules of node", () => {
+test("the gateway over Fetch loads no Node modules", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/fetch/entry.js")]);
   for (const file of files) {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
@@ -181,7 +181,7 @@ test("the REST transport is one file, which loads only the peers", () => {
   expect(text).not.toContain("new Function");
 });
 
-test("the gateway loads no code of the optional entries", () => {
+test("the gateway loads no code from the optional entries", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
   for (const file of files) {
     const text = readFileSync(file, "utf8");
@@ -195,7 +195,7 @@ test("the gateway loads no code of the optional entries", () => {
   expect(files.size).toBeGreaterThan(1);
 });
 
-test("the manifest lists the man page in an array, because npm links no other", () => {
+test("the manifest lists the man page in an array, as npm requires", () => {
   const manifest = user.run("cat", "node_modules/plantstore/package.json");
   expect(JSON.parse(manifest)).toMatchObject({ man: ["./man/plantstore.1"] });
 });
@@ -214,7 +214,7 @@ test.each(["serve", "check"])(
   },
 );
 
-test("a server of the package deletes a plant in its storage thread, and serves the docs page", () => {
+test("the package's server deletes in a storage thread, and serves /docs", () => {
   const program = `
     import { createPlantServer, openSqliteStore, openTokenVerifier, parsePlainTokens } from "plantstore";
     const tokens = parsePlainTokens("token-of-the-package-test");
@@ -232,7 +232,7 @@ test("a server of the package deletes a plant in its storage thread, and serves 
   expect(user.runProgram(program)).toBe("204 200 true\n");
 });
 
-test.each(Object.keys(packed()))("publint and attw find no problems in %s", (name) => {
+test.each(Object.keys(packed()))("%s has no problems in publint and attw", (name) => {
   const folder = join("node_modules", name);
   expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
   // Exits with another code when it finds a problem.

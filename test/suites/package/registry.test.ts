@@ -29,7 +29,7 @@ function find({ find: words }: Publication): Promise<string> {
   return npm(words.join(" "), projectFolder);
 }
 
-test("npm publishes the packages with the commands of a release, without correcting their manifests", async () => {
+test("npm publishes the packages with the release commands, correcting no manifest", async () => {
   const publications = publicationsOf(manifest.version);
   for (const publication of publications) await expect(find(publication)).rejects.toThrow("E404");
   for (const { id, printed } of await publishPackages(registry)) {

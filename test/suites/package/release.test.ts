@@ -51,7 +51,7 @@ beforeAll(() => {
   git("commit", "--quiet", "--message", "Everything");
 });
 
-describe("npm run release fails", () => {
+describe("npm run release", () => {
   test.each([
     {
       name: "without a version",
@@ -61,7 +61,7 @@ describe("npm run release fails", () => {
     { name: "with a version of two numbers", words: ["1.0"], says: 'got "1.0"' },
     { name: "with a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
     { name: "with an unknown option", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
-  ])("$name, with the exit code for wrong usage", async ({ words, says }) => {
+  ])("$name fails with the exit code for wrong usage", async ({ words, says }) => {
     const { exitCode, stderr } = await release(...words);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(says) });
   });
@@ -69,7 +69,7 @@ describe("npm run release fails", () => {
   test.each([
     { name: "a changed file", file: "README.md" },
     { name: "a new file", file: "notes.txt" },
-  ])("when $name is not committed, and names it", async ({ file }) => {
+  ])("fails when $name is not committed, and names it", async ({ file }) => {
     const path = join(copy.folder, file);
     const before = file === "README.md" ? readFileSync(path, "utf8") : undefined;
     writeFileSync(path, "changed\n");
@@ -79,7 +79,7 @@ describe("npm run release fails", () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(file) });
   });
 
-  test("when the tag of the version exists", async () => {
+  test("fails when the version's tag exists", async () => {
     git("tag", "v8.8.8");
     const { exitCode, stderr } = await release("8.8.8");
     expect({ exitCode, stderr }).toEqual({
@@ -88,7 +88,7 @@ describe("npm run release fails", () => {
     });
   });
 
-  test("when the changelog has no unreleased changes", async () => {
+  test("fails when the changelog has no unreleased changes", async () => {
     const { exitCode, stderr } = await release("8.8.9");
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
@@ -96,7 +96,7 @@ describe("npm run release fails", () => {
     });
   });
 
-  test("without changing files or tags", () => {
+  test("changes no files or tags when it fails", () => {
     expect(git("status", "--porcelain")).toBe("");
     expect(git("tag")).toBe("v8.8.8");
   });
@@ -109,7 +109,7 @@ const artifacts = (version: string): string[] =>
 const inRelease = (command: string): string =>
   execFileSync("sh", ["-c", command], { cwd: join(copy.folder, "dist/release"), encoding: "utf8" });
 
-describe("a release of the version of the checkout", () => {
+describe("a release of the checkout's version", () => {
   beforeAll(async () => {
     const { exitCode, stdout, stderr } = await release(current, "--skip-checks");
     expect(exitCode, stdout + stderr).toBe(0);
@@ -131,16 +131,16 @@ describe("a release of the version of the checkout", () => {
     );
   });
 
-  test("writes a tarball for each package, a bill of materials, notes and checksums", () => {
+  test("writes a tarball for each package, an SBOM, notes and checksums", () => {
     expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(current));
   });
 
-  test("writes valid checksums of all other files", () => {
+  test("writes valid checksums for all other files", () => {
     const others = artifacts(current).filter((name) => name !== "SHA256SUMS");
     expect(inRelease("sha256sum --check SHA256SUMS")).toBe(others.map((name) => `${name}: OK\n`).join(""));
   });
 
-  test.each(names)("packs the manifest, README and licence of %s", (name) => {
+  test.each(names)("packs %s with its manifest, README and licence", (name) => {
     const tarball = `${name}-${current}.tgz`;
     expect(inRelease(`tar --list --file ${tarball}`).split("\n")).toEqual(
       expect.arrayContaining(["package/package.json", "package/README.md", "package/LICENSE"]),
@@ -161,7 +161,7 @@ describe("a release of the version of the checkout", () => {
     }
   });
 
-  test("writes a bill of materials with all packages, their dependencies and versions", () => {
+  test("writes an SBOM with all packages, their dependencies and versions", () => {
     const { bomFormat, components } = JSON.parse(read("dist/release/sbom.json"));
     const found = components.map(({ name, version }: Readonly<Record<string, string>>) => `${name} ${version}`);
     expect(bomFormat).toBe("CycloneDX");
@@ -250,7 +250,7 @@ describe("a release of a new version", () => {
     expect(git("status", "--porcelain")).toBe("");
   });
 
-  test("sets the version of all packages, in the manifests and in the lockfile", () => {
+  test("sets the version in all manifests and in the lockfile", () => {
     const { packages } = JSON.parse(read("package-lock.json"));
     for (const file of manifests) {
       expect(JSON.parse(read(file)).version).toBe(next);

@@ -44,7 +44,7 @@ test.each([
     packages: [`${protobuf}@2.17.0`],
     says: [`${connect} ^2.0.0, and it is not installed: npm install ${connect}@^2.0.0`],
   },
-])("the gateway reports what to install when it finds $name", ({ packages, says }) => {
+])("with $name, the gateway reports what to install", ({ packages, says }) => {
   const project = createProject(...packages);
   const sentences = says.map((needed) => `@plantstore/gateway needs ${needed}\n`).join("");
   for (const program of programs) {
@@ -63,7 +63,7 @@ describe("with unsupported versions", () => {
   test.each([
     { node: "node20", version: "20.20.2" },
     { node: "node23", version: "23.7.0" },
-  ])("the gateway reports that it does not support Node $version", ({ node, version }) => {
+  ])("with Node $version, the gateway reports that it is not supported", ({ node, version }) => {
     for (const program of programs) {
       const output = project.tryToRun(join("node_modules", node, "bin/node"), program);
       const sentence = `\nError: @plantstore/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
@@ -71,7 +71,7 @@ describe("with unsupported versions", () => {
     }
   });
 
-  test("the gateway rejects the next major version of a peer", () => {
+  test("the gateway rejects a peer's next major version", () => {
     const file = join(project.path, "node_modules", connect, "package.json");
     writeFileSync(file, readFileSync(file, "utf8").replace('"version": "2.2.0"', '"version": "3.0.0"'));
     for (const program of programs) {

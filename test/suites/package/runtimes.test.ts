@@ -139,7 +139,7 @@ test.each([
   { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
   { node: "node25", says: RegExp(`^plantstore: ${needs} 25\\.8\\.0\\n$`) },
   { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
-])("the command of the plant store runs on $node or reports the version that it needs", ({ node, says }) => {
+])("the command runs on $node or reports the version that it needs", ({ node, says }) => {
   const file = join("node_modules", node, "bin/node");
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });

@@ -57,14 +57,14 @@ afterAll(async () => {
   rmSync(reader.path, { recursive: true });
 });
 
-test.each(steps)("line $line: $does", async (step) => {
+test.each(steps)("line $line ($does) works", async (step) => {
   if ("file" in step) return reader.write(step.file, step.text);
   if (step.command === "node server.ts") return await startServer(step.command, step.shown ?? "");
   const printed = reader.run("env", `PATH=${path}`, "sh", "-c", step.command);
   if (step.shown !== undefined) expect(printed.trimEnd()).toBe(step.shown);
 });
 
-test("the server of the tutorial serves its docs page, and stops on SIGTERM", async () => {
+test("the tutorial's server serves its docs page, and stops on SIGTERM", async () => {
   const page = await fetch(server?.stdout().trim() ?? "");
   expect(await page.text()).toMatch(/^<!doctype html>/);
   server?.process.kill("SIGTERM");

@@ -107,7 +107,7 @@ test.each([
   // The types are the same for all versions; their resolution is tested with the oldest version, the first one without
   // errors in the peers, and the newest.
   ...["5.4", "5.7", "7.0"].map((version) => ({ version, resolution: "bundler" as const })),
-])("TypeScript $version compiles the types with the resolution $resolution", ({ version, resolution }) => {
+])("TypeScript $version with the resolution $resolution compiles the types", ({ version, resolution }) => {
   const errors = compile(version, "types.ts", { types: ["node"], ...resolutions[resolution] });
   const ours = errors.filter((line) => /^(?:types\.ts|node_modules\/(?:@plantstore|plantstore)\/)/.test(line));
   expect(version >= "5.7" ? errors : ours).toEqual([]);
@@ -119,7 +119,7 @@ test.each([
   { version: "5.9", resolution: "node10", skipLibCheck: true },
   { version: "5.7", resolution: "node16", skipLibCheck: false },
   { version: "7.0", resolution: "node16", skipLibCheck: false },
-] as const)("TypeScript $version compiles the types for CommonJS with the resolution $resolution", (consumer) => {
+] as const)("TypeScript $version with the resolution $resolution compiles the types for CommonJS", (consumer) => {
   const { version, resolution, skipLibCheck } = consumer;
   const options = { types: ["node"], skipLibCheck, ...commonJsResolutions[resolution] };
   expect(compile(version, "commonjs/types.ts", options)).toEqual([]);
@@ -136,7 +136,7 @@ const platforms = [
 const withoutErrorsInPeers = compilers.filter((version) => version >= "5.7");
 
 test.each(withoutErrorsInPeers.flatMap((version) => platforms.map((platform) => ({ version, ...platform }))))(
-  "TypeScript $version compiles the entries for the web with the types of $name",
+  "TypeScript $version with types for $name compiles the web entries",
   ({ version, lib, types }) => {
     expect(compile(version, "web.ts", { ...bundler, exactOptionalPropertyTypes: true, lib, types })).toEqual([]);
   },

@@ -36,7 +36,7 @@ test("each alert that alertmanager.yml names exists", () => {
   }
 });
 
-test.each([...severities])("%s is sent to the receiver of its severity, %s", async (name, severity) => {
+test.each([...severities])("%s with severity %s is sent to its severity's receiver", async (name, severity) => {
   const receiver = severity === "page" ? "pager" : "tickets";
   const labels = [`alertname=${name}`, `severity=${severity}`];
   await amtool(
@@ -110,7 +110,7 @@ describe("an outage", () => {
       fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
       notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
     },
-  ])("$name notifies of $notified", async ({ name, fires, notified }) => {
+  ])("$name notifies about $notified and no other alert", async ({ name, fires, notified }) => {
     // Labels that only some alerts have. Another server has no outage, but its own alert.
     const instance = `instance=${name}`;
     const add = (alert: string, server: string): Promise<string> =>

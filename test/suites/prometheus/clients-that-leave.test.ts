@@ -258,7 +258,7 @@ describe.each([
     },
   );
 
-  test(`fires no alert for cancelled calls, and fires one when ${broken}`, { timeout: 120_000 }, async () => {
+  test(`when ${broken}, fires an alert, but not for cancelled calls`, { timeout: 120_000 }, async () => {
     const calls = (await samplesOf(served)).filter((each) => alertSeries.test(each.name));
     const counted = calls.reduce((sum, { value }) => sum + value, 0);
     const seen = () =>

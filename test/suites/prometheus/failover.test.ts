@@ -27,7 +27,7 @@ async function stopReplication(standbyUrl: string, name: string): Promise<void> 
   await expect.poll(() => runSql(standbyUrl, receivers), { timeout: 20_000 }).toHaveLength(0);
 }
 
-test("the commands of Fail over promote the standby that has all deletions", { timeout: 120_000 }, async () => {
+test('the commands under "Fail over" promote the standby with all deletions', { timeout: 120_000 }, async () => {
   using folder = createTempFolder();
   await using primary = await startPostgres();
   const url = await primary.createPlants([1n, 2n, 3n, 4n]);

@@ -212,7 +212,7 @@ describe.each([
   });
 
   test.for(incidents)(
-    "leads to the cause and ends the incident when $name",
+    "if $name, leads to the cause and ends the incident",
     { timeout: 240_000 },
     async ({ alert, begin, prints, leadsTo, repair }, { annotate }) => {
       await expect.poll(names, { timeout: 60_000 }).toEqual([]);

@@ -117,7 +117,7 @@ describe("a Prometheus", () => {
     expect(await prometheus.firing()).toEqual([]);
   });
 
-  test("the queries of the service objective have a share for a server without errors", async () => {
+  test("returns a share for the objective's queries on a server without errors", async () => {
     const queries = blocksRunBy("test/suites/prometheus/prometheus.test.ts").map(({ text }) => text);
     expect(queries).toHaveLength(3);
     for (const query of queries) {
@@ -128,16 +128,21 @@ describe("a Prometheus", () => {
     }
   });
 
-  test.each(["grafana-dashboard.json", "proxy-dashboard.json"])("accepts all queries of %s", async (name) => {
-    const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, name), "utf8"));
-    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-    expect(queries.length).toBeGreaterThan(15);
-    for (const query of queries) {
-      const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
-      const { status, error } = await prometheus.ask<QueryResponse>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
-      expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
-    }
-  });
+  test.each(["grafana-dashboard.json", "proxy-dashboard.json"])(
+    "accepts the queries in %s without an error",
+    async (name) => {
+      const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, name), "utf8"));
+      const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+      expect(queries.length).toBeGreaterThan(15);
+      for (const query of queries) {
+        const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
+        const { status, error } = await prometheus.ask<QueryResponse>(
+          `/api/v1/query?query=${encodeURIComponent(plain)}`,
+        );
+        expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
+      }
+    },
+  );
 });
 
 /** A server with plants whose store fails once {@link Outage.begin} is called. */
@@ -196,7 +201,7 @@ test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
   { name: "PostgreSQL is killed", start: () => withPostgres((postgres) => postgres.stop("immediate")) },
   { name: "the disk is full", start: withSmallDisk },
   { name: "commits take 12 s", start: () => withPostgres((_, url) => runSql(url, slowCommits)) },
-])("the metric of REST calls shows, and an alert fires, when $name", { timeout: 120_000 }, async ({ start }) => {
+])("when $name, the REST call metric shows it and an alert fires", { timeout: 120_000 }, async ({ start }) => {
   await using outage = await start();
   const { calls, metrics } = await addressesOf(outage.server);
   await using prometheus = await startPrometheus([metrics], withShortTimes);

@@ -61,7 +61,7 @@ describe("the runbooks", () => {
     { alert: "GatewayUpstreamBusy", prints: [/gateway_upstream_re/] },
     { alert: "GatewayUpstreamQueued", prints: [/gateway_upstream_requests_active\{/] },
     { alert: "GatewayDescriptorsRefused", prints: [/serves plantstore\.v1[^]*The gateway would start/, /^$/] },
-  ])("the runbook of $alert prints what a healthy server has", async ({ alert, prints }) => {
+  ])("for $alert print what a healthy server has", async ({ alert, prints }) => {
     const commands = blocksOf(alert)
       .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
       .map((block) => block.replaceAll("npx @plantstore/proxy", "plantstore-proxy"));
@@ -70,7 +70,7 @@ describe("the runbooks", () => {
       expect(await production.read(block)).toMatch(prints[index] ?? /^$/);
   });
 
-  test("the runbook of PlantstoreReloadRefused shows why a file is refused, and reads the corrected one", async () => {
+  test("for PlantstoreReloadRefused show the reason, and read the corrected file", async () => {
     const [find = "", reload] = blocksOf("PlantstoreReloadRefused");
     await production.run("cp tokens kept\necho invalid > tokens");
     await expect.poll(() => production.read(find)).toContain('"problems":[');
@@ -90,7 +90,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     expect(await production.read(call("$TOKEN", 3))).toContain('"error":5');
   });
 
-  test("the runbook of PlantstoreSlow ends the idle transactions of the plant store, and of no other database", async () => {
+  test("for PlantstoreSlow end idle transactions only in the plant store's database", async () => {
     const [show = "", end = ""] = blocksOf("PlantstoreSlow");
     const { read, postgres } = production;
     const port = (await read("echo $PGPORT")).trim();
@@ -109,7 +109,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     await open?.end();
   });
 
-  test("the runbook of GatewayReloadRefused shows why the configuration is refused, and reads the corrected one", async () => {
+  test("for GatewayReloadRefused show the reason, and read the corrected configuration", async () => {
     const [find = "", show, reload] = blocksOf("GatewayReloadRefused");
     const { run, read } = production;
     const metric = ofProxy("curl --silent http://127.0.0.1:9464/metrics | grep '^gateway_file_reload_successful'");
@@ -136,7 +136,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
   });
 
   // The last test, because curl does not trust the issuer of the next certificate.
-  test("Rotate certificates replaces the certificate of the server, and that of the proxy at SIGHUP", async () => {
+  test("for rotating certificates replace the server's, and the proxy's at SIGHUP", async () => {
     const [certificates, reload, show = ""] = blocksOf("Rotate certificates");
     const { run, read, folder: directory } = production;
     const [proxy = ""] = /(?<=https:\/\/)\S+(?= serves)/.exec(await read("cat proxy.log")) ?? [];

@@ -83,7 +83,7 @@ function describeRefusals({ build, command }: Client): void {
   }, buildLimitMs);
   afterAll(() => Promise.all([open, closed].map((greenhouse) => greenhouse[Symbol.asyncDispose]())));
 
-  test.each(rows)("gets status $httpStatus for $what of $mebibytes MiB", async (row) => {
+  test.each(rows)("gets status $httpStatus for $what with $mebibytes MiB", async (row) => {
     const { port } = (row.admitted ? open : closed).address;
     const line = `${row.method} http://127.0.0.1:${String(port)}${row.path} ${row.type} ${String(row.mebibytes * mebibyte)}\n`;
     const child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
