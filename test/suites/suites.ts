@@ -62,7 +62,7 @@ export const suites: readonly Suite[] = [
     isForMutants: true,
     files: [
       "test/command/**/*.test.ts",
-      "test/{bench/peers,bench/plan,examples/embed,examples/grpc-clients,server/preload-storage}.test.ts",
+      "test/{bench/peers,bench/plan,examples/embed,examples/grpc-clients,examples/grpc-js-servers,server/preload-storage}.test.ts",
       "test/stores/sqlite/{check-database-file,storage-thread}.test.ts",
       "test/tools/{call-path,ci-run,mutants,npmrc,old-node,suite,watchdog}.test.ts",
       "packages/docs-page/test/shell-commands.test.ts",

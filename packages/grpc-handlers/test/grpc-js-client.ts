@@ -53,15 +53,20 @@ async function startGrpcJs(implementation: UntypedServiceImplementation): Promis
   return { port, [Symbol.asyncDispose]: async () => server.forceShutdown() };
 }
 
-type AnyDefinition = MethodDefinition<Message, Message>;
+/** An RPC as a definition of proto-loader or of static code describes it. */
+export type RpcDefinition = MethodDefinition<Message, Message>;
 
 function missing(method: string): never {
   throw new TypeError(`the definition has no ${method}`);
 }
 
-/** How a client makes a call. */
-export interface ClientCall {
+/** A call of the garden. */
+export interface ClientCall extends RpcCall {
   readonly method: "GetTree" | "AddTrees" | "ListTrees" | "TradeTrees";
+}
+
+/** How a client makes a call. */
+export interface RpcCall {
   readonly requests?: readonly Message[];
   readonly metadata?: readonly (readonly [string, MetadataValue])[];
   readonly options?: CallOptions;
@@ -75,11 +80,17 @@ export interface ClientCall {
   readonly onMessage?: (message: Message) => void;
 }
 
-/** Makes a call to a server on loopback. */
-export async function callGarden(
+/** Calls the garden on a server on loopback. */
+export async function callGarden(port: number, { method, ...call }: ClientCall): Promise<CallOutcome> {
+  const definition: Readonly<Record<string, RpcDefinition>> = loadGarden();
+  return await callRpc(port, definition[method] ?? missing(method), call);
+}
+
+/** Calls an RPC of any service on a server on loopback. */
+export async function callRpc(
   port: number,
+  { path, requestSerialize, responseDeserialize, requestStream }: RpcDefinition,
   {
-    method,
     requests = [{}],
     metadata = [],
     options = {},
@@ -87,10 +98,8 @@ export async function callGarden(
     endsAtHeader = false,
     onStart,
     onMessage,
-  }: ClientCall,
+  }: RpcCall,
 ): Promise<CallOutcome> {
-  const definition: Readonly<Record<string, AnyDefinition>> = loadGarden();
-  const { path, requestSerialize, responseDeserialize, requestStream } = definition[method] ?? missing(method);
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   const sent = new Metadata();
   for (const [key, value] of metadata) sent.add(key, value);

@@ -53,7 +53,7 @@ interface Header {
 }
 
 const headers: readonly Header[] = readdirSync(folder, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts") && !/gen\/|node_modules/.test(name))
+  .filter((name) => /\.[jt]s$/.test(name) && !/gen\/|node_modules/.test(name))
   .flatMap((name) => {
     const lines = readFileSync(join(folder, name), "utf8").split("\n");
     const comment = lines.slice(

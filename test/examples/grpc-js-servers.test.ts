@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { status } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { describe, expect, test } from "vitest";
+import { callRpc, type RpcCall, type RpcDefinition } from "../../packages/grpc-handlers/test/grpc-js-client.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { startExample } from "../../packages/testing/src/process/example-server.ts";
+
+// The services of grpc-node's examples, on the server of grpc-js and moved to the gateway.
+
+const folder = join(projectFolder, "examples/grpc-js");
+
+function codeOf(file: string): readonly string[] {
+  const lines = readFileSync(join(folder, file), "utf8").split("\n");
+  return lines.filter((line) => line !== "" && !line.startsWith("//"));
+}
+
+function definitionOf(file: string, service: string): Readonly<Record<string, RpcDefinition>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+  return loadSync(join(folder, file), { keepCase: true })[service] as unknown as Record<string, RpcDefinition>;
+}
+
+interface Example {
+  readonly name: string;
+  readonly methods: Readonly<Record<string, RpcDefinition>>;
+  readonly calls: readonly (RpcCall & { readonly method: string; readonly messages: readonly object[] })[];
+  /** A unary call over HTTP with JSON. */
+  readonly json: { readonly path: string; readonly body: object; readonly response: object };
+}
+
+const palmHouse = { latitude: 485_000_000, longitude: 20_000_000 };
+const roseGarden = { latitude: 485_100_000, longitude: 20_200_000 };
+const nowhere = { latitude: 1, longitude: 1 };
+const note = (location: object, message: string): Readonly<Record<string, unknown>> => ({ location, message });
+
+const examples: readonly Example[] = [
+  {
+    name: "greeter",
+    methods: definitionOf("helloworld.proto", "helloworld.Greeter"),
+    calls: [
+      { method: "SayHello", requests: [{ name: "Ada" }], messages: [{ message: "Hello Ada" }] },
+      {
+        method: "SayHelloStreamReply",
+        requests: [{ name: "Ada" }],
+        messages: ["Hello", "Welcome", "Goodbye"].map((word) => ({ message: `${word} Ada` })),
+      },
+    ],
+    json: { path: "helloworld.Greeter/SayHello", body: { name: "Ada" }, response: { message: "Hello Ada" } },
+  },
+  {
+    name: "route-guide",
+    methods: definitionOf("route_guide.proto", "routeguide.RouteGuide"),
+    calls: [
+      { method: "GetFeature", requests: [palmHouse], messages: [{ name: "Palm house", location: palmHouse }] },
+      { method: "GetFeature", requests: [nowhere], messages: [{ location: nowhere }] },
+      {
+        method: "ListFeatures",
+        requests: [{ lo: palmHouse, hi: { latitude: 485_500_000, longitude: 20_500_000 } }],
+        messages: [
+          { name: "Palm house", location: palmHouse },
+          { name: "Rose garden", location: roseGarden },
+        ],
+      },
+      {
+        method: "RecordRoute",
+        requests: [palmHouse, nowhere, roseGarden],
+        messages: [{ point_count: 3, feature_count: 2, distance: 10_793_953 }],
+      },
+      {
+        method: "RouteChat",
+        requests: [note(palmHouse, "first"), note(nowhere, "second"), note(palmHouse, "third")],
+        messages: [note(palmHouse, "first")],
+      },
+    ],
+    json: {
+      path: "routeguide.RouteGuide/GetFeature",
+      body: palmHouse,
+      response: { name: "Palm house", location: palmHouse },
+    },
+  },
+];
+
+describe.each(examples)("$name", ({ name, methods, calls, json }) => {
+  test("moves to the gateway with five changed lines", () => {
+    const before = codeOf(`${name}-on-grpc-js.js`);
+    const after = codeOf(`${name}-on-gateway.js`);
+    const changed = after.filter((line) => !before.includes(line));
+    expect(changed.length).toBeGreaterThan(0);
+    expect(changed.length).toBeLessThanOrEqual(5);
+    // The rest is in the same order.
+    expect(after.filter((line) => before.includes(line))).toEqual(before.filter((line) => after.includes(line)));
+  });
+
+  test.each(["grpc-js", "gateway"])("responds to a client of grpc-js on %s", async (server) => {
+    await using example = await startExample(`grpc-js/${name}-on-${server}.js`);
+    for (const { method, messages, ...call } of calls) {
+      const definition = methods[method];
+      if (definition === undefined) throw new Error(`the definition has no ${method}`);
+      const outcome = await callRpc(example.address.port, definition, call);
+      expect([method, outcome]).toMatchObject([method, { code: status.OK, messages }]);
+      expect(outcome.messages).toHaveLength(messages.length);
+    }
+  });
+
+  test("responds to JSON on the gateway", async () => {
+    await using example = await startExample(`grpc-js/${name}-on-gateway.js`);
+    const response = await fetch(`http://127.0.0.1:${example.address.port}/${json.path}`, {
+      method: "POST",
+      body: JSON.stringify(json.body),
+      headers: { "content-type": "application/json", connection: "close" },
+    });
+    expect([response.status, await response.json()]).toEqual([200, json.response]);
+  });
+});
