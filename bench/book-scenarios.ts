@@ -6,6 +6,7 @@ import {
   ListBooksResponseSchema,
 } from "../packages/testing/src/gen/library/v1/library_pb.ts";
 import { ownName } from "./figures.ts";
+import { ownWithHandlers } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
 import type { Probe } from "./probe.ts";
 import { http1Load, installedPeers, type Scenario, server, type Subject } from "./scenarios.ts";
@@ -25,7 +26,10 @@ const imported = create(ImportBooksRequestSchema, { books: makeBooks(booksMax) }
 
 /** Typical messages as JSON over REST: one book and lists of books, from the server and from the client. */
 export const bookScenarios: readonly Scenario[] = [
-  scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
+  {
+    ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
+    subjects: [...subjects, ownWithHandlers],
+  },
   ...[10, booksMax].map((count) =>
     scenario(
       `rest-list-${String(count)}-books`,

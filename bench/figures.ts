@@ -12,6 +12,9 @@ export const ownName = "plantstore";
 /** The name of this project's server on node:http and node:http2 instead of its engine. */
 export const ownNodeName = "plantstore on node's HTTP";
 
+/** The name of this project's server with handlers of grpc-js. */
+export const ownHandlersName = "plantstore, handlers of grpc-js";
+
 /** The name of this project's server on an SQLite file; the others keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 

@@ -9,7 +9,7 @@ import {
   ListBooksRequestSchema,
   ListBooksResponseSchema,
 } from "../packages/testing/src/gen/library/v1/library_pb.ts";
-import { ownName } from "./figures.ts";
+import { ownHandlersName, ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { library } from "./native-peers.ts";
 import { grpcResponseProbe } from "./probe.ts";
@@ -18,10 +18,16 @@ import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
 import { buildStep } from "../packages/testing/src/process/build-step.ts";
 
+/** This project's server with the library as handlers of grpc-js, in the messages of ts-proto. */
+export const ownWithHandlers: Subject = {
+  ...server(ownHandlersName, "peers/library-handlers-gateway"),
+  build: generateStubs,
+};
+
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/library-node-http2"),
   server(ownName, "servers/library"),
-  { ...server(`${ownName}, handlers of grpc-js`, "peers/library-handlers-gateway"), build: generateStubs },
+  ownWithHandlers,
   { ...server("grpc-js", "peers/library-grpc-js"), build: generateStubs },
 ];
 

@@ -1,6 +1,6 @@
 import { BytesValueSchema, UInt32ValueSchema } from "@bufbuild/protobuf/wkt";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { ownName } from "./figures.ts";
+import { ownHandlersName, ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { grpcProbe, http1Probe, http2Probe } from "./probe.ts";
 import { http1Load, http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
@@ -125,11 +125,18 @@ export const messageScenarios: readonly Scenario[] = [
     probe: http1Probe(smallUpload),
     subjects: [server("node:http", "servers/echo-node-http"), own],
   },
-  scenario("grpc-stream-100", "100 messages as one server stream of gRPC, 8 connections of 8 streams", {
-    ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: fewMessages }))),
-    connections: 8,
-    streams: 8,
-  }),
+  {
+    ...scenario("grpc-stream-100", "100 messages as one server stream of gRPC, 8 connections of 8 streams", {
+      ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: fewMessages }))),
+      connections: 8,
+      streams: 8,
+    }),
+    subjects: [
+      ...subjects,
+      server(ownHandlersName, "peers/echo-handlers-gateway"),
+      server("grpc-js", "peers/echo-grpc-js"),
+    ],
+  },
   scenario("grpc-stream", "10,000 messages as one server stream of gRPC, 4 connections of 2 streams", {
     ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: streamedMessages }))),
     connections: 4,
