@@ -1,6 +1,6 @@
 import { isLoopback, withoutLineEnd } from "@plantstore/auth/inputs";
 import { ConfigurationError } from "./configuration-error.ts";
-import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
+import { credentialConflicts, verifierSettings } from "./credential-settings.ts";
 import { alternatives, flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
@@ -165,5 +165,5 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
     [isExposed && !verifierSettings.some(isSet), `HOST must be a loopback address unless one of ${verifiers} is set`],
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
-  return [...credentialContradictions(configuration, hasSetting), ...broken];
+  return [...credentialConflicts(configuration, hasSetting), ...broken];
 }

@@ -139,7 +139,7 @@ export const credentialSettings: {
 };
 
 /** Returns the contradictions between the settings of credentials; `has` returns whether a setting is set. */
-export function credentialContradictions(
+export function credentialConflicts(
   { jwtIssuers, jwtKeysUrls, providerScopes }: Partial<CredentialConfiguration>,
   has: (key: keyof CredentialConfiguration) => boolean,
 ): string[] {
@@ -200,7 +200,7 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
 }
 
 /** Returns the setting that messages name for each source that is validated when it is opened. */
-export function sourceSettings({ jwtKeysFile }: Pick<CredentialConfiguration, "jwtKeysFile">): SourceNames {
+export function settingNamesOfSources({ jwtKeysFile }: Pick<CredentialConfiguration, "jwtKeysFile">): SourceNames {
   const jwt = jwtKeysFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwtKeysFile;
   return {
     tokenHashesFile: credentialSettings.tokenHashesFile.variable,

@@ -7,7 +7,7 @@ import {
 } from "@plantstore/auth";
 import type { OperatorLog, ParseResult } from "@plantstore/auth/inputs";
 import { valueOrThrow } from "./configuration-error.ts";
-import { type CredentialConfiguration, sourceSettings, tokenSourcesOf } from "./credential-settings.ts";
+import { type CredentialConfiguration, settingNamesOfSources, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "../service/index.ts";
 
 /** The prefix of plant store tokens, by which secret scanners find them. */
@@ -24,7 +24,7 @@ export async function openVerifier(
 ): Promise<TokenVerifier | undefined> {
   const sources = tokenSourcesOf(configuration);
   if (sources === undefined) return undefined;
-  const names = sourceSettings(configuration);
+  const names = settingNamesOfSources(configuration);
   return valueOrThrow(
     await openTokenVerifier({ ...sources, names, scopeProblem: plantScopeProblem, tokenPrefix }, log),
   );

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { tokenLimitChars } from "../src/bearer-token.ts";
 import { providerResponseLimitBytes } from "../src/fetch-text.ts";
 import { activeTtlMs, inactiveTtlMs } from "../src/introspection/introspected-token.ts";
-import { inFlightMax, failuresMax, problemForMs } from "../src/introspection/introspection-verifier.ts";
+import { inFlightMax, failuresMax, unhealthyForMs } from "../src/introspection/introspection-verifier.ts";
 import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 
@@ -23,7 +23,7 @@ test.each([
   `several tokens, and more than ${tokenLimitChars / 1024} KiB are malformed`,
   `is cached for ${activeTtlMs / 1000} seconds or until \`exp\`, \`active: false\` for ${inactiveTtlMs / 1000} seconds`,
   `for ${failuresMax} different tokens in a row`,
-  `or ${problemForMs / 1000} seconds have passed`,
+  `or ${unhealthyForMs / 1000} seconds have passed`,
   `${inFlightMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
 ])("docs/how-to/authentication.md contains the current value: %s", (sentence) => {
   expect(page).toContain(sentence);

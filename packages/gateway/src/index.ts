@@ -42,7 +42,7 @@ export {
   type Endpoint,
   type EndpointResponse,
   type EndpointRequest,
-  type FaultyRequest,
+  type FailedRequest,
   type GatewayRoute,
   type OnFault,
   type ServingOptions,
@@ -56,7 +56,7 @@ export {
   shareConnections,
   type SharedPort,
 } from "./listen/index.ts";
-export { type AcceptingOption, errorCodeOf, type GatewayErrorCode, optionOf } from "./errors/index.ts";
+export { type NamedOption, errorCodeOf, type GatewayErrorCode, optionOf } from "./errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "./exchange/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";

@@ -2,12 +2,12 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { RecordDays } from "../postgres/delete/placement.ts";
 import { type OnWaiting, runOnline, tableLockMs } from "../postgres/schema/online-migration.ts";
 import { closeSql } from "../postgres/schema/day-functions.ts";
-import { grantsSql, isByDaySql } from "../postgres/schema/merge-partitions.ts";
+import { grantsSql, partitionedByDayQuery } from "../postgres/schema/merge-partitions.ts";
 import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import { retryTransientErrors } from "../postgres/server/retry-transient-errors.ts";
 import type { Row, Session } from "../postgres/server/session.ts";
-import { dayFunctionsSql } from "./day-functions.ts";
+import { createDayFunctionsSql } from "./day-functions.ts";
 import { distribute, isCitus, lockedBegin } from "./distribute.ts";
 
 // The lock timeout for changing the partitions, in milliseconds. The timeout is short because deletions queue behind
@@ -52,7 +52,7 @@ async function lockingOnWorkers<Result>(
 // Since PostgreSQL 17, a table with an identity column cannot become a partition, and Citus cannot drop the identity.
 const canPartitionSql = `
   SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('plants') AND partmethod = 'h'
-    AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${isByDaySql})`;
+    AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${partitionedByDayQuery})`;
 
 // Objects that depend on the table. After the table is replaced, they would refer to only one of its partitions.
 const dependentsSql = `
@@ -120,7 +120,7 @@ async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?:
 // constraint is validated while servers run, so that attaching the partition does not read its rows.
 const markSql = `
   DO $$ BEGIN
-    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    IF EXISTS (${partitionedByDayQuery}) THEN RETURN; END IF;
     ALTER TABLE deletions ADD COLUMN IF NOT EXISTS day date;
     IF NOT EXISTS (
       SELECT FROM pg_constraint WHERE conrelid = 'deletions'::regclass AND conname = 'deletions_not_by_day'
@@ -131,7 +131,7 @@ const markSql = `
 
 const validateSql = `
   DO $$ BEGIN
-    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    IF EXISTS (${partitionedByDayQuery}) THEN RETURN; END IF;
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
   END $$`;
 
@@ -147,10 +147,10 @@ const ownedObjectsCondition = `
 // indexes: an index on the parent would also be built on this partition, while it is locked.
 const partitionSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
-    IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    IF EXISTS (${partitionedByDayQuery}) THEN RETURN; END IF;
     ${ownedObjectsCondition}
     PERFORM set_config('citus.multi_shard_modify_mode', 'sequential', true);
-    ${dayFunctionsSql}
+    ${createDayFunctionsSql}
     CREATE TABLE deletions_all (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY LIST (day);
     sql := pg_get_serial_sequence('deletions', 'seq');
     EXECUTE format('ALTER TABLE deletions_all ALTER COLUMN seq SET DEFAULT nextval(%L)', sql);

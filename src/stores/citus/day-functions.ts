@@ -37,7 +37,7 @@ const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT 
  * The worker sets the day of a record from its own clock. A constraint of each partition refuses records with a later
  * `deleted_at`, so that a partition whose days have all expired contains only expired records.
  */
-export const dayFunctionsSql: string = `
+export const createDayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(first date, count integer) RETURNS void ${definer} AS $function$
   DECLARE one record; name text := 'deletions_' || to_char(first, 'YYYYMMDD'); days date[];
   BEGIN

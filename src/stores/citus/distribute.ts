@@ -1,5 +1,5 @@
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { mergePartitionsSql, isByDaySql } from "../postgres/schema/merge-partitions.ts";
+import { mergePartitionsSql, partitionedByDayQuery } from "../postgres/schema/merge-partitions.ts";
 import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import type { Session } from "../postgres/server/session.ts";
@@ -60,7 +60,7 @@ export function lockedBegin(schema: StoreSchema): string {
  * Returns the statements that prepare the tables for deletions on Citus; an empty array if they are already prepared.
  */
 async function missingSql(session: Session): Promise<readonly string[]> {
-  const isPartitioned = (await session.query(isByDaySql)).length > 0;
+  const isPartitioned = (await session.query(partitionedByDayQuery)).length > 0;
   const functionSql = functionSqlOf(isPartitioned);
   const [[state] = []] = await session.query(stateSql, [functionBodyOf(isPartitioned)]);
   if (state === "otherwise") throw new StoreOpenError(distributedDifferently);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Deletion } from "../../../src/stores/contract/deletion.ts";
 import { citusPlacement } from "../../../src/stores/citus/citus-placement.ts";
 import { Shards } from "../../../src/stores/citus/shards.ts";
-import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
+import { findOutcomeOfRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -41,7 +41,7 @@ const requested: readonly Asked[] = [
   },
   {
     name: "a lookup of the records of a batch",
-    ask: (session, placement) => findRefused(session, placement, prepareBatch(token, [pendingOf(9n)])),
+    ask: (session, placement) => findOutcomeOfRefused(session, placement, prepareBatch(token, [pendingOf(9n)])),
     want: "deleted",
   },
   {

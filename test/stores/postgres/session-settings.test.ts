@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Deletion } from "../../../src/stores/contract/deletion.ts";
 import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
+import { findOutcomeOfRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import { singleServer, singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
@@ -364,7 +364,8 @@ describe("with settings from another pooler client", () => {
       },
       {
         name: "the fate of a plant that the server refuses to delete",
-        check: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
+        check: (session) =>
+          findOutcomeOfRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "protected",
       },
     ])("looking up $name uses the URL's role", async ({ check, want }) => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { attemptBatch, findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
+import { attemptBatch, findOutcomeOfRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
@@ -201,7 +201,7 @@ describe("a worker whose synchronous standby is gone", () => {
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
       const batch = prepareBatch(token, callersOf(...(await absentHere()).slice(0, 1)));
-      expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
+      expect(await whileCancelling(findOutcomeOfRefused(session, placement, batch).then(String, String))).toMatch(
         /a worker sent a warning/,
       );
       await session.close();
@@ -300,7 +300,7 @@ describe("a worker whose synchronous standby is gone", () => {
     const { session, placement } = await openSession();
     await session.run(left);
     const batch = prepareBatch(token, callersOf(here));
-    const found = findRefused(session, placement, batch).then(String, String);
+    const found = findOutcomeOfRefused(session, placement, batch).then(String, String);
     expect(await whileCancelling(found)).toMatch(/a worker sent a warning/);
     await session.close();
   });

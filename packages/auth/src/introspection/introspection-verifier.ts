@@ -42,7 +42,7 @@ const pauseMs = 1_000;
  * How long an endpoint that is down is reported as a problem, in milliseconds. The report ends without a success,
  * because a server that is not ready gets no calls and could not detect that the provider has recovered.
  */
-export const problemForMs = 10_000;
+export const unhealthyForMs = 10_000;
 
 const errorCode: AuthErrorCode = "ERR_INTROSPECTION_UNAVAILABLE";
 
@@ -119,7 +119,7 @@ class EndpointHealth {
 
   /** Why the endpoint is down, for an operator. */
   get problem(): string | undefined {
-    return performance.now() - this.#downAtMs < problemForMs ? this.lastFailure : undefined;
+    return performance.now() - this.#downAtMs < unhealthyForMs ? this.lastFailure : undefined;
   }
 
   recordSuccess(): void {

@@ -4,7 +4,7 @@
  * docs/reference/errors.md explains them.
  */
 export {
-  type AcceptingOption,
+  type NamedOption,
   type Failure,
   type GatewayErrorCode,
   type ProblemName,
@@ -20,7 +20,7 @@ export {
   problem,
   type ProblemDetails,
   problemStatusOf,
-  type ShownNames,
+  type OptionLabels,
   withMessage,
   withOption,
 } from "./problem.ts";

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type AcceptingOption, type ProblemName, problems } from "./identifiers/index.ts";
+import { type NamedOption, type ProblemName, problems } from "./identifiers/index.ts";
 
 /** How an error differs from its entry in {@link problems}, and its cause. */
 export interface ProblemDetails {
@@ -10,7 +10,7 @@ export interface ProblemDetails {
   /** What was thrown. Never sent. */
   readonly cause?: unknown;
   /** The option that accepts the refused request; see {@link withOption}. */
-  readonly option?: AcceptingOption | undefined;
+  readonly option?: NamedOption | undefined;
 }
 
 /** Creates an error for clients, who see its code and message but not its identifier. */
@@ -18,7 +18,7 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
   const { code = Code[problems[name].code], httpStatus, cause, option } = more;
   const error = Object.assign(new ConnectError(message, code, undefined, undefined, cause), { errorCode: name });
   if (httpStatus !== undefined) customStatuses.set(error, httpStatus);
-  if (option !== undefined) acceptingOptions.set(error, option);
+  if (option !== undefined) namedOptions.set(error, option);
   return error;
 }
 
@@ -57,7 +57,7 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
   const custom = customStatuses.get(error);
   if (custom !== undefined) customStatuses.set(copy, custom);
   const option = optionOf(error);
-  if (option !== undefined) acceptingOptions.set(copy, option);
+  if (option !== undefined) namedOptions.set(copy, option);
   return copy;
 }
 
@@ -73,22 +73,22 @@ export function errorCodeOf(error: ConnectError): string | undefined {
  * Returns the options, such as `lenient` or `limits.urlBytes`, with which the server accepts what an error refuses;
  * `undefined` if there are none.
  */
-export function optionOf(error: ConnectError): AcceptingOption | undefined {
-  return acceptingOptions.get(error);
+export function optionOf(error: ConnectError): NamedOption | undefined {
+  return namedOptions.get(error);
 }
 
 /** The options passed to {@link problem}. */
-const acceptingOptions = new WeakMap<ConnectError, AcceptingOption>();
+const namedOptions = new WeakMap<ConnectError, NamedOption>();
 
 /** The names that messages show for options; an option that is not a member is not named. */
-export type ShownNames = Readonly<Partial<Record<AcceptingOption, string | undefined>>>;
+export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefined>>>;
 
 /**
  * Returns an error whose message names the option that accepts what the error refuses, if there is one.
  *
  * @param names - the names to show. Default: those of the options
  */
-export function withOption(error: ConnectError, names?: ShownNames): ConnectError {
+export function withOption(error: ConnectError, names?: OptionLabels): ConnectError {
   const option = optionOf(error);
   const shown = option === undefined || names === undefined ? option : names[option];
   if (shown === undefined) return error;

@@ -76,7 +76,7 @@ export const notAdded: ReadonlySet<string> = fieldNames({
 /**
  * The fields not sent as the metadata of a call: those of the connection, and those that the HTTP implementation sets.
  */
-export const notSent: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "length", "date"] });
+export const notSentAsMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "length", "date"] });
 
 /** The fields that a gRPC client sets itself (gRPC over HTTP/2, "Request-Headers"). */
 export const setByGrpcClient: ReadonlySet<string> = fieldNames({

@@ -1,4 +1,4 @@
-import { type AcceptingOption, type CodeName, type ProblemName, problems } from "../errors/identifiers/index.ts";
+import { type NamedOption, type CodeName, type ProblemName, problems } from "../errors/identifiers/index.ts";
 import type { Limits } from "./limits.ts";
 
 /**
@@ -9,13 +9,13 @@ export class HttpProblem extends Error {
   readonly httpStatus: number;
   readonly code: CodeName;
   /** The option that accepts the request. */
-  readonly option: AcceptingOption | undefined;
+  readonly option: NamedOption | undefined;
 
   /** @param more - overrides of the status and code that {@link problems} has for the identifier */
   constructor(
     errorCode: ProblemName,
     reason: string,
-    more: { readonly httpStatus?: number; readonly code?: CodeName; readonly option?: AcceptingOption } = {},
+    more: { readonly httpStatus?: number; readonly code?: CodeName; readonly option?: NamedOption } = {},
   ) {
     super(reason);
     const defaults = problems[errorCode];
@@ -62,7 +62,7 @@ export function versionNotSupported(): HttpProblem {
 }
 
 /** Returns the problem of a body in chunks (RFC 9112 §7.1.1) whose extensions are too large. */
-export function chunkExtensionsTooLarge(): HttpProblem {
+export function chunkExtensionsTooLargeProblem(): HttpProblem {
   return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
 }
 

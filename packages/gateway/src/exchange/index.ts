@@ -22,7 +22,7 @@ export {
   notFromHost,
   notInHttp2,
   notPrefixed,
-  notSent,
+  notSentAsMetadata,
   setByFetch,
   setByGrpcClient,
   setByHttp1,
@@ -44,7 +44,7 @@ export {
 export { type BodyMemory, detachFromChunk } from "./buffered-body.ts";
 export {
   bodyWasRead,
-  chunkExtensionsTooLarge,
+  chunkExtensionsTooLargeProblem,
   clientClosedRequest,
   clientGone,
   expectationProblem,

@@ -11,7 +11,7 @@ export {
   type Endpoint,
   type EndpointResponse,
   type EndpointRequest,
-  type FaultyRequest,
+  type FailedRequest,
   type OnFault,
   type ServingOptions,
 } from "../serve/index.ts";

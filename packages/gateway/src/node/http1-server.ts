@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
-  chunkExtensionsTooLarge,
+  chunkExtensionsTooLargeProblem,
   CommonHeaderFields,
   type HeaderFields,
   headerTooLarge,
@@ -107,7 +107,7 @@ type ParseError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonl
 /** Returns the problem of a request that node's parser has rejected. */
 function problemOf({ code, rawPacket, bytesParsed = 0 }: ParseError, limits: Limits): HttpProblem {
   if (code === "HPE_HEADER_OVERFLOW") return headerTooLarge(limits);
-  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLarge();
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLargeProblem();
   const problem = code === "HPE_INVALID_METHOD" ? longMethodProblem(lineAt(rawPacket, bytesParsed)) : undefined;
   return problem ?? notHttp();
 }

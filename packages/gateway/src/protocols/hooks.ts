@@ -105,4 +105,4 @@ export interface CompletedRequest extends Pick<
  * A request that failed on the server's side. Contains neither the credential nor the body, because logs may print all
  * members.
  */
-export interface FaultyRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}
+export interface FailedRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

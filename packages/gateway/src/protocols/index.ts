@@ -80,6 +80,6 @@ export {
   type AdmitProcedure,
   type AdmitRequest,
   type CompletedRequest,
-  type FaultyRequest,
+  type FailedRequest,
   type RequestView,
 } from "./hooks.ts";

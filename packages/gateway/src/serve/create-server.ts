@@ -1,7 +1,7 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits, runSteps } from "../exchange/index.ts";
-import { isProduction, type RequestFailure, type ShownNames, withCode, withOption } from "../errors/index.ts";
+import { isProduction, type RequestFailure, type OptionLabels, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
 import { arrayOf, type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
@@ -19,7 +19,7 @@ import {
 import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
-import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import { callbackFailedProblem, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 import { type Endpoint, methodsOf, refuseUnusableEndpoint } from "./endpoint.ts";
 import { registeredMethods } from "./registered-methods.ts";
@@ -78,7 +78,7 @@ export interface ServingOptions extends ConnectRouterOptions {
    * the options. Default: false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
    * `optionOf` returns the option for the error that {@link onError} gets.
    */
-  readonly nameOptions?: boolean | ShownNames;
+  readonly nameOptions?: boolean | OptionLabels;
   /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onResponse?: (request: CompletedRequest) => void;
   /**
@@ -265,7 +265,7 @@ function guardToError(convert: ServingOptions["toError"] = toErrorDefault): type
     try {
       return refusePromise(convert(thrown, context), "toError must be synchronous");
     } catch (fault) {
-      return toFault(fault, callbackFailed("toError"));
+      return toFault(fault, callbackFailedProblem("toError"));
     }
   };
 }

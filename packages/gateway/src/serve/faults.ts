@@ -1,5 +1,5 @@
 import type { Failure, GatewayErrorCode, RequestFailure } from "../errors/index.ts";
-import type { FaultyRequest } from "../protocols/index.ts";
+import type { FailedRequest } from "../protocols/index.ts";
 
 /**
  * Called with a fault on the server's side, which no response reveals, and a description of what failed.
@@ -10,12 +10,12 @@ import type { FaultyRequest } from "../protocols/index.ts";
 export type OnFault = (
   error: unknown,
   what: string,
-  request: FaultyRequest | undefined,
+  request: FailedRequest | undefined,
   errorCode: GatewayErrorCode,
 ) => void;
 
 /** Reports a fault to {@link OnFault}. */
-export type FaultReporter = (error: unknown, failure: Failure, request?: FaultyRequest) => void;
+export type FaultReporter = (error: unknown, failure: Failure, request?: FailedRequest) => void;
 
 /** The failure of a response that cannot be sent. */
 export const responseNotWritten: RequestFailure = {
@@ -37,13 +37,13 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
   return (error, failure, request) => {
     (async () => onFault(error, failure.what, request, failure.errorCode))().catch((thrown: unknown) => {
       print(error, failure, request);
-      print(thrown, callbackFailed("onFault"));
+      print(thrown, callbackFailedProblem("onFault"));
     });
   };
 }
 
 /** Returns the failure of a callback of the program. */
-export function callbackFailed(name: string): RequestFailure {
+export function callbackFailedProblem(name: string): RequestFailure {
   return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
 }
 
@@ -62,7 +62,7 @@ export function guardCallback<A extends readonly unknown[]>(
     const cause = causeOf(error);
     if (causes.has(cause) || causes.size >= causesMax) return;
     causes.add(cause);
-    report(error, callbackFailed(name));
+    report(error, callbackFailedProblem(name));
   };
   return (...args) => {
     try {

@@ -29,7 +29,7 @@ export type {
   AdmitRequest,
   Caller,
   CompletedRequest,
-  FaultyRequest,
+  FailedRequest,
   Forwarder,
   ForwardReply,
   MessageCheck,

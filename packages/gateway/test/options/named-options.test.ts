@@ -9,7 +9,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { type AcceptingOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
+import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/protocols/mcp/index.ts";
 
 // Each request that an option accepts: without it, the error names the option; with it, the request is served.
@@ -18,7 +18,7 @@ import { createMcp } from "../../src/protocols/mcp/index.ts";
 interface Refusal {
   /** The row of docs/reference/gateway-options.md. */
   readonly row: string;
-  readonly option: AcceptingOption;
+  readonly option: NamedOption;
   readonly refuses?: Partial<GatewayOptions>;
   readonly accepts: Partial<GatewayOptions>;
   readonly request: string;
@@ -268,7 +268,7 @@ const cases = [
 ] as const satisfies readonly Refusal[];
 const refusals: readonly Refusal[] = cases;
 
-type Untested = Exclude<AcceptingOption, (typeof cases)[number]["option"]>;
+type Untested = Exclude<NamedOption, (typeof cases)[number]["option"]>;
 // Does not compile while an option that errors name has no case.
 const isComplete: [Untested] extends [never] ? true : Untested = true;
 

@@ -1,10 +1,10 @@
 import { Metadata } from "@grpc/grpc-js";
-import { notAdded, notSent } from "@plantstore/gateway/exchange";
+import { notAdded, notSentAsMetadata } from "@plantstore/gateway/exchange";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 
 /** The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call. */
 const notPassedOn: ReadonlySet<string> = new Set([
-  ...notSent,
+  ...notSentAsMetadata,
   "accept-encoding",
   "content-type",
   "connect-protocol-version",

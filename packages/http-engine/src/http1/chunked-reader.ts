@@ -1,5 +1,5 @@
 import {
-  chunkExtensionsTooLarge,
+  chunkExtensionsTooLargeProblem,
   CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
@@ -50,7 +50,7 @@ export class ChunkedReader {
     const extensionsAt = end;
     if (startsExtensions(bytes[end])) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
-    if (extensionBytes > extensionBytesMax) return chunkExtensionsTooLarge();
+    if (extensionBytes > extensionBytesMax) return chunkExtensionsTooLargeProblem();
     const read = consumeLineEnd(incoming, end);
     if (read !== "more") return read;
     this.#extensionBytes = extensionBytes;

@@ -13,7 +13,7 @@ import { InputError } from "./input-error.ts";
 import { readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseProfile, parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
-import { type Survey, surveyServices } from "./survey.ts";
+import { type Survey, checkServices } from "./survey.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /** Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. */
@@ -71,7 +71,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
   const rest = { ...toRestOptions(switches, profile), omit: textsOf(flags["omit"]), rules, ignoreUnregistered: true };
-  const result = await surveyServices(services, rest, textsOf(flags["mcp"]));
+  const result = await checkServices(services, rest, textsOf(flags["mcp"]));
   out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));
   return result.problems.length === 0 ? 0 : 1;
 }

@@ -17,8 +17,8 @@ export interface Survey {
   readonly tools: ToolSurvey | undefined;
 }
 
-/** Surveys services with these options. @param selectors - of the RPCs that are tools of AI agents */
-export async function surveyServices(
+/** Checks services with these options. @param selectors - of the RPCs that are tools of AI agents */
+export async function checkServices(
   services: readonly DescService[],
   rest: RestOptions,
   selectors: readonly string[],

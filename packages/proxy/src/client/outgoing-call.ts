@@ -36,7 +36,7 @@ export interface CallInit<T> {
   /** Decides about retries. Default: one retry if the call was certainly not processed. */
   readonly retries?: Retries;
   /** Whether large messages of the response are read in parts, if the method allows it. */
-  readonly readsParts?: boolean;
+  readonly streamsLargeMessages?: boolean;
   /** Gets the header of the response, unless it is trailers-only, and the trailer of a complete response. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once at the end of the call. Must not throw. */
@@ -220,14 +220,14 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   }
 
   /** Whether large messages of the response are read in parts. */
-  protected get readsParts(): boolean {
-    return this.#init.readsParts === true;
+  protected get streamsLargeMessages(): boolean {
+    return this.#init.streamsLargeMessages === true;
   }
 
   /** Returns the messages of the response as they arrive. */
   protected readResponse(messages: ResponseMessages): AsyncIterable<T> {
     const { method } = this;
-    const openPart = this.readsParts ? method.openPart : undefined;
+    const openPart = this.streamsLargeMessages ? method.openPart : undefined;
     const open = (envelope: Envelope): T | Promise<T> => method.open(envelope, this.coding);
     return messages.read(this, new EnvelopeReader(method.settings.readMaxBytes, open, openPart));
   }

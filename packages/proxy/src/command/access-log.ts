@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@plantstore/auth";
 import type { CompletedRequest } from "@plantstore/gateway";
 import { errorCodeOf, optionOf } from "@plantstore/gateway/internal/errors";
-import type { ProxyFile } from "../settings/index.ts";
+import type { ProxyConfiguration } from "../settings/index.ts";
 import { shownNames } from "./shown-names.ts";
 
 /** Maximum characters of a path that are logged. No route matches a longer path. */
@@ -13,7 +13,7 @@ const pathLengthMax = 256;
  * bodies are never logged.
  */
 export function createAccessLog(
-  which: ProxyFile["accessLog"],
+  which: ProxyConfiguration["accessLog"],
   write: (line: string) => void,
 ): ((request: CompletedRequest) => void) | undefined {
   if (which === "off") return undefined;

@@ -71,12 +71,12 @@ function methodTimeoutsOf(
 ): readonly { readonly method: string; readonly ms: number }[] {
   const unary = services.flatMap(({ methods }) => methods).filter(({ methodKind }) => methodKind === "unary");
   return unary.flatMap((method) => {
-    const ms = first?.proxied.methodSettings?.(method)?.timeoutMs;
+    const ms = first?.forwarding.methodSettings?.(method)?.timeoutMs;
     return ms === undefined ? [] : [{ method: selectorOf(method), ms }];
   });
 }
 
-function timeoutsOf({ proxied: { timeoutMs, timeoutMaxMs } }: UpstreamSettings): {
+function timeoutsOf({ forwarding: { timeoutMs, timeoutMaxMs } }: UpstreamSettings): {
   readonly restMs: number | undefined;
   readonly otherMs: number | undefined;
 } {

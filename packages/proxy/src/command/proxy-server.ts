@@ -212,9 +212,9 @@ class ProxyServer {
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
-      upstreams: upstreams.flatMap(({ proxied }, at) => {
+      upstreams: upstreams.flatMap(({ forwarding }, at) => {
         const upstream = connections[at]?.upstream;
-        return upstream === undefined ? [] : [{ ...withToken(proxied, token), upstream }];
+        return upstream === undefined ? [] : [{ ...withToken(forwarding, token), upstream }];
       }),
       limits: { headerBytes },
       readMaxBytes: requestBytes,
@@ -368,14 +368,17 @@ class ProxyServer {
 }
 
 /** Adds the token of a client of MCP that has started this process, who is the user that has set it. */
-function withToken(proxied: UpstreamSettings["proxied"], token: string | undefined): UpstreamSettings["proxied"] {
-  if (token === undefined) return proxied;
-  const { requestHeader } = proxied;
+function withToken(
+  forwarding: UpstreamSettings["forwarding"],
+  token: string | undefined,
+): UpstreamSettings["forwarding"] {
+  if (token === undefined) return forwarding;
+  const { requestHeader } = forwarding;
   const set: ForwardRules["set"] = (request) => ({
     authorization: `Bearer ${token}`,
     ...requestHeader?.set?.(request),
   });
-  return { ...proxied, requestHeader: { ...requestHeader, set } };
+  return { ...forwarding, requestHeader: { ...requestHeader, set } };
 }
 
 function pause(ms: number): Promise<false> {

@@ -6,7 +6,7 @@ import { readRules, toRestOptions } from "../check/index.ts";
 import type {
   AuthenticationFile,
   MethodNameFile,
-  ProxyFile,
+  ProxyConfiguration,
   ReadSettings,
   RestServiceFile,
 } from "../settings/index.ts";
@@ -31,8 +31,8 @@ export interface ProxySettings {
   readonly cors: CorsOptions | undefined;
   readonly trustedProxies: readonly string[] | undefined;
   readonly authentication: AuthenticationFile | undefined;
-  readonly rateLimit: ProxyFile["rateLimit"];
-  readonly accessLog: ProxyFile["accessLog"];
+  readonly rateLimit: ProxyConfiguration["rateLimit"];
+  readonly accessLog: ProxyConfiguration["accessLog"];
   /** Maximum bytes of a header or trailer section in both directions. */
   readonly headerBytes: number;
   /** Maximum bytes of a request message. */
@@ -40,7 +40,7 @@ export interface ProxySettings {
   readonly hasDocs: boolean;
   /** The selectors of tools for AI agents. */
   readonly tools: readonly string[] | undefined;
-  readonly visibility: ProxyFile["visibility"];
+  readonly visibility: ProxyConfiguration["visibility"];
   /** Whose definitions have the rules by which requests are checked. */
   readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
@@ -121,7 +121,7 @@ async function toRest({ settings: { rest } }: ReadSettings): Promise<RestOptions
   };
 }
 
-function toJson({ names, enums, unpopulated }: ProxyFile["rest"]["json"]): JsonOptions {
+function toJson({ names, enums, unpopulated }: ProxyConfiguration["rest"]["json"]): JsonOptions {
   return {
     useProtoFieldName: names === "proto",
     enumAsInteger: enums === "numbers",
@@ -134,7 +134,7 @@ function serviceOptionsOf({ profile, options }: RestServiceFile): ReturnType<Non
   return { ...enabled, ...(profile && { profile }) };
 }
 
-function toCors({ origins, maxAgeSeconds, ...fields }: NonNullable<ProxyFile["cors"]>): CorsOptions {
+function toCors({ origins, maxAgeSeconds, ...fields }: NonNullable<ProxyConfiguration["cors"]>): CorsOptions {
   return {
     ...fields,
     origins: origins.includes("*") ? "*" : origins,

@@ -9,7 +9,7 @@ import {
   UsageError,
 } from "@plantstore/gateway/internal/command-line";
 import { readInput } from "../check/index.ts";
-import { flagsOfSettings, parseServiceFlag, type ProxyFile, readProxyFile } from "../settings/index.ts";
+import { flagsOfSettings, parseServiceFlag, type ProxyConfiguration, readProxyFile } from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
 /** Maximum size of the configuration file in bytes. 1 MiB: several thousand upstreams. */
@@ -56,7 +56,7 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
 }
 
 /** @throws UsageError if a flag `--service ADDRESS=NAME` has the address of no upstream */
-function requireAddresses({ upstreams }: ProxyFile, services: readonly string[]): void {
+function requireAddresses({ upstreams }: ProxyConfiguration, services: readonly string[]): void {
   const known = upstreams.flatMap(({ addresses }) => addresses);
   for (const { address } of services.map(parseServiceFlag)) {
     if (address === undefined || known.includes(address)) continue;

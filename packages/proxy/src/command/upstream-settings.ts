@@ -16,7 +16,7 @@ export interface UpstreamSettings {
   /** The first address, for metrics and messages. The second upstream with the same one is named `ADDRESS#2`. */
   readonly name: string;
   readonly connection: UpstreamOptions;
-  readonly proxied: Omit<ProxiedUpstream, "upstream">;
+  readonly forwarding: Omit<ProxiedUpstream, "upstream">;
 }
 
 /** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
@@ -50,7 +50,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
     return {
       name: number === 1 ? first : `${first}#${number}`,
       connection: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
-      proxied: {
+      forwarding: {
         descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
         ...(usesHeader && { reflectionHeader }),
         retry,

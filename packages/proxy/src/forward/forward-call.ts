@@ -157,14 +157,14 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
-  const { signal, takesParts: readsParts } = caller;
+  const { signal, takesParts: streamsLargeMessages } = caller;
   // Created before the call, so that an error of the application's `set` is not reported as one of the upstream.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: caller.request.contextValues });
   try {
     const fields = forwardHeader(caller, target.requestFields);
-    return { upstream, method, fields, signal, timeoutMs, retries, readsParts, metadata, onEnd };
+    return { upstream, method, fields, signal, timeoutMs, retries, streamsLargeMessages, metadata, onEnd };
   } catch (error) {
     onEnd?.({ error: ConnectError.from(error), durationMs: 0, queuedMs: 0, retries: 0 });
     throw error;

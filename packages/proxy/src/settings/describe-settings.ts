@@ -1,13 +1,13 @@
 import type { JsonSchema } from "./setting.ts";
 import { settingRows } from "./setting-flags.ts";
-import { proxyFileType } from "./setting-table.ts";
+import { proxyConfigurationType } from "./setting-table.ts";
 
 /** Returns the JSON Schema of the configuration file. */
 export function proxyFileSchema(): JsonSchema {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Configuration of plantstore-proxy",
-    ...proxyFileType.schema,
+    ...proxyConfigurationType.schema,
   };
 }
 

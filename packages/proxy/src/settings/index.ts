@@ -8,7 +8,7 @@
 export type { AuthenticationFile } from "./authentication-table.ts";
 export { proxyFileSchema, settingTable } from "./describe-settings.ts";
 export type { MethodConfigFile, MethodNameFile } from "./method-config-table.ts";
-export type { ProxyFile, RestFile, RestServiceFile } from "./proxy-file.ts";
+export type { ProxyConfiguration, RestFile, RestServiceFile } from "./proxy-file.ts";
 export {
   type ConfigurationText,
   type FlagValues,

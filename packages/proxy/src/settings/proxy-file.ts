@@ -5,7 +5,7 @@ import type { MethodConfigFile } from "./method-config-table.ts";
 import type { UpstreamFile } from "./upstream-table.ts";
 
 /** The configuration of the proxy, from its file and its flags. The tables of settings have the meaning of each member. */
-export interface ProxyFile {
+export interface ProxyConfiguration {
   readonly listen: ListenFile;
   readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
   readonly upstreams: readonly UpstreamFile[];

@@ -1,8 +1,8 @@
 import { readLocatedYaml, YamlProblem, type YamlValue } from "../service-config/index.ts";
 import { findLocated, type Located, memberPath, ofFlag, subjectOf } from "./located.ts";
-import type { ProxyFile } from "./proxy-file.ts";
+import type { ProxyConfiguration } from "./proxy-file.ts";
 import type { Members, SettingFlag } from "./setting.ts";
-import { proxyFileType } from "./setting-table.ts";
+import { proxyConfigurationType } from "./setting-table.ts";
 
 /** The values of flags by name, in the order of the command line. A flag without a value has `true`. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
@@ -14,7 +14,7 @@ export class SettingsProblem extends Error {
 
 /** The settings, and where each was set. */
 export interface ReadSettings {
-  readonly settings: ProxyFile;
+  readonly settings: ProxyConfiguration;
   /** Returns a problem of the setting with this path, worded to follow its name. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
   /** Returns the flag that set the setting with this path or, if it is not set, its parent; `undefined` for none. */
@@ -43,8 +43,8 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: FlagVa
     problems.push(isLast ? "the rest of the settings is not checked" : `${subjectOf(at)} ${problem}`);
     if (isLast) throw new SettingsProblem(problems.join("\n"));
   };
-  if (root.value instanceof Map) applyFlags(proxyFileType.members ?? {}, [root], flags, report);
-  const settings = proxyFileType.read(root, report);
+  if (root.value instanceof Map) applyFlags(proxyConfigurationType.members ?? {}, [root], flags, report);
+  const settings = proxyConfigurationType.read(root, report);
   if (problems.length > 0 || settings === undefined) throw new SettingsProblem(problems.join("\n"));
   return {
     settings,

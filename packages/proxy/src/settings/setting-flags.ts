@@ -1,5 +1,5 @@
 import type { Members, SettingFlag } from "./setting.ts";
-import { proxyFileType } from "./setting-table.ts";
+import { proxyConfigurationType } from "./setting-table.ts";
 
 /** A flag, and the setting that it sets. */
 export interface FlagOfSetting extends SettingFlag {
@@ -10,7 +10,10 @@ export interface FlagOfSetting extends SettingFlag {
 }
 
 /** Returns the flags of all settings, in the order of the table. */
-export function flagsOfSettings(members: Members = proxyFileType.members ?? {}, prefix: string = ""): FlagOfSetting[] {
+export function flagsOfSettings(
+  members: Members = proxyConfigurationType.members ?? {},
+  prefix: string = "",
+): FlagOfSetting[] {
   return settingRows(members, prefix).flatMap(({ path, about, fallback, flags }) =>
     flags.map((flag) => ({ ...flag, path, about: flag.about ?? about, fallback })),
   );
@@ -27,7 +30,10 @@ export interface SettingRow {
 }
 
 /** Returns all settings, in the order of the table; a mapping comes before its members. */
-export function settingRows(members: Members = proxyFileType.members ?? {}, prefix: string = ""): SettingRow[] {
+export function settingRows(
+  members: Members = proxyConfigurationType.members ?? {},
+  prefix: string = "",
+): SettingRow[] {
   return Object.entries(members).flatMap(([name, { type, about, fallback, required, flags = [] }]) => {
     const path = `${prefix}${name}`;
     const row = { path, type: type.label, about, fallback, isRequired: required === true, flags };

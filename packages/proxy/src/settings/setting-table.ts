@@ -8,7 +8,7 @@ import type {
   CorsFile,
   JsonFile,
   ListenFile,
-  ProxyFile,
+  ProxyConfiguration,
   RateLimitFile,
   RestFile,
   RestServiceFile,
@@ -145,10 +145,10 @@ const cors = mapping<CorsFile>({
  * The settings of the proxy. The reader, `--check`, the JSON Schema, docs/reference/proxy-configuration.md and `--help`
  * are derived from this table.
  */
-export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
+export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<ProxyConfiguration>({
   listen: { type: listen, implied: true, about: "Where callers connect." },
   admin: {
-    type: mapping<ProxyFile["admin"]>({
+    type: mapping<ProxyConfiguration["admin"]>({
       host: { type: text("address"), about: "Address of the port. Default: `listen.host`." },
       port: {
         type: port,
@@ -239,7 +239,7 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     ],
   },
   mcp: {
-    type: mapping<NonNullable<ProxyFile["mcp"]>>({
+    type: mapping<NonNullable<ProxyConfiguration["mcp"]>>({
       tools: {
         type: list(text()),
         required: true,
@@ -251,7 +251,7 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     about: "Tools of the Model Context Protocol. Default: none.",
   },
   visibility: {
-    type: mapping<NonNullable<ProxyFile["visibility"]>>({
+    type: mapping<NonNullable<ProxyConfiguration["visibility"]>>({
       allow: {
         type: list(text()),
         required: true,
@@ -282,7 +282,7 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     flags: [{ name: "access-log", placeholder: "WHICH" }],
   },
   drain: {
-    type: mapping<ProxyFile["drain"]>({
+    type: mapping<ProxyConfiguration["drain"]>({
       delayMs: {
         type: integer(0, drainMsMax),
         fallback: drainTimesDefault.delayMs,

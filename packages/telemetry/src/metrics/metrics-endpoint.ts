@@ -1,7 +1,7 @@
 import type { Endpoint } from "@plantstore/gateway/internal/serve";
 import { readAccept } from "@plantstore/gateway/internal/protocols";
 import type { MetricFamily } from "./metric-family.ts";
-import { type PrometheusFormat, prometheusTypes, formatPrometheus } from "./prometheus-text.ts";
+import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from "./prometheus-text.ts";
 
 /**
  * Creates the endpoint `/metrics`, in the format that `Accept` prefers: OpenMetrics or the Prometheus text format.
@@ -21,7 +21,7 @@ export function createMetricsEndpoint(
       const body = formatPrometheus(await collect(), format);
       return {
         httpStatus: 200,
-        header: { "content-type": prometheusTypes[format], "cache-control": "no-store" },
+        header: { "content-type": prometheusMediaTypes[format], "cache-control": "no-store" },
         body,
       };
     },

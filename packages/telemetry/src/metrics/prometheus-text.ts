@@ -5,7 +5,7 @@ import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
 export type PrometheusFormat = "prometheus" | "openmetrics";
 
 /** The media type of each format. */
-export const prometheusTypes: Readonly<Record<PrometheusFormat, string>> = {
+export const prometheusMediaTypes: Readonly<Record<PrometheusFormat, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };

@@ -166,7 +166,7 @@ async function deleteUnlocked(
  * Determines what an earlier attempt did to the only plant of a batch, which the server now refuses to delete. If the
  * plant still exists, it is `protected`: the attempt did not delete it, because this function waits for the attempt's lock.
  */
-export async function findRefused(
+export async function findOutcomeOfRefused(
   session: Session,
   placement: Placement,
   batch: PreparedBatch,

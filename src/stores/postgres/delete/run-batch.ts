@@ -4,7 +4,7 @@ import { type Deletion, endings, type FailedEnding, openOf, TransitionError } fr
 import { backoffMs } from "../server/retry-transient-errors.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
-import { attemptBatch, endBy, findRefused, hasKey } from "./attempt-batch.ts";
+import { attemptBatch, endBy, findOutcomeOfRefused, hasKey } from "./attempt-batch.ts";
 import { endByKey } from "./end-by-key.ts";
 import { consequences, nextStep, type ServerState, verdictOn } from "./fault-table.ts";
 import type { Placement, PlantFate } from "./placement.ts";
@@ -168,18 +168,18 @@ class BatchRun {
   async #endRefused(only: Deletion, fault: unknown, token: string | undefined): Promise<void> {
     const verdict = verdictOn(fault);
     if (verdict === "skip") return only.defer();
-    const fate = token === undefined ? "protected" : await this.#findRefused(only, token);
+    const fate = token === undefined ? "protected" : await this.#findOutcomeOfRefused(only, token);
     if (!only.isOpen) return;
     // The plant exists, but nothing protects it.
     if (verdict === "isolate" && fate === "protected") only.end(endings.unavailable(fault));
     else endBy(fate, only, fault);
   }
 
-  async #findRefused(only: Deletion, token: string): Promise<PlantFate | undefined> {
+  async #findOutcomeOfRefused(only: Deletion, token: string): Promise<PlantFate | undefined> {
     const [session, placement] = [this.#session, this.#placement];
     try {
       const batch = prepareBatch(token, [only]);
-      const fate = await findRefused(session, placement, batch);
+      const fate = await findOutcomeOfRefused(session, placement, batch);
       if (fate === undefined) await endByKey(session, placement, batch.keyed);
       return fate;
     } catch (fault) {

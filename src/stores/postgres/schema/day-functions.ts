@@ -53,7 +53,7 @@ export const closeSql = (tables: string): string => `
  * without one, a slice of the expired records in the default partition. The function returns the number of records, or
  * NULL when no expired records remain. Partitions that were moved to another schema are kept.
  */
-export const dayFunctionsSql: string = `
+export const createDayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' AS $function$
   DECLARE

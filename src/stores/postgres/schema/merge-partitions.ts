@@ -1,5 +1,5 @@
 /** Returns a row if the deletion records are partitioned by day. */
-export const isByDaySql = "SELECT FROM pg_class WHERE oid = to_regclass('deletions') AND relkind = 'p'";
+export const partitionedByDayQuery = "SELECT FROM pg_class WHERE oid = to_regclass('deletions') AND relkind = 'p'";
 
 /** Saves the privileges on the table `deletions`. */
 export const grantsSql: string = `
@@ -20,7 +20,7 @@ export const mergePartitionsSql: string = `
   DO $gather$ DECLARE
     triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;
   BEGIN
-    IF NOT EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    IF NOT EXISTS (${partitionedByDayQuery}) THEN RETURN; END IF;
     ALTER TABLE deletions DETACH PARTITION deletions_by_row;
     FOR one IN SELECT tgname, tgenabled, pg_get_triggerdef(oid) AS definition
       FROM pg_trigger WHERE tgrelid = 'deletions'::regclass AND NOT tgisinternal

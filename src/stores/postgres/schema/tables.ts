@@ -1,4 +1,4 @@
-import { closeSql, dayFunctionsSql } from "./day-functions.ts";
+import { closeSql, createDayFunctionsSql } from "./day-functions.ts";
 
 // plant_id is not unique: a restored plant can be deleted again.
 const recordColumns = `
@@ -47,7 +47,7 @@ const partitionsSql = `
   DO $close$ DECLARE one record; BEGIN
     ${closeSql("'deletions_by_row'::regclass, 'deletions_by_day'::regclass, 'deletions_other_days'::regclass")}
   END $close$;
-  ${dayFunctionsSql}
+  ${createDayFunctionsSql}
   SELECT plantstore_make_day((now() AT TIME ZONE 'UTC')::date);`;
 
 /**

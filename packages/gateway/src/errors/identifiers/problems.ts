@@ -132,7 +132,7 @@ export type ProblemName = {
 export type CodeName = (typeof problems)[ProblemName]["code"];
 
 /** The options that errors name. docs/reference/gateway-options.md lists what each accepts. */
-export type AcceptingOption =
+export type NamedOption =
   | "acceptCompression"
   | "cors.origins"
   | "ignoreBodies"

@@ -1,5 +1,5 @@
 import type { DescField } from "@bufbuild/protobuf";
-import type { AcceptingOption } from "../../errors/index.ts";
+import type { NamedOption } from "../../errors/index.ts";
 
 /**
  * Thrown when a text is not a valid value of its field.
@@ -9,9 +9,9 @@ import type { AcceptingOption } from "../../errors/index.ts";
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
   /** The option that accepts the text; `undefined` if there is none. */
-  readonly option: AcceptingOption | undefined;
+  readonly option: NamedOption | undefined;
 
-  constructor(message: string, option?: AcceptingOption) {
+  constructor(message: string, option?: NamedOption) {
     super(message);
     this.option = option;
   }

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, MessageShape, Registry } from "@bufbuild/protobuf";
-import type { AcceptingOption } from "../../errors/index.ts";
+import type { NamedOption } from "../../errors/index.ts";
 import type { PathStep } from "./field-problem.ts";
 import type { FieldValues } from "./field-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
@@ -27,7 +27,7 @@ export interface ReadContext {
   /** Whether unknown fields and enum names are refused; otherwise they are skipped. */
   readonly rejectUnknown: boolean;
   /** The option that accepts them. */
-  readonly unknownOption: AcceptingOption;
+  readonly unknownOption: NamedOption;
   /** Whether integers must be in canonical form. */
   readonly canonicalIntegers: boolean;
   /** The types that a google.protobuf.Any may contain. */

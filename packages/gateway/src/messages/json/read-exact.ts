@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import { create, isMessage } from "@bufbuild/protobuf";
-import { type AcceptingOption, problem } from "../../errors/index.ts";
+import { type NamedOption, problem } from "../../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { refuseOtherMember } from "./field-values.ts";
@@ -115,6 +115,6 @@ export function toText(json: Uint8Array | string): string {
   }
 }
 
-function invalidMessage(message: string, option?: AcceptingOption): Error {
+function invalidMessage(message: string, option?: NamedOption): Error {
   return problem("ERR_MESSAGE_INVALID", message, { option });
 }

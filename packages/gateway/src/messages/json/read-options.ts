@@ -1,6 +1,6 @@
 import type { JsonReadOptions, JsonWriteOptions, Registry } from "@bufbuild/protobuf";
 import type { CodegenOptions } from "../codegen/index.ts";
-import type { AcceptingOption } from "../../errors/index.ts";
+import type { NamedOption } from "../../errors/index.ts";
 import type { OptionNames } from "../../options/index.ts";
 import { jsonDepthMax } from "./json-scanner.ts";
 
@@ -42,5 +42,5 @@ export const ignoredJsonOptions: Readonly<Record<string, string>> = {
 /** Options of one service. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /** The option to name when an unknown field or enum name is refused. Default: that of {@link ReadJsonOptions}. */
-  readonly unknownOption?: AcceptingOption;
+  readonly unknownOption?: NamedOption;
 }

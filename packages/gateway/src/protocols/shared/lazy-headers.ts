@@ -1,11 +1,11 @@
-import { type HeaderFields, isToken, notSent, readHeaderField } from "../../exchange/index.ts";
+import { type HeaderFields, isToken, notSentAsMetadata, readHeaderField } from "../../exchange/index.ts";
 
 /**
  * Returns whether a field may be sent with a call: `false` if it describes the connection, or has control characters
  * (RFC 9110 §5.5), which a `Headers` object accepts.
  */
 export function isSendable(name: string, value: string): boolean {
-  return !notSent.has(name) && !controlCharacter.test(value);
+  return !notSentAsMetadata.has(name) && !controlCharacter.test(value);
 }
 
 // A tab is the only control character allowed in a field.

@@ -2,7 +2,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { BoundFields } from "../../../messages/json/index.ts";
 import { createFieldSelector, type SelectFields } from "./field-selection.ts";
-import { createRawFinder, type RawBody } from "./http-body.ts";
+import { createRawBodyReader, type RawBody } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import { parsePathTemplate } from "./parse-path-template.ts";
 import type { PathTemplate } from "./path-template.ts";
@@ -78,7 +78,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
   const template = parsePathTemplate(pattern.pathTemplate);
   const variables = compilePathVariables(input, template);
   const preparedResponse = prepareResponse(output, pattern.responseBody, options);
-  const toRaw = createRawFinder(output, pattern.responseBody);
+  const toRaw = createRawBodyReader(output, pattern.responseBody);
   const toJson = createJsonWriter(output, pattern.responseBody, options);
   const isSingle = toRaw === undefined && method.methodKind === "unary";
   return {

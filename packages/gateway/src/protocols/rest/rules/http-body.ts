@@ -59,7 +59,7 @@ export interface RawBody {
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */
-export function createRawFinder(
+export function createRawBodyReader(
   output: DescMessage,
   responseBody: string,
 ): ((message: Message) => RawBody) | undefined {
