@@ -55,8 +55,8 @@ test.each([
   },
   {
     name: "suites that run together get the lowest number of workers of any of them",
-    chosen: ["command", "postgres"],
-    want: [[...vitest, "--project", "command", "--project", "postgres", "--maxWorkers=3"]],
+    chosen: ["long", "crash"],
+    want: [[...vitest, "--project", "long", "--project", "crash", "--maxWorkers=3"]],
   },
   {
     name: "vitest chooses the number of workers of a suite without one",
@@ -142,7 +142,7 @@ test.each([
 });
 
 test("npm run suite exits with code 0 when a suite passes, and 1 when it fails", async () => {
-  const passing = await run("command", "--", "test/tools/watchdog.test.ts");
+  const passing = await run("long", "--", "test/tools/watchdog.test.ts");
   expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
     exitCode: 0,
     passed: true,
