@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../conformance/runner/index.ts";
-import { describeRequest, corpusGroups, expectResponse, toRequest } from "../../../../gateway/test/corpus/corpus.ts";
+import {
+  describeRequest,
+  corpusGroups,
+  expectResponse,
+  toRequest,
+} from "../../../../gateway/test/wire/corpus/corpus.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../../../testing/src/carriers/http2-connection.ts";
 import { waitLimitMs } from "../../../../testing/src/deadline.ts";

@@ -1,0 +1,155 @@
+import { randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Reading } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
+import type { Field, HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import type { Upload } from "../../../../../testing/src/carriers/fetch.ts";
+import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
+
+// 256 MiB for the windows of all bodies that are being decoded: 32 of 8 MiB in zstd, or 16 of 16 MiB in br.
+
+const path = "/readings";
+/** Called when a sensor is read. */
+const onRead = new Map<string, () => void>();
+
+/** Reports the sensors that it has read; `wait` makes it wait forever, `enough` makes it stop. */
+async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
+  let count = 0;
+  for await (const { sensor } of readings) {
+    count++;
+    onRead.get(sensor)?.();
+    if (sensor.startsWith("enough")) break;
+    if (sensor.startsWith("wait")) await new Promise(() => {});
+  }
+  return { count };
+}
+
+async function start(): Promise<TestGreenhouse> {
+  const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+  const rules = [{ selector, pattern: { case: "post", value: path }, body: "*" }] as const;
+  return await startGreenhouse({ recordReadings }, { rest: { rules } });
+}
+
+const coders = {
+  gzip: (line: string) => gzipSync(line),
+  zstd: (line: string) => zstdCompressSync(line),
+  // A flush instead of the end, which may occur only once in br.
+  br: (line: string) => brotliCompressSync(line, { finishFlush: constants.BROTLI_OPERATION_FLUSH }),
+};
+
+/** A started body in a coding, and whether its first line was read; otherwise the response. */
+interface Begun {
+  readonly upload: Upload;
+  readonly response: HttpResponse | undefined;
+}
+
+type Version = Parameters<typeof openUpload>[1];
+let sensorsSoFar = 0;
+
+async function begin(
+  greenhouse: TestGreenhouse,
+  version: Version,
+  coding: keyof typeof coders = "zstd",
+  { kind = "more", more = "", header = [] }: { kind?: string; more?: string; header?: readonly Field[] } = {},
+): Promise<Begun> {
+  const sensor = `${kind} ${sensorsSoFar++}`;
+  const upload = await openUpload(greenhouse, version, ["POST", path], [["content-encoding", coding], ...header]);
+  const responded = upload.readResponse();
+  responded.catch(() => undefined);
+  const read = new Promise<undefined>((resolve) => onRead.set(sensor, () => resolve(undefined)));
+  upload.write(coders[coding](`{"sensor":"${sensor}"}\n${more}`));
+  return { upload, response: await within(Promise.race([read, responded]), "the response, or that the line is read") };
+}
+
+/** Starts a body as soon as the budget allows it. */
+async function beginWhenFree(...args: Parameters<typeof begin>): Promise<Upload> {
+  const sinceMs = performance.now();
+  while (performance.now() - sinceMs < waitLimitMs) {
+    const { upload, response } = await begin(...args);
+    if (response === undefined) return upload;
+    upload[Symbol.dispose]();
+    await nextTurn();
+  }
+  throw new Error(`for ${waitLimitMs} ms there was no room for another body`);
+}
+
+/** Reserves the windows of this many bodies until it is disposed. */
+async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, count: number): Promise<Disposable> {
+  const reserved = new DisposableStack();
+  for (let i = 0; i < count; i++) reserved.use(await beginWhenFree(greenhouse, "fetch", coding));
+  return reserved;
+}
+
+test.each([
+  { coding: "zstd", most: 32 },
+  { coding: "br", most: 16 },
+] as const)(
+  "the gateway reads $most bodies in $coding at the same time, and refuses the next one",
+  async ({ coding, most }) => {
+    await using greenhouse = await start();
+    const others = await fill(greenhouse, coding, most);
+    try {
+      const { upload, response } = await begin(greenhouse, "1.1", coding);
+      upload[Symbol.dispose]();
+      const message = "too many br or zstd bodies are being decompressed at the same time";
+      expect([response?.httpStatus, JSON.parse(String(response?.body))]).toMatchObject([429, { code: 8, message }]);
+      const small = await begin(greenhouse, "1.1", "gzip");
+      small.upload[Symbol.dispose]();
+      expect(small.response).toBeUndefined();
+    } finally {
+      others[Symbol.dispose]();
+    }
+    (await beginWhenFree(greenhouse, "1.1", coding))[Symbol.dispose]();
+  },
+);
+
+/** More than a decoder of any coding reads ahead. */
+const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is released when", (version) => {
+  let greenhouse: TestGreenhouse;
+  let others: Disposable;
+  beforeAll(async () => {
+    greenhouse = await start();
+    others = await fill(greenhouse, "zstd", 31);
+  });
+  afterAll(async () => {
+    others[Symbol.dispose]();
+    await greenhouse[Symbol.asyncDispose]();
+  });
+
+  test.each<{ name: string; end?: (upload: Upload) => void; options?: Parameters<typeof begin>[3] }>([
+    { name: "it ends", end: (upload) => upload.end() },
+    { name: "its client disconnects", end: (upload) => upload.reset() },
+    {
+      name: "its client disconnects and its handler waits",
+      end: (upload) => upload.reset(),
+      options: { kind: "wait" },
+    },
+    {
+      name: "its client disconnects and its handler waits before reading the rest",
+      end: (upload) => upload.reset(),
+      options: { kind: "wait", more: muchMore },
+    },
+    {
+      name: "its deadline passes and its handler waits before reading the rest",
+      options: { kind: "wait", more: muchMore, header: [["connect-timeout-ms", "200"]] },
+    },
+    {
+      name: "its deadline passes after its end and its handler waits",
+      end: (upload) => upload.end(),
+      options: { kind: "wait", header: [["connect-timeout-ms", "200"]] },
+    },
+    { name: "its handler stops reading", options: { kind: "enough" } },
+    { name: "its handler stops reading before the end", options: { kind: "enough", more: muchMore } },
+    { name: "it is not valid", end: (upload) => upload.write("something else") },
+  ])("$name", async ({ end = () => {}, options }) => {
+    using upload = await beginWhenFree(greenhouse, version, "zstd", options);
+    end(upload);
+    using next = await beginWhenFree(greenhouse, version);
+    next.end();
+  });
+});

@@ -1,0 +1,28 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { compileFunction, messageClass } from "../../../../../src/messages/codegen/index.ts";
+import { ReadingSchema } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { projectFolder } from "../../../../../../testing/src/process/child-program.ts";
+import { isSince } from "../../../../../../testing/src/peer-version.ts";
+
+const program = join(projectFolder, "packages/testing/src/gateway/messages-without-code.ts");
+
+// Older versions of protobuf-es read and write some odd messages differently.
+test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
+  { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
+  { words: [program, "--no-codegen"], canCompile: false },
+  { words: [program], canCompile: true },
+])("messages are the same with the arguments $words of node", ({ words, canCompile }) => {
+  const output = execFileSync(process.execPath, words, { encoding: "utf8" });
+  expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
+});
+
+test("a compiled function has the values of its scope, and is in strict mode", () => {
+  const compiled = compileFunction<() => unknown>("function () { return [value, this]; }", { value: 7 });
+  expect(compiled()).toEqual([7, undefined]);
+});
+
+test("a type has one constructor", () => {
+  expect(messageClass(ReadingSchema)).toBe(messageClass(ReadingSchema));
+});

@@ -1,0 +1,61 @@
+import { createServer } from "node:http";
+import { expect, test } from "vitest";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
+import type { Gateway, GatewayOptions } from "../../../../src/index.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { isSayable } from "../../../../../testing/src/carriers/fetch.ts";
+import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { allCases, byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
+import { failures } from "../../../../../testing/src/transcoding/failures.ts";
+import { overFetch } from "./over-fetch.ts";
+
+async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & { readonly url: URL }> {
+  const gateway = createTestGateway({ ...echoOptions, ...options });
+  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  return Object.assign(gateway, { url: new URL(`http://127.0.0.1:${port}`) });
+}
+
+test("the gateway passes the transcoding suite over HTTP/1.1", async () => {
+  const gateway = await listen();
+  expect(await failures(byHand, createHttp1Exchange(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+test("the gateway passes the transcoding suite over HTTP/2", async () => {
+  const gateway = await listen();
+  expect(await failures(byHand, createHttp2Exchange(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+test("a gateway that generates no code passes the transcoding suite", async () => {
+  const gateway = await listen({ codegen: false });
+  expect(await failures(byHand, createHttp2Exchange(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+// In front of a mounted gateway, middleware may compare paths, so literals match only as sent.
+const escapedLiterals = ["letter", "version", "literal-in-variable"].map((name) => `path.equivalent.${name}: fail `);
+
+test("a gateway mounted in node:http passes the transcoding suite without escaped literals", async () => {
+  const server = createServer(createTestGateway(echoOptions).handler);
+  // Node's parser refuses methods that it does not know.
+  const url = new URL(await listenOnLoopback(server));
+  const failed = await failures(byHand, createHttp1Exchange(url));
+  expect(failed).toEqual(escapedLiterals.map((start) => expect.stringContaining(start)));
+  server.close();
+});
+
+test("the gateway passes the whole transcoding suite over Fetch", async () => {
+  const sayable = allCases.filter(({ request: { method, target, json, text, base64 } }) => {
+    const body = json ?? text ?? base64;
+    return isSayable({
+      httpMethod: method,
+      path: target,
+      header: [],
+      ...(body === undefined ? {} : { body: Buffer.from(body) }),
+    });
+  });
+  expect(sayable.length).toBeGreaterThan(1500);
+  expect(await failures(sayable, overFetch(createTestGateway(echoOptions).fetch))).toEqual([]);
+});

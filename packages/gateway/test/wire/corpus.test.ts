@@ -1,0 +1,56 @@
+import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createFetchGateway } from "../../src/fetch/entry.ts";
+import { exchangeFetch, isSayable } from "../../../testing/src/carriers/fetch.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+
+const { fetch } = createFetchGateway(kitchenSinkOptions);
+let gateway: TestGateway;
+let http2: Http2Connection;
+
+beforeAll(async () => {
+  gateway = await startKitchenSink();
+  http2 = await openHttp2(gateway.address);
+});
+
+afterAll(async () => {
+  http2[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+});
+
+test("the corpus has at least 300 different requests", () => {
+  const requests = groups.flatMap(({ cases }) => cases).map((row) => JSON.stringify(toRequest(row)));
+  expect(requests.length).toBeGreaterThanOrEqual(300);
+  const twice = requests.filter((request, at) => requests.indexOf(request) !== at);
+  expect(twice).toEqual([]);
+});
+
+describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
+  const named = cases.map((row) => ({ ...row, requestLine: describeRequest(row) }));
+  // The cases of "values" differ only within a message, so one HTTP version is enough for them.
+  const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);
+  let http1: Http1Connection;
+
+  // One connection per group, because the server closes connections that are idle for some seconds.
+  beforeAll(async () => {
+    http1 = await openHttp1(gateway.address);
+  });
+
+  afterAll(() => http1[Symbol.dispose]());
+
+  test.each(portable)("$rule: $requestLine over HTTP/1.1", async (row) => {
+    const request = toRequest(row);
+    http1.request(request);
+    expectResponse(await http1.readResponse(request.httpMethod), row.want);
+  });
+
+  test.each(portable.filter((row) => isSayable(toRequest(row))))("$rule: $requestLine over Fetch", async (row) => {
+    expectResponse(await exchangeFetch(fetch, toRequest(row)), row.want);
+  });
+
+  test.each(named)("$rule: $requestLine over HTTP/2", async (row) => {
+    expectResponse(await http2.exchange(toRequest(row)), row.want);
+  });
+});

@@ -1,0 +1,61 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { Field } from "../../../../testing/src/carriers/exchange.ts";
+
+/** One request to the kitchen sink, and the response that a specification requires. */
+export interface Case {
+  /** The rule that determines the response, by document and section. */
+  readonly rule: string;
+  /** The method and the request target. */
+  readonly request: string;
+  readonly body?: string | Uint8Array;
+  /** Default with a body: `application/json`. */
+  readonly contentType?: string | null;
+  readonly header?: readonly Field[];
+  readonly want: Want;
+  /** The only HTTP version that supports it; default both. Node's HTTP/1.1 parser accepts only known methods. */
+  readonly only?: "HTTP/2";
+}
+
+/** The expected response. */
+export type Want =
+  /** 200, and the handler of this RPC got this message. */
+  | { readonly rpc: string; readonly sink: JsonValue }
+  /** This status and exactly this JSON, or no body. */
+  | {
+      readonly httpStatus: number;
+      readonly json: JsonValue | undefined;
+      readonly header?: Readonly<Record<string, string>>;
+    }
+  /** An error with this status whose message contains this text. */
+  | {
+      readonly httpStatus: number;
+      readonly code: number;
+      readonly message: string;
+      readonly header?: Readonly<Record<string, string>>;
+    };
+
+/** The documents that test cases cite. */
+export const http = "google/api/http.proto";
+export const json = "proto3 JSON mapping";
+
+/** Returns the expectation of an invalid request: 400, INVALID_ARGUMENT. */
+export function invalid(message: string): Want {
+  return { httpStatus: 400, code: 3, message };
+}
+
+/** No such resource. */
+export const notFound: Want = { httpStatus: 404, code: 5, message: "" };
+
+/** Returns the expectation of a path without the method. */
+export function methodNotAllowed(allow: string): Want {
+  return { httpStatus: 405, code: 12, message: "", header: { allow } };
+}
+
+/** No rule of the server has the method. */
+export const methodUnknown: Want = { httpStatus: 501, code: 12, message: "" };
+
+/** Returns the expectation of an unsupported content type. */
+export function unsupportedMediaType(contentType: string, hint = ""): Want {
+  const message = `the content type must be application/json in UTF-8, got ${JSON.stringify(contentType)}${hint}`;
+  return { httpStatus: 415, code: 3, message };
+}
