@@ -36,7 +36,6 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   "plantstore/client": ["plantstore/gen", "gateway/options"],
   "plantstore/gen": ["gateway/gen"],
-
   proxy: [
     "proxy/forward",
     "proxy/service-config",
@@ -65,9 +64,11 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     ...inGateway("exchange", "files", "health", "protocols/rest/rules"),
   ],
   "proxy/check": [
+    "proxy/compare",
     "proxy/service-config",
     ...inGateway("", "command-line", "descriptors", "files", "protocols/mcp", "protocols/rest/rules"),
   ],
+  "proxy/compare": inGateway("descriptors", "protocols/rest/rules"),
   "proxy/openapi": [
     "docs-page",
     "proxy/check",
@@ -87,7 +88,6 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   "proxy/upstreams": ["http-engine/http2-client", ...inGateway("exchange", "gen")],
   "proxy/service-config": inGateway("protocols/rest/rules"),
-
   "rest-client": inGateway("exchange", "messages/json", "protocols", "protocols/rest/rules"),
   "docs-page": inGateway("exchange", "protocols", "serve"),
 

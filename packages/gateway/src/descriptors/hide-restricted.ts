@@ -207,11 +207,16 @@ class Rules {
   }
 
   /** Returns whether an element has no rule, or one with an allowed label. */
-  #isVisible({ options }: Restrictable): boolean {
-    const labels = (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
+  #isVisible(element: Restrictable): boolean {
+    const labels = visibilityLabelsOf(element);
     for (const label of labels) this.labels.add(label);
     return labels.length === 0 || labels.some((label) => this.#allowed.has(label));
   }
+}
+
+/** Returns the labels in the rule of an element; none if everyone sees it. @throws RangeError if it is malformed */
+export function visibilityLabelsOf({ options }: Restrictable): readonly string[] {
+  return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
 }
 
 function hasOneof(field: FieldDescriptorProto): boolean {

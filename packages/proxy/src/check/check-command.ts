@@ -8,15 +8,28 @@ import {
 } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { createNameFilter, describeBinding } from "@plantstore/gateway/rest";
+import { writeAnnotations, writeChanges } from "../compare/index.ts";
+import { compareWith } from "./compare-with.ts";
+import { readAgainst } from "./read-against.ts";
 import { readRules } from "./read-rules.ts";
 import { InputError } from "./input-error.ts";
-import { readServices } from "./read-services.ts";
+import { type ReadServices, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
-import { parseProfile, parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
+import {
+  parseEmptyResponse,
+  parseProfile,
+  parseSwitches,
+  profileNames,
+  switchNames,
+  toRestOptions,
+} from "./rest-switches.ts";
 import { type Survey, checkServices } from "./survey.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
-/** Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. */
+/**
+ * Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. With
+ * `--against`, reports the changes that break clients of an older definition.
+ */
 export const checkCommand: CommandOf<CommandOutput> = {
   name: "check",
   summary: "check whether the gateway would start with a definition, without an upstream",
@@ -46,9 +59,26 @@ export const checkCommand: CommandOf<CommandOutput> = {
     },
     rules: { value: "FILE", about: "HTTP rules that replace annotations: a service config in YAML or JSON" },
     visibility: visibilityFlag,
+    "empty-response": { value: "STATUS", about: "the status of an Empty, as rest.emptyResponse: 200 or 204" },
+    against: {
+      value: "OLD",
+      about: "reports which changes since OLD break clients: a descriptor set, or a git revision, compiled by buf",
+    },
+    accept: {
+      value: "FILE",
+      about: "with --against, accepts the changes in FILE: RULE SUBJECT per line, with comments after #",
+    },
+    "source-root": {
+      value: "DIR",
+      about: "with --against, the folder of the .proto files, before the files in reports",
+    },
     json: { about: "prints the report as JSON" },
+    github: { about: "with --against, prints the changes as annotations of GitHub Actions" },
   },
-  notes: ["Exit code: 0 if the gateway would start, 1 if not, 2 if an argument or a file is not valid."],
+  notes: [
+    "Exit code: 0 if the gateway would start and no change breaks clients, 1 if not, 2 if an argument or a file is not valid.",
+    "A change that may break clients is a warning, which does not affect the exit code.",
+  ],
   run: async (flags, [file = ""], terminal) => {
     try {
       return await check(file, flags, terminal);
@@ -63,17 +93,41 @@ export const checkCommand: CommandOf<CommandOutput> = {
 async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutput): Promise<number> {
   const switches = parseSwitches(textsOf(flags["rest"]));
   const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
+  const emptyResponse = parseEmptyResponse(textOf(flags["empty-response"]) ?? "200");
   const isSelected = createNameFilter(textsOf(flags["service"]));
   const rulesFile = textOf(flags["rules"]);
-  const read = await readServices(file, labelsOf(flags));
-  read.warnings.forEach((problem) => err(problem));
-  const services = read.services.filter(({ typeName }: DescService) => isSelected?.(typeName) ?? true);
-  if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
+  const against = textOf(flags["against"]);
+  if (against === undefined) refuseWithoutAgainst(flags);
+  const selectServices = ({ services, warnings }: ReadServices, name: string): readonly DescService[] => {
+    warnings.forEach((problem) => err(problem));
+    const selected = services.filter(({ typeName }) => isSelected?.(typeName) ?? true);
+    if (selected.length === 0) throw new InputError(`${name} has no service that matches --service`);
+    return selected;
+  };
+  const services = selectServices(await readServices(file, labelsOf(flags)), file);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
-  const rest = { ...toRestOptions(switches, profile), omit: textsOf(flags["omit"]), rules, ignoreUnregistered: true };
+  const omit = textsOf(flags["omit"]);
+  const rest = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true, emptyResponse };
   const result = await checkServices(services, rest, textsOf(flags["mcp"]));
-  out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));
-  return result.problems.length === 0 ? 0 : 1;
+  if (against === undefined) {
+    out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));
+    return result.problems.length === 0 ? 0 : 1;
+  }
+  const before = selectServices(await readAgainst(against, labelsOf(flags)), against);
+  const accept = textOf(flags["accept"]);
+  const sourceRoot = textOf(flags["source-root"]) ?? "";
+  const changes = await compareWith(before, services, against, { rest, accept, sourceRoot, warn: err });
+  for (const line of changes.unused) err(`--accept: "${line}" accepts no change`);
+  if (flags["json"] === true)
+    out(JSON.stringify({ ...toJson(result), changes: changes.open, accepted: changes.accepted }));
+  else if (flags["github"] === true) out(writeAnnotations(changes, result.problems));
+  else out(`${writeReport(file, result)}\n\n${writeChanges(changes)}`);
+  return result.problems.length === 0 && changes.open.every(({ severity }) => severity === "warning") ? 0 : 1;
+}
+
+function refuseWithoutAgainst(flags: ParsedFlags): void {
+  const flag = ["accept", "source-root", "github"].find((name) => flags[name] !== undefined);
+  if (flag !== undefined) throw new InputError(`--${flag} requires --against`);
 }
 
 function toJson({ services, bindings, problems, tools }: Survey): object {

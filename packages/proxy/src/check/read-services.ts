@@ -28,7 +28,7 @@ export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly st
 }
 
 /** The services of a file. */
-interface ReadServices {
+export interface ReadServices {
   readonly services: readonly DescService[];
   /** One message for each service that lacks a type, and for each label that is not used. */
   readonly warnings: readonly string[];

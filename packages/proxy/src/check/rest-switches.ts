@@ -67,3 +67,10 @@ export function parseProfile(name: string): RestProfile {
 
 /** The names of all profiles. */
 export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
+
+/** Parses the status of a response of type google.protobuf.Empty. @throws InputError for another one */
+export function parseEmptyResponse(text: string): 200 | 204 {
+  if (text === "200") return 200;
+  if (text === "204") return 204;
+  throw new InputError(`--empty-response must be 200 or 204, got "${text}"`);
+}

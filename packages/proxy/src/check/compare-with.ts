@@ -1,0 +1,44 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import type { RestOptions } from "@plantstore/gateway/rest";
+import { compareServices, loadRules, withoutRules, sortAccepted, type SortedChanges } from "../compare/index.ts";
+import { InputError } from "./input-error.ts";
+import { readText } from "./read-input.ts";
+
+/** Maximum size of a file of accepted changes. 1 MiB: ten thousand changes. */
+const acceptedMaxBytes = 1024 * 1024;
+
+/** The options of a comparison. */
+export interface ComparisonOptions {
+  readonly rest: RestOptions;
+  /** The file of accepted changes. */
+  readonly accept: string | undefined;
+  /** The folder that contains the definition's files, for reports. */
+  readonly sourceRoot: string;
+  /** Called with what is not compared. */
+  readonly warn: (text: string) => void;
+}
+
+/** Compares services with those of an older definition. @param name - of the older one, for messages @throws InputError */
+export async function compareWith(
+  before: readonly DescService[],
+  now: readonly DescService[],
+  name: string,
+  { rest, accept, sourceRoot, warn }: ComparisonOptions,
+): Promise<SortedChanges> {
+  const text = accept === undefined ? "" : await readText(accept, acceptedMaxBytes);
+  const openRules = await loadRules().catch(() => {
+    warn("buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them");
+    return withoutRules;
+  });
+  const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
+  try {
+    const changes = compareServices(before, now, rest, openRules);
+    return sortAccepted(
+      changes.map((change) => ({ ...change, file: `${root}${change.file}` })),
+      text,
+    );
+  } catch (error) {
+    throw new InputError(`cannot compare with ${name}: ${messageOf(error)}`);
+  }
+}

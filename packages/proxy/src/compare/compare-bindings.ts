@@ -1,0 +1,109 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { resolveProtoPath, type RestBinding, selectorOf } from "@plantstore/gateway/rest";
+import type { ChangeList } from "./change.ts";
+
+/** A route of the old definition, and the one of the new definition that matches its requests. */
+export interface RoutePair {
+  readonly before: RestBinding;
+  readonly now: RestBinding;
+}
+
+/** Compares where two routes have the fields of their messages, and the status of their responses. */
+export function compareBindings(pair: RoutePair, changes: ChangeList): void {
+  comparePaths(pair, changes);
+  compareBodies(pair, changes);
+  compareStatus(pair, changes);
+}
+
+/** Returns the request of a route, such as `GET /v1/{id}`. */
+export function requestOf({ pattern }: RestBinding): string {
+  return `${pattern.httpMethod} ${pattern.pathTemplate}`;
+}
+
+/** Returns the subject of changes of a route: its RPC and its request. */
+export function subjectOf(binding: RestBinding): string {
+  return `${selectorOf(binding.method)} ${requestOf(binding)}`;
+}
+
+function comparePaths({ before, now }: RoutePair, changes: ChangeList): void {
+  const [oldFields, fields] = [fieldsOfPath(before), fieldsOfPath(now)];
+  const place = now.method;
+  for (const [segments, old] of oldFields) {
+    const field = fields.get(segments);
+    if (field?.numbers === old.numbers) continue;
+    changes.add("path-variable-changed", subjectOf(before), place, {
+      change: `the path is ${now.pattern.pathTemplate}`,
+      before: `${requestOf(before)} set ${old.name} from the path`,
+      now: field === undefined ? `${old.name} is not set` : `${field.name} is set`,
+    });
+  }
+  const oldNumbers = new Set([...oldFields.values()].map(({ numbers }) => numbers));
+  for (const { numbers, name } of fields.values()) {
+    if (oldNumbers.has(numbers) || !hasField(before.method.input, numbers)) continue;
+    const part = before.pattern.body === "*" ? "body" : "query";
+    changes.add("field-moved", `${subjectOf(before)} ${name}`, place, {
+      change: `${name} is in the path, ${now.pattern.pathTemplate}`,
+      before: `${requestOf(before)} had ${name} in the ${part}`,
+      now: `400: ${name} must be in the path`,
+    });
+  }
+}
+
+function compareBodies({ before, now }: RoutePair, changes: ChangeList): void {
+  const { body, responseBody } = now.pattern;
+  if (bodyNumber(before.method.input, before.pattern.body) !== bodyNumber(now.method.input, body))
+    changes.add("body-changed", subjectOf(before), now.method, {
+      change: `the body of requests is ${nameBody(body)}`,
+      before: `${requestOf(before)}, whose body is ${nameBody(before.pattern.body)}`,
+      now: "400, or other fields are set",
+    });
+  if (bodyNumber(before.method.output, before.pattern.responseBody) !== bodyNumber(now.method.output, responseBody))
+    changes.add("response-body-changed", subjectOf(before), now.method, {
+      change: `the body of responses is ${nameBody(responseBody)}`,
+      before: `a response to ${requestOf(before)}, whose body is ${nameBody(before.pattern.responseBody)}`,
+      now: "JSON of another form",
+    });
+}
+
+function compareStatus({ before, now }: RoutePair, changes: ChangeList): void {
+  const [old, status] = [statusOf(before), statusOf(now)];
+  if (old === status) return;
+  changes.add("response-status-changed", subjectOf(before), now.method, {
+    change: `the response is a ${now.method.output.typeName}`,
+    before: `${requestOf(before)} responded with ${old}`,
+    now: `${status}`,
+  });
+}
+
+function statusOf({ preparedResponse }: RestBinding): number {
+  return preparedResponse?.httpStatus ?? 200;
+}
+
+function nameBody(body: string): string {
+  if (body === "") return "not set";
+  return body === "*" ? "the message" : `the field ${body}`;
+}
+
+/** Returns the number of the field that is a body, so that the field can be renamed. */
+function bodyNumber(type: DescMessage, body: string): number | string {
+  return type.fields.find(({ name }) => name === body)?.number ?? body;
+}
+
+/** Returns the fields that a path sets, by their segments, each with the numbers of its field path. */
+function fieldsOfPath({ method, template }: RestBinding): ReadonlyMap<string, { name: string; numbers: string }> {
+  return new Map(
+    template.variables.map(({ fieldPath, start, end }) => {
+      const numbers = (resolveProtoPath(method.input, fieldPath) ?? []).map(({ number }) => number).join(".");
+      return [`${start}-${end}`, { name: fieldPath.join("."), numbers }];
+    }),
+  );
+}
+
+function hasField(message: DescMessage, numbers: string): boolean {
+  let type: DescMessage | undefined = message;
+  return numbers.split(".").every((number) => {
+    const field = type?.fields.find((each) => each.number === Number(number));
+    type = field?.message;
+    return field !== undefined;
+  });
+}

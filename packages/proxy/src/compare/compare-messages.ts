@@ -1,0 +1,107 @@
+import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import type { ChangeList } from "./change.ts";
+import type { Usage } from "./usage.ts";
+import { compareEnums } from "./compare-enums.ts";
+import { compareVisibility } from "./compare-visibility.ts";
+import { fieldChecks } from "./field-checks.ts";
+import { hasSpecialJson, isPresenceRequired } from "./field-shape.ts";
+import type { CompareRules } from "./compare-rules.ts";
+import { isJsonGuaranteed } from "./json-format.ts";
+
+/** Compares the types of messages, and the types of their fields. Each pair is compared once for each direction. */
+export class MessageComparison {
+  readonly #changes: ChangeList;
+  readonly #compareRules: CompareRules;
+  readonly #compared = new Set<string>();
+
+  constructor(changes: ChangeList, compareRules: CompareRules) {
+    this.#changes = changes;
+    this.#compareRules = compareRules;
+  }
+
+  /** Compares two types. Fields of both have the same number, or otherwise the same name. */
+  compare(before: DescMessage, now: DescMessage, usage: Usage): void {
+    if (this.#isCompared(before, now, usage)) return;
+    // The callers have compared the names of special types.
+    if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
+    compareVisibility(before, now, before.typeName, this.#changes);
+    for (const old of before.fields) this.#compareField(old, now, usage);
+    for (const field of now.fields) {
+      if (counterpartOf(field, before) !== undefined || usage.direction !== "request") continue;
+      if (isPresenceRequired(field)) this.#addRequired(field, usage);
+      this.#compareRules.ofNewField(field, usage);
+    }
+    this.#compareRules.ofMessages(before, now, usage);
+    if (isJsonGuaranteed(before) && !isJsonGuaranteed(now))
+      this.#changes.add("json-format-changed", before.typeName, now, {
+        change: "json_format is LEGACY_BEST_EFFORT",
+        before: "every implementation read and wrote the type as JSON",
+        now: "some implementations do not",
+      });
+  }
+
+  #compareField(old: DescField, now: DescMessage, usage: Usage): void {
+    const field = counterpartOf(old, now);
+    const subject = `${old.parent.typeName}.${old.name}`;
+    if (field === undefined) {
+      const isRequest = usage.direction === "request";
+      this.#changes.add("field-removed", subject, now, {
+        change: `${now.typeName} has no field ${old.name}`,
+        before: isRequest
+          ? `${usage.request} with ${old.jsonName}`
+          : `${old.jsonName} in responses to ${usage.request}`,
+        now: isRequest ? `400: unknown field ${old.jsonName}; ignored where unknown fields are` : "it is absent",
+      });
+      return;
+    }
+    compareVisibility(old, field, subject, this.#changes);
+    for (const { rule, check } of fieldChecks) {
+      const text = check(old, field, usage);
+      if (text !== undefined) this.#changes.add(rule, subject, field, text);
+    }
+    if (usage.direction === "request") {
+      if (isPresenceRequired(field) && !isPresenceRequired(old)) this.#addRequired(field, usage);
+      this.#compareRules.ofFields(old, field, usage);
+    } else if (isPresenceRequired(old) && !isPresenceRequired(field))
+      this.#changes.add("field-optional", subject, field, {
+        change: `${field.name} is not required`,
+        before: `every response to ${usage.request} had ${old.jsonName}`,
+        now: "clients of the old definition cannot read a response without it (gRPC)",
+      });
+    if (old.message && field.message) this.compare(old.message, field.message, usage);
+    if (old.enum && field.enum) this.#compareEnums(old.enum, field.enum, usage);
+  }
+
+  #compareEnums(before: DescEnum, now: DescEnum, usage: Usage): void {
+    if (this.#isCompared(before, now, usage)) return;
+    compareEnums(before, now, usage, this.#changes);
+    if (isJsonGuaranteed(before) && !isJsonGuaranteed(now))
+      this.#changes.add("json-format-changed", before.typeName, now, {
+        change: "json_format is LEGACY_BEST_EFFORT",
+        before: "every implementation read and wrote the enum as JSON",
+        now: "some implementations do not",
+      });
+  }
+
+  #addRequired(field: DescField, { request }: Usage): void {
+    this.#changes.add("field-required", `${field.parent.typeName}.${field.name}`, field, {
+      change: `${field.name} is required`,
+      before: `${request} without ${field.jsonName}`,
+      now: `400: ${field.jsonName} is missing`,
+    });
+  }
+
+  #isCompared(before: DescEnum | DescMessage, now: DescEnum | DescMessage, { direction }: Usage): boolean {
+    const key = `${direction} ${before.typeName} ${now.typeName}`;
+    if (this.#compared.has(key)) return true;
+    this.#compared.add(key);
+    return false;
+  }
+}
+
+/** Returns the field of a type that replaces one of another type. */
+function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
+  return (
+    type.fields.find(({ number }) => number === field.number) ?? type.fields.find(({ name }) => name === field.name)
+  );
+}

@@ -1,0 +1,110 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  anyMethod,
+  printPathTemplate,
+  type RestBinding,
+  type RestMatch,
+  type RestRoutes,
+  selectorOf,
+  type TemplateSegment,
+} from "@plantstore/gateway/rest";
+import type { ChangeList, ChangeText } from "./change.ts";
+import type { Place } from "./source-line.ts";
+import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
+import { reportShadowed } from "./shadowed-routes.ts";
+
+/** The routes of one definition. */
+export interface RoutedMethods {
+  readonly methods: ReadonlyMap<string, DescMethod>;
+  readonly routes: RestRoutes;
+}
+
+/**
+ * Compares the routes of REST by example requests of each old one.
+ *
+ * @param placeOf - returns where an RPC is declared now, or what declared it
+ * @returns the pairs of routes whose messages are to be compared
+ */
+export function compareRoutes(
+  before: RoutedMethods,
+  now: RoutedMethods,
+  changes: ChangeList,
+  placeOf: (method: DescMethod) => Place,
+): readonly RoutePair[] {
+  return before.routes.bindings.flatMap((binding) => {
+    const pair = findPair(binding, before, now, changes, placeOf(binding.method));
+    if (pair === undefined) return [];
+    reportShadowed(pair, before.routes, now.routes, changes);
+    compareBindings(pair, changes);
+    return [pair];
+  });
+}
+
+/** Returns the new route of an old one's requests. If some of them have none, reports why, and returns `undefined`. */
+function findPair(
+  binding: RestBinding,
+  before: RoutedMethods,
+  now: RoutedMethods,
+  changes: ChangeList,
+  place: Place,
+): RoutePair | undefined {
+  let pair: RoutePair | undefined;
+  for (const { httpMethod, path } of exampleRequests(binding)) {
+    const old = before.routes.match(httpMethod, path);
+    // A more specific route had the example.
+    if (old.kind !== "binding" || old.binding !== binding) continue;
+    const match = now.routes.match(httpMethod, path);
+    if (match.kind !== "binding") {
+      changes.add("route-removed", subjectOf(binding), place, describeRemoved(binding, match, now));
+      return undefined;
+    }
+    if (isOtherMethod(binding.method, match.binding.method, now.methods)) {
+      changes.add("route-taken", subjectOf(binding), match.binding.method, {
+        change: `${requestOf(match.binding)} calls ${selectorOf(match.binding.method)}`,
+        before: `${httpMethod} ${path} called ${selectorOf(binding.method)}`,
+        now: `${selectorOf(match.binding.method)} is called`,
+      });
+      return undefined;
+    }
+    pair ??= { before: binding, now: match.binding };
+  }
+  return pair;
+}
+
+// An RPC that was renamed has the same types, and its old name no longer exists.
+function isOtherMethod(before: DescMethod, now: DescMethod, methods: ReadonlyMap<string, DescMethod>): boolean {
+  if (selectorOf(before) === selectorOf(now)) return false;
+  const isRenamed =
+    !methods.has(selectorOf(before)) &&
+    before.input.typeName === now.input.typeName &&
+    before.output.typeName === now.output.typeName;
+  return !isRenamed;
+}
+
+function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMethods): ChangeText {
+  const others = now.routes.bindings.filter(({ method }) => selectorOf(method) === selectorOf(binding.method));
+  return {
+    change: others.length === 0 ? "the route is removed" : `the RPC has ${others.map(requestOf).join(" and ")}`,
+    before: `${requestOf(binding)} called ${selectorOf(binding.method)}`,
+    now: match.kind === "method-not-allowed" ? `405, Allow: ${match.allow}` : "404",
+  };
+}
+
+/** Returns requests of a route: with each of some methods, if it has all, and with `**` of several lengths. */
+function exampleRequests({ pattern, template }: RestBinding): readonly { httpMethod: string; path: string }[] {
+  const methods = pattern.httpMethod === anyMethod ? ["POST", "GET"] : [pattern.httpMethod];
+  const lengths = template.segments.some(({ kind }) => kind === "**") ? [1, 2, 3] : [1];
+  return methods.flatMap((httpMethod) =>
+    lengths.map((length) => {
+      const segments = template.segments.flatMap((segment) => exampleOf(segment, length));
+      return { httpMethod, path: printPathTemplate({ segments, variables: [], verb: template.verb }) };
+    }),
+  );
+}
+
+function exampleOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {
+  if (segment.kind === "literal") return [segment];
+  // A value of most types.
+  const example = { kind: "literal", text: "1" } as const;
+  return Array.from({ length: segment.kind === "**" ? length : 1 }, () => example);
+}

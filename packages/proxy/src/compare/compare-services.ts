@@ -1,0 +1,140 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { type RestOptions, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
+import { type Change, ChangeList } from "./change.ts";
+import type { Place } from "./source-line.ts";
+import { MessageComparison } from "./compare-messages.ts";
+import { requestOf, type RoutePair } from "./compare-bindings.ts";
+import { compareRoutes, type RoutedMethods } from "./compare-routes.ts";
+import { compareVisibility } from "./compare-visibility.ts";
+import type { CompareRules } from "./compare-rules.ts";
+import { hasSpecialJson } from "./field-shape.ts";
+
+/** Creates what compares rules, which needs protovalidate. */
+export type OpenRules = (changes: ChangeList) => CompareRules;
+
+/**
+ * Compares two versions of services, with the same options of REST.
+ *
+ * @returns what breaks clients of REST, JSON, Connect and gRPC
+ * @throws Error if the versions have no package in common
+ */
+export function compareServices(
+  before: readonly DescService[],
+  now: readonly DescService[],
+  rest: RestOptions,
+  openRules: OpenRules,
+): readonly Change[] {
+  refuseOtherPackages(before, now);
+  const changes = new ChangeList();
+  const [old, current] = [routed(before, rest), routed(now, rest)];
+  const services = new Map(now.map((service) => [service.typeName, service]));
+  const [first] = now;
+  const placeOf = ({ parent, name }: DescMethod): Place => {
+    const service = services.get(parent.typeName);
+    return service?.methods.find((method) => method.name === name) ?? service ?? first?.file ?? parent.file;
+  };
+  for (const service of before) compareMethods(service, services.get(service.typeName), placeOf, old, changes);
+  const pairs = compareRoutes(old, current, changes, placeOf);
+  const messages = new MessageComparison(changes, openRules(changes));
+  for (const { request, old: oldMethod, method } of calledMethods(before, current, pairs)) {
+    messages.compare(oldMethod.input, method.input, { direction: "request", request });
+    messages.compare(oldMethod.output, method.output, { direction: "response", request });
+  }
+  return changes.sorted();
+}
+
+function refuseOtherPackages(before: readonly DescService[], now: readonly DescService[]): void {
+  const [old, current] = [before, now].map((services) => new Set(services.map(({ file }) => file.proto.package)));
+  if (old === undefined || current === undefined || [...old].some((name) => current.has(name))) return;
+  throw new Error(`it has the packages ${list(old)}, and the definition has ${list(current)}`);
+}
+
+function list(names: ReadonlySet<string>): string {
+  return [...names].toSorted().join(", ");
+}
+
+function routed(services: readonly DescService[], rest: RestOptions): RoutedMethods {
+  const methods = services.flatMap((service) => service.methods);
+  const byName = new Map(methods.map((method) => [selectorOf(method), method]));
+  return { methods: byName, routes: surveyRestRoutes(methods, rest).routes };
+}
+
+function compareMethods(
+  before: DescService,
+  now: DescService | undefined,
+  placeOf: (method: DescMethod) => Place,
+  { routes }: RoutedMethods,
+  changes: ChangeList,
+): void {
+  const [firstMethod] = before.methods;
+  if (now === undefined && firstMethod !== undefined) {
+    changes.add("service-removed", before.typeName, placeOf(firstMethod), {
+      change: "the service is removed",
+      before: `its ${before.methods.length} RPCs`,
+      now: "UNIMPLEMENTED (gRPC), 404 (Connect)",
+    });
+    return;
+  }
+  if (now !== undefined) compareVisibility(before, now, before.typeName, changes);
+  for (const old of before.methods) {
+    const method = now?.methods.find(({ name }) => name === old.name);
+    const subject = selectorOf(old);
+    if (method === undefined) {
+      const requests = routes.bindings.filter((binding) => binding.method === old).map(requestOf);
+      changes.add("method-removed", subject, placeOf(old), {
+        change: "the RPC is removed",
+        before: [`POST /${before.typeName}/${old.name}`, ...requests].join(", "),
+        now: "UNIMPLEMENTED (gRPC), 404 (Connect)",
+      });
+      continue;
+    }
+    compareVisibility(old, method, subject, changes);
+    if (old.methodKind !== method.methodKind)
+      changes.add("method-stream-changed", subject, method, {
+        change: `the RPC is ${describeKind(method)} instead of ${describeKind(old)}`,
+        before: `calls of ${subject} over every protocol`,
+        now: "requests or responses of another form",
+      });
+    const noEffects = MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+    if (old.idempotency === noEffects && method.idempotency !== noEffects)
+      changes.add("method-get-removed", subject, method, {
+        change: "idempotency_level is not NO_SIDE_EFFECTS",
+        before: `GET /${before.typeName}/${old.name} (Connect)`,
+        now: "405",
+      });
+    for (const part of ["input", "output"] as const) compareSpecialTypes(old, method, part, changes);
+  }
+}
+
+function compareSpecialTypes(old: DescMethod, method: DescMethod, part: "input" | "output", changes: ChangeList): void {
+  const [before, now] = [old[part].typeName, method[part].typeName];
+  if (before === now || ![before, now].some(hasSpecialJson)) return;
+  changes.add("method-type-changed", `${selectorOf(old)} ${part}`, method, {
+    change: `the ${part} is ${now} instead of ${before}`,
+    before: `a ${part === "input" ? "request" : "response"} with the fields of ${before}`,
+    now: part === "input" ? "400, or other fields are set" : "a response of another form",
+  });
+}
+
+function describeKind({ methodKind }: DescMethod): string {
+  return methodKind === "unary" ? "unary" : methodKind.replace("_", " ");
+}
+
+/** Returns each RPC of both versions, and those that were renamed and kept their route, with an example request. */
+function calledMethods(
+  before: readonly DescService[],
+  now: RoutedMethods,
+  pairs: readonly RoutePair[],
+): readonly { readonly request: string; readonly old: DescMethod; readonly method: DescMethod }[] {
+  const routes = new Map(pairs.map((pair) => [pair.before.method, pair]));
+  return before
+    .flatMap((service) => service.methods)
+    .flatMap((old) => {
+      const pair = routes.get(old);
+      const method = now.methods.get(selectorOf(old)) ?? pair?.now.method;
+      if (method === undefined) return [];
+      const request = pair === undefined ? `POST /${old.parent.typeName}/${old.name}` : requestOf(pair.before);
+      return [{ request, old, method }];
+    });
+}

@@ -1,0 +1,19 @@
+import { visibilityLabelsOf } from "@plantstore/gateway/internal/descriptors";
+import type { ChangeList } from "./change.ts";
+import type { Place } from "./source-line.ts";
+
+/** A part of a definition that can have a rule of `google.api.visibility`. */
+type Restrictable = Exclude<Place, { readonly kind: "file" }>;
+
+/** Reports whether fewer callers see an element than before. */
+export function compareVisibility(before: Restrictable, now: Restrictable, subject: string, changes: ChangeList): void {
+  const [old, labels] = [visibilityLabelsOf(before.proto), visibilityLabelsOf(now.proto)];
+  const hidden = old.filter((label) => !labels.includes(label));
+  // Without a rule, everyone sees an element.
+  if (labels.length === 0 || (old.length > 0 && hidden.length === 0)) return;
+  changes.add("visibility-narrowed", subject, now, {
+    change: `google.api.visibility allows only ${labels.join(", ")}`,
+    before: `visible to ${old.length === 0 ? "everyone" : old.join(", ")}`,
+    now: `does not exist for ${old.length === 0 ? "others" : hidden.join(", ")}`,
+  });
+}

@@ -1,0 +1,121 @@
+import type { DescField } from "@bufbuild/protobuf";
+import type { ChangeText } from "./change.ts";
+import type { ChangeRule } from "./change-rules.ts";
+import type { Usage } from "./usage.ts";
+import { cardinalityOf, hasPresence, typeOf } from "./field-shape.ts";
+
+/** Returns how a field changed; `undefined` if it did not in this respect. */
+type FieldCheck = (old: DescField, field: DescField, usage: Usage) => ChangeText | undefined;
+
+/** What is compared of two fields. */
+export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: FieldCheck }[] = [
+  {
+    rule: "field-number-changed",
+    check: (old, { number, name }, { request }) =>
+      old.number === number
+        ? undefined
+        : {
+            change: `${name} has the number ${number} instead of ${old.number}`,
+            before: `binary messages of ${request} had ${name} (gRPC, Connect)`,
+            now: `${name} is not set`,
+          },
+  },
+  {
+    rule: "field-json-name-changed",
+    check: (old, field, { direction, request }) => {
+      if (old.jsonName === field.jsonName) return undefined;
+      const isAccepted = direction === "request" && field.name === old.jsonName;
+      return isAccepted
+        ? undefined
+        : {
+            change: `${old.jsonName} is ${field.jsonName} in JSON`,
+            before: `${old.jsonName} in a ${direction} of ${request}`,
+            now: direction === "request" ? `400: unknown field ${old.jsonName}` : `${field.jsonName} instead`,
+          };
+    },
+  },
+  {
+    rule: "field-name-changed",
+    check: (old, field, { direction, request }) =>
+      direction === "response" || [field.name, field.jsonName].includes(old.name) || old.jsonName !== field.jsonName
+        ? undefined
+        : {
+            change: `${old.name} is ${field.name}`,
+            before: `${old.name} in JSON or in the query of ${request}`,
+            now: `400: unknown field ${old.name}`,
+          },
+  },
+  {
+    rule: "field-cardinality-changed",
+    check: (old, field, { direction, request }) =>
+      cardinalityOf(old) === cardinalityOf(field)
+        ? undefined
+        : {
+            change: `${field.name} is ${cardinalityOf(field)} instead of ${cardinalityOf(old)}`,
+            before: `${old.jsonName} in a ${direction} of ${request}`,
+            now: direction === "request" ? `400: ${field.jsonName} has another form` : "JSON of another form",
+          },
+  },
+  {
+    rule: "field-type-changed",
+    check: (old, field, { direction, request }) =>
+      typeOf(old) === typeOf(field) || cardinalityOf(old) !== cardinalityOf(field)
+        ? undefined
+        : {
+            change: `${field.name} is ${typeOf(field)} instead of ${typeOf(old)}`,
+            before: `${old.jsonName} in a ${direction} of ${request}`,
+            now: direction === "request" ? "400, or another value" : "another value in JSON, or another form of it",
+          },
+  },
+  {
+    rule: "field-presence-changed",
+    check: (old, field, { request }) =>
+      !hasPresence(old) || hasPresence(field) || typeOf(old) !== typeOf(field)
+        ? undefined
+        : {
+            change: `${field.name} has no presence`,
+            before: `a default value of ${old.jsonName} was sent (${request})`,
+            now: "it is absent, like no value",
+          },
+  },
+  {
+    rule: "field-oneof-changed",
+    check: (old, field, { request }) => {
+      if (old.oneof?.name === field.oneof?.name) return undefined;
+      const joined = field.oneof?.fields.find(({ number }) => number !== field.number && isSeparate(old, number));
+      const change = `${field.name} is ${field.oneof === undefined ? "in no oneof" : `in the oneof ${field.oneof.name}`}`;
+      // A new oneof whose other fields are new: requests of old clients have only this field.
+      if (joined === undefined)
+        return old.oneof === undefined
+          ? undefined
+          : {
+              change,
+              before: `${old.oneof.name} had at most one field (${request})`,
+              now: `${field.name} can be set too`,
+            };
+      return {
+        severity: "error",
+        change,
+        before: `${request} with ${old.jsonName} and ${joined.jsonName}`,
+        now: "400: only one field of the oneof can be set",
+      };
+    },
+  },
+  {
+    rule: "field-default-changed",
+    check: (old, field, { request }) =>
+      old.proto.defaultValue === field.proto.defaultValue
+        ? undefined
+        : {
+            change: `the default of ${field.name} is ${field.proto.defaultValue || "empty"}`,
+            before: `no value of ${old.name} was ${old.proto.defaultValue || "empty"} (${request})`,
+            now: `it is ${field.proto.defaultValue || "empty"}`,
+          },
+  },
+];
+
+/** Returns whether a message had a field of this number that could be set together with another one. */
+function isSeparate(field: DescField, number: number): boolean {
+  const other = field.parent.fields.find((each) => each.number === number);
+  return other !== undefined && (other.oneof === undefined || other.oneof !== field.oneof);
+}

@@ -1,0 +1,45 @@
+import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+
+/** How many values a field has. */
+export type Cardinality = "singular" | "repeated" | "map";
+
+/** Returns how many values a field has. */
+export function cardinalityOf({ fieldKind }: DescField): Cardinality {
+  if (fieldKind === "list") return "repeated";
+  return fieldKind === "map" ? "map" : "singular";
+}
+
+/** Returns the name of the type of a field or of its elements. Messages with fields and enums have one name each. */
+export function typeOf(field: DescField): string {
+  const key = field.fieldKind === "map" ? `map<${scalarName(field.mapKey)}, ` : "";
+  const value = field.scalar !== undefined ? scalarName(field.scalar) : namedTypeOf(field);
+  return key === "" ? value : `${key}${value}>`;
+}
+
+// Other messages are compared by their fields, and enums by their values.
+function namedTypeOf({ message, enum: values }: DescField): string {
+  const name = message?.typeName ?? values?.typeName ?? "";
+  if (hasSpecialJson(name)) return name;
+  return message === undefined ? "enum" : "message";
+}
+
+function scalarName(scalar: ScalarType): string {
+  return (ScalarType[scalar] ?? "").toLowerCase();
+}
+
+/** Returns whether messages without a field are not valid: `required` of proto2. */
+export function isPresenceRequired({ presence }: DescField): boolean {
+  return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
+}
+
+/** Returns whether a message distinguishes a default value from no value. */
+export function hasPresence({ presence }: DescField): boolean {
+  return presence !== FeatureSet_FieldPresence.IMPLICIT;
+}
+
+/** Returns whether a type has a special form in JSON. `Empty` has the JSON of a message without fields. */
+export function hasSpecialJson(typeName: string): boolean {
+  if (typeName === "google.api.HttpBody") return true;
+  return typeName.startsWith("google.protobuf.") && typeName !== "google.protobuf.Empty";
+}

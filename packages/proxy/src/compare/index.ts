@@ -1,0 +1,11 @@
+/**
+ * Which changes of a definition break its clients?
+ *
+ * Flow: two versions of services → routes by example requests (compare-routes), messages and their fields by tables of
+ * checks (compare-messages, field-checks), rules (validate-rules) → changes (change) → those that a file accepts
+ * (accepted-changes) → a report (write-changes). No sockets.
+ */
+export { sortAccepted, type SortedChanges } from "./accepted-changes.ts";
+export { compareServices } from "./compare-services.ts";
+export { loadRules, withoutRules } from "./validate-rules.ts";
+export { writeAnnotations, writeChanges } from "./write-changes.ts";

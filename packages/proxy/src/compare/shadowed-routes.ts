@@ -1,0 +1,62 @@
+import { ScalarType } from "@bufbuild/protobuf";
+import {
+  anyMethod,
+  describeBinding,
+  leafOf,
+  type PathTemplate,
+  printPathTemplate,
+  resolveProtoPath,
+  type RestBinding,
+  type RestRoutes,
+  routesOverlap,
+  selectorOf,
+  type TemplateSegment,
+} from "@plantstore/gateway/rest";
+import type { ChangeList } from "./change.ts";
+import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
+
+/** Reports routes of other RPCs that now match some paths of an old route. */
+export function reportShadowed(pair: RoutePair, before: RestRoutes, now: RestRoutes, changes: ChangeList): void {
+  const binding = pair.before;
+  const { httpMethod } = binding.pattern;
+  for (const other of now.bindings) {
+    if (other.method === pair.now.method) continue;
+    if (!routesOverlap(shapeOf(other), shapeOf(binding))) continue;
+    const path = commonPath(other.template, binding.template);
+    const method = httpMethod === anyMethod ? other.pattern.httpMethod : httpMethod;
+    const [old, match] = [before.match(method, path), now.match(method, path)];
+    if (old.kind !== "binding" || old.binding !== binding || !isAcceptable(binding, old.captures)) continue;
+    if (match.kind !== "binding" || match.binding !== other) continue;
+    changes.add("route-shadowed", subjectOf(binding), other.method, {
+      change: `${describeBinding(other)} is more specific than ${requestOf(binding)}`,
+      before: `${method} ${path} called ${selectorOf(binding.method)}`,
+      now: `${selectorOf(other.method)} is called`,
+    });
+  }
+}
+
+function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOverlap>[0] {
+  return { httpMethod: pattern.httpMethod, template };
+}
+
+/** Returns whether the fields of a path accept these values. Only strings accept every text: no number is "search". */
+function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
+  return template.variables.every(({ fieldPath }, at) => {
+    const path = resolveProtoPath(method.input, fieldPath);
+    return captures[at] === wildcardText || (path !== undefined && leafOf(path).scalar === ScalarType.STRING);
+  });
+}
+
+/** The text of a wildcard in {@link commonPath}, a value of most types. */
+const wildcardText = "1";
+
+/** Returns a path that both templates match, with each literal of them. */
+function commonPath(one: PathTemplate, other: PathTemplate): string {
+  const [fixed, general] = one.segments.some(({ kind }) => kind === "**") ? [other, one] : [one, other];
+  const hasRest = general.segments.some(({ kind }) => kind === "**");
+  const segments = fixed.segments.map((segment, at): TemplateSegment => {
+    const literal = segment.kind === "literal" || hasRest ? segment : general.segments[at];
+    return literal?.kind === "literal" ? literal : { kind: "literal", text: wildcardText };
+  });
+  return printPathTemplate({ segments, variables: [], verb: one.verb ?? other.verb });
+}

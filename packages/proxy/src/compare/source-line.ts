@@ -1,0 +1,56 @@
+import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
+
+/** A part of the new definition that reports point at. What is removed has the place of what contained it. */
+export type Place =
+  | DescEnum
+  | DescEnum["values"][number]
+  | DescField
+  | DescFile
+  | DescMessage
+  | DescMethod
+  | DescService;
+
+/** Returns where a part of a definition is declared. */
+export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
+  const file = fileOf(place);
+  const path = pathOf(place).join();
+  const span = file.proto.sourceCodeInfo?.location.find((each) => each.path.join() === path)?.span[0];
+  const line = place.kind === "file" ? 0 : span;
+  return {
+    file: file.proto.name,
+    line: file.proto.sourceCodeInfo === undefined || line === undefined ? undefined : line + 1,
+  };
+}
+
+function fileOf(place: Place): DescFile {
+  if (place.kind === "file") return place;
+  return "file" in place ? place.file : place.parent.file;
+}
+
+// The field numbers of descriptor.proto, each with an index in its list.
+function pathOf(place: Place): readonly number[] {
+  switch (place.kind) {
+    case "file":
+      return [];
+    case "service":
+      return [6, place.file.proto.service.indexOf(place.proto)];
+    case "rpc":
+      return [...pathOf(place.parent), 2, place.parent.proto.method.indexOf(place.proto)];
+    case "message": {
+      const { parent, file, proto } = place;
+      return parent
+        ? [...pathOf(parent), 3, parent.proto.nestedType.indexOf(proto)]
+        : [4, file.proto.messageType.indexOf(proto)];
+    }
+    case "enum": {
+      const { parent, file, proto } = place;
+      return parent
+        ? [...pathOf(parent), 4, parent.proto.enumType.indexOf(proto)]
+        : [5, file.proto.enumType.indexOf(proto)];
+    }
+    case "field":
+      return [...pathOf(place.parent), 2, place.parent.proto.field.indexOf(place.proto)];
+    case "enum_value":
+      return [...pathOf(place.parent), 2, place.parent.proto.value.indexOf(place.proto)];
+  }
+}
