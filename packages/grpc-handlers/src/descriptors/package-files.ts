@@ -1,4 +1,4 @@
-import { create, equals, fromBinary, fromJson, isFieldSet, type JsonValue, setExtension } from "@bufbuild/protobuf";
+import { create, equals, fromBinary, fromJson, isFieldSet, type JsonObject, setExtension } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import {
   type DescriptorProto,
@@ -17,13 +17,13 @@ import {
 import { joinNames } from "@plantstore/gateway/internal/descriptors";
 import { withCode } from "@plantstore/gateway/internal/errors";
 import { http } from "@plantstore/gateway/internal/gen/google/api/annotations_pb.js";
-import { HttpRuleSchema } from "@plantstore/gateway/internal/gen/google/api/http_pb.js";
+import { type HttpRule, HttpRuleSchema } from "@plantstore/gateway/internal/gen/google/api/http_pb.js";
 
 /** The parts of a method of `@grpc/proto-loader` that describe it. */
 export interface DescribedMethod {
   readonly path: string;
   readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
-  readonly options?: { readonly "(google.api.http)"?: JsonValue };
+  readonly options?: { readonly "(google.api.http)"?: JsonObject };
 }
 
 /** Returns whether a member of a definition is a method with descriptors, as those of `@grpc/proto-loader`. */
@@ -67,7 +67,7 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
       const rule = ruleOf(methods.find(({ path }) => path === `/${serviceName}/${rpc.name}`));
       if (rule === undefined) continue;
       rpc.options ??= create(MethodOptionsSchema);
-      setExtension(rpc.options, http, fromJson(HttpRuleSchema, rule));
+      setExtension(rpc.options, http, toHttpRule(rule));
     }
   };
   for (const file of files) {
@@ -129,8 +129,14 @@ const wellKnownFiles: readonly string[] = [
 /** The messages of the package google.api that are in the files above. */
 const wellKnownInApi: ReadonlySet<string> = new Set(["CustomHttpPattern", "Http", "HttpBody", "HttpRule"]);
 
-function ruleOf(method: DescribedMethod | undefined): JsonValue | undefined {
+function ruleOf(method: DescribedMethod | undefined): JsonObject | undefined {
   return method?.options?.["(google.api.http)"];
+}
+
+/** Reads a rule of protobufjs, which has a single additional binding without an array. */
+function toHttpRule(rule: JsonObject): HttpRule {
+  const { additional_bindings: more = [] } = rule;
+  return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
 }
 
 /** Returns the HTTP rules of methods as one string. */
