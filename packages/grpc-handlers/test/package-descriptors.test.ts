@@ -63,6 +63,16 @@ describe("the descriptors of proto-loader", () => {
   });
 });
 
+test("extensions in definitions of proto-loader are left out", () => {
+  const types = `${ask} message Open { extensions 100 to 199; } extend Open { optional string note = 100; }`;
+  const rpc = "rpc Put(Open) returns (Open);";
+  const [service] = readServices(load("Extended", { types, rpc }));
+  expect(service?.methods.map(({ name, input }) => [name, input.fields])).toEqual([
+    ["Get", [expect.objectContaining({ name: "the_name" })]],
+    ["Put", []],
+  ]);
+});
+
 /** A method as static code describes it. */
 const described: MethodDefinition<string, string> = {
   path: "/garden.v1.Garden/GetTree",
@@ -77,12 +87,15 @@ const described: MethodDefinition<string, string> = {
 const ask = "message Ask { string the_name = 1; }";
 
 /** Returns the definition of a service that responds with the request. */
-function load(name: string, { scope = "separate.v1", types = ask }: { scope?: string; types?: string }): object {
+function load(
+  name: string,
+  { scope = "separate.v1", types = ask, rpc: more = "" }: { scope?: string; types?: string; rpc?: string },
+): object {
   const folder = mkdtempSync(join(tmpdir(), "separate-"));
   try {
     const rpc = `rpc Get(Ask) returns (Ask) { option (google.api.http) = {get: "/${name}/{the_name}"}; }`;
     const head = `syntax = "proto3"; package ${scope}; import "google/api/annotations.proto";`;
-    writeFileSync(join(folder, "one.proto"), `${head} service ${name} { ${rpc} } ${types}`);
+    writeFileSync(join(folder, "one.proto"), `${head} service ${name} { ${rpc} ${more} } ${types}`);
     return loadSync("one.proto", { includeDirs: [folder, ...includeDirs] });
   } finally {
     rmSync(folder, { recursive: true });

@@ -163,6 +163,8 @@ class Names {
     const typeName = joinNames(scope, message.name);
     message.extension = [];
     for (const nested of message.nestedType) this.complete(nested, typeName);
+    // The name of an extension begins with a dot.
+    message.field = message.field.filter(({ name }) => !name.startsWith("."));
     for (const field of message.field) {
       field.name = this.#fieldName(field.name);
       if (field.typeName !== "") field.typeName = this.resolve(field.typeName, typeName);
