@@ -59,7 +59,7 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
     .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
     // The gateway has these files as protoc gives them.
     .filter((file) => file.package !== "google.protobuf");
-  const names = new Names(files, rulesOf(methods));
+  const names = new Names(files, fieldsOfRules(methods));
   const completeService = ({ method: rpcs }: ServiceDescriptorProto, serviceName: string): void => {
     for (const rpc of rpcs) {
       rpc.inputType = names.resolve(rpc.inputType, serviceName);
@@ -139,19 +139,21 @@ function toHttpRule(rule: JsonObject): HttpRule {
   return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
 }
 
-/** Returns the HTTP rules of methods as one string. */
-function rulesOf(methods: readonly DescribedMethod[]): string {
-  return JSON.stringify(methods.map((method) => ruleOf(method) ?? null));
+/** Returns the names of fields in the HTTP rules of methods: of path variables and bodies, but not of literals. */
+function fieldsOfRules(methods: readonly DescribedMethod[]): ReadonlySet<string> {
+  const rules = JSON.stringify(methods.map((method) => ruleOf(method) ?? null));
+  const references = rules.matchAll(/\{([\w.]+)|body":"(\w+)"/g);
+  return new Set([...references].flatMap(([, variable = "", body = ""]) => [...variable.split("."), body]));
 }
 
 /** Restores the names that protobufjs has shortened or changed. */
 class Names {
   readonly #typeNames = new Set<string>();
-  /** The words of the HTTP rules, which have the names of fields as they are in the definition. */
-  readonly #ruleWords: ReadonlySet<string>;
+  /** The names of fields in HTTP rules, which are as in the definition. */
+  readonly #ruleFields: ReadonlySet<string>;
 
-  constructor(files: readonly FileDescriptorProto[], rules: string) {
-    this.#ruleWords = new Set(rules.match(/\w+/g));
+  constructor(files: readonly FileDescriptorProto[], ruleFields: ReadonlySet<string>) {
+    this.#ruleFields = ruleFields;
     for (const file of files) {
       for (const { name } of file.enumType) this.#typeNames.add(joinNames(file.package, name));
       for (const message of file.messageType) this.#addTypes(message, file.package);
@@ -194,7 +196,7 @@ class Names {
 
   /** Returns a name in snake case, unless a rule has it in camel case, or its JSON name would change. */
   #fieldName(name: string): string {
-    if (this.#ruleWords.has(name)) return name;
+    if (this.#ruleFields.has(name)) return name;
     const snake = name.replaceAll(/(?<!^)[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return protoCamelCase(snake) === protoCamelCase(name) ? snake : name;
   }
