@@ -1,10 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
-import { projectFolder } from "../../testing/src/process/child-program.ts";
 import type { GenericDefinition } from "../src/nice-grpc.ts";
 import { includeDirs } from "./garden.ts";
+import { generateTsProto } from "./generate-ts-proto.ts";
 import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
 
 // Handlers of nice-grpc. Each case has the same outcome with nice-grpc's own server and with a gateway.
@@ -50,15 +48,10 @@ export interface NiceGarden extends Disposable {
 
 /** Generates the definition of ts-proto for nice-grpc. */
 export async function generateNiceGarden(): Promise<NiceGarden> {
-  const folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
-  const config = { version: "v2", modules: includeDirs.map((path) => ({ path: relative(projectFolder, path) })) };
-  const options = ["outputServices=nice-grpc", "outputServices=generic-definitions", "esModuleInterop=true"];
-  const opt = [...options, "importSuffix=.ts", "env=node", "enumsAsLiterals=true", "forceLong=string"];
-  const template = { version: "v2", plugins: [{ local: "protoc-gen-ts_proto", out: folder, opt }] };
-  const args = ["generate", ".", "--config", JSON.stringify(config), "--template", JSON.stringify(template)];
-  execFileSync("buf", args, { cwd: projectFolder });
-  const generated: { GardenDefinition: GenericDefinition } = await import(join(folder, "garden/v1/garden.ts"));
-  return { definition: generated.GardenDefinition, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  const options = ["outputServices=nice-grpc", "outputServices=generic-definitions", "forceLong=string"];
+  const code = generateTsProto(includeDirs, options);
+  const generated: { GardenDefinition: GenericDefinition } = await import(join(code.folder, "garden/v1/garden.ts"));
+  return { definition: generated.GardenDefinition, [Symbol.dispose]: () => code[Symbol.dispose]() };
 }
 
 const say = (speciesName: unknown): Message => ({ speciesName: JSON.stringify(speciesName) });

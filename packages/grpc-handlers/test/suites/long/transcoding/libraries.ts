@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import type { DescService } from "@bufbuild/protobuf";
+import type { ServiceDefinition } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { Edition } from "@bufbuild/protobuf/wkt";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import type { GrpcJsOptions } from "../../../../src/grpc-js.ts";
+import { generateTsProto } from "../../../generate-ts-proto.ts";
+
+/** A library that reads and writes the messages of handlers. */
+export interface Library extends Disposable {
+  /** Returns the definition of a service, and the options that it needs. */
+  describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
+}
+
+const includeDirs = ["packages/testing/proto", "packages/conformance/proto", "packages/gateway/proto"].map((folder) =>
+  join(projectFolder, folder),
+);
+
+/** The libraries by their names. */
+export const libraries: Readonly<Record<"ts-proto" | "proto-loader", () => Library>> = {
+  "ts-proto"() {
+    const code = generateTsProto(includeDirs, ["outputServices=grpc-js", "forceLong=bigint"]);
+    return {
+      async describe({ file, name }) {
+        const generated: Readonly<Record<string, ServiceDefinition>> = await import(
+          join(code.folder, `${file.name}.ts`)
+        );
+        return { definition: generated[`${name}Service`] ?? {}, options: { descriptors: file } };
+      },
+      [Symbol.dispose]: () => code[Symbol.dispose](),
+    };
+  },
+  "proto-loader": () => ({
+    async describe({ file, typeName }) {
+      const loaded = loadSync(`${file.name}.proto`, { includeDirs, longs: String });
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+      const definition = loaded[typeName] as ServiceDefinition;
+      // proto-loader leaves out the presence of fields in proto2.
+      return { definition, options: file.edition === Edition.EDITION_PROTO2 ? { descriptors: file } : {} };
+    },
+    [Symbol.dispose]: () => {},
+  }),
+};
