@@ -57,7 +57,7 @@ export const suites: readonly Suite[] = [
       "test/stores/sqlite/{check-database-file,storage-thread}.test.ts",
       "test/tools/{call-path,ci-run,mutants,npmrc,old-node,suite,watchdog}.test.ts",
       "packages/docs-page/test/shell-commands.test.ts",
-      "packages/proxy/test/{check/check-command,command/**/*,openapi/{openapi,plugin,validate}-command}.test.ts",
+      "packages/proxy/test/{check/*,command/**/*,openapi/{openapi,plugin,validate}-command}.test.ts",
       "test/stores/sqlite/{file-identity,file-names,leftover-log,log-integrity,restore,retention}.test.ts",
       "test/stores/sqlite/{check-states,checkpoint-watch,plant-database,store-faults,thread-wake-up,unfinished-copy}.test.ts",
       "test/{client/lost-replies,contract/kept-heads,fuzz/**/*}.test.ts",
