@@ -192,7 +192,7 @@ function importsOf(file: string): string[] {
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(files)("%s imports only files of its own package by path", (file) => {
+test.each(files)("%s imports by path only files from its own package", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
   // The package.json is next to the source folder.
@@ -257,7 +257,7 @@ function privateAccessIn(text: string): string[] {
   return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 }
 
-test.each(files)("%s uses only documented members of Node.js", (file) => {
+test.each(files)("%s uses only documented Node members", (file) => {
   expect(privateAccessIn(readFileSync(sourcePath(file), "utf8"))).toEqual([]);
 });
 
@@ -288,7 +288,7 @@ test.each([
   expect(privateAccessIn(line)).toEqual([]);
 });
 
-test("imports have no cycles, not even of types", () => {
+test("imports have no cycles, not even for types", () => {
   const done = new Set<string>();
   const circles: string[] = [];
   const visit = (file: string, way: readonly string[]): void => {
@@ -303,7 +303,7 @@ test("imports have no cycles, not even of types", () => {
 /** Files that are loaded by their path: the page in the browser, and a thread. */
 const loadedByPath = ["docs-page/files/page.ts", "plantstore/stores/sqlite/worker.ts"];
 
-test("every file is imported, so that no format or protocol is missing in its list", () => {
+test("every file is imported, so that every format and protocol is listed", () => {
   const entered = [...manifests].flatMap(([name, { exports, bin }]) =>
     [...Object.values(exports), ...Object.values(bin ?? {})]
       .filter((path) => path.endsWith(".ts"))
@@ -328,7 +328,7 @@ test.each([
   { entry: "gateway/fetch/entry.ts", optional: withSeparateEntry },
   { entry: "plantstore/server/index.ts", optional: /^gateway\/protocols\/mcp\// },
   { entry: "proxy/command/proxy-server.ts", optional: /^gateway\/protocols\/mcp\// },
-])("$entry does not load optional modules of the gateway", ({ entry, optional }) => {
+])("$entry does not load the gateway's optional modules", ({ entry, optional }) => {
   const loaded = new Set([entry]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   expect(loaded.size).toBeGreaterThan(50);
@@ -342,14 +342,14 @@ test("the Fetch gateway does not load Node.js modules, which create-gateway.ts p
   expect([...loaded].filter((file) => ofNode.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the SQLite storage thread loads no packages, which would delay the start of a store", () => {
+test("the SQLite storage thread loads no packages, for a fast start", () => {
   const loaded = new Set(["plantstore/stores/sqlite/worker.ts"]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofPackage = /^(?:import|export) (?!type )[^;]*?from "(?!node:|\.)/m;
   expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the transcoding suite imports nothing of this repository, because it tests any server", () => {
+test("the transcoding suite imports no other files, because it tests any server", () => {
   const folder = join(root, "packages/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = sources.flatMap((file) =>
@@ -376,14 +376,14 @@ function linesOf(name: string): number {
   return own.reduce((sum, file) => sum + readFileSync(sourcePath(file), "utf8").split("\n").length - 1, 0);
 }
 
-test("docs/explanation/architecture.md and the pages of the packages list every module", () => {
+test("docs/explanation/architecture.md and the packages' pages list every module", () => {
   const folders = modules.filter((name) => !name.endsWith("/gen") && !name.endsWith(".ts") && linesOf(name) > 0);
   const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
   expect(names.toSorted()).toEqual(folders.toSorted());
 });
 
 // `npm test -- test/architecture.test.ts -u` updates the numbers.
-test.each(pages)("the line counts of modules in $page are accurate within 20 %", async ({ page, text }) => {
+test.each(pages)("the module line counts in $page are accurate within 20 %", async ({ page, text }) => {
   const counted = text.replace(listed, (row, before: string, name: string, lines: string) => {
     const real = linesOf(name);
     return Math.abs(real / Number(lines) - 1) < 0.2 ? row : `${before}${Math.round(real / 10) * 10}`;

@@ -40,7 +40,7 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
 const alertRules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
 
 test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" })))(
-  "the runbook of $name is the section with its name, which begins with a command",
+  "$name's runbook section begins with a command",
   ({ rule, name }) => {
     const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];
     expect(anchor).toBe(name.toLowerCase());
@@ -51,7 +51,7 @@ test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" }
   },
 );
 
-test("each section of the runbooks of alerts has an alert", () => {
+test("each runbook section has an alert", () => {
   const sections = ["plantstore", "proxy"].flatMap((name) =>
     Array.from(
       readFileSync(join(folder, `../docs/how-to/runbooks/${name}.md`), "utf8").matchAll(/^## (.*)$/gm),
@@ -70,7 +70,7 @@ describe("a deployment example", () => {
     expect(named.filter((variable) => !known.has(variable))).toEqual([]);
   });
 
-  test("uses only metrics and labels of docs/reference/metrics.md", () => {
+  test("uses only metrics and labels from docs/reference/metrics.md", () => {
     const queried = ["alerts.yml", "grafana-dashboard.json", "proxy-dashboard.json"];
     const asked = queried
       .map((name) => `prometheus/${name}`)
@@ -95,7 +95,7 @@ describe("a deployment example", () => {
     }
   });
 
-  test("is in the table of deploy/README.md", () => {
+  test("is listed in deploy/README.md", () => {
     const readme = readFileSync(join(folder, "README.md"), "utf8");
     const listed = [...readme.matchAll(/^\| \[([^\]]+)\]/gm)].map(([, name]) => name);
     const there = files.filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
@@ -107,7 +107,7 @@ test.each([
   { name: "image", file: "deploy/Dockerfile", command: /^ENTRYPOINT (.+)$/m },
   { name: "systemd unit", file: "deploy/systemd/plantstore.service", command: /^ExecStart=(.+)$/m },
   { name: "npm start", file: "package.json", command: /"start": "(.+)"/ },
-])("$name runs the server with the flags of node that the bench has", ({ file, command }) => {
+])("$name runs the server with the bench's Node flags", ({ file, command }) => {
   const [, line = ""] = command.exec(readFileSync(join(folder, "..", file), "utf8")) ?? [];
   const words = line.match(/[^\s"[\],]+/g) ?? [];
   const before = words.slice(
@@ -117,7 +117,7 @@ test.each([
   expect(before).toEqual(expect.arrayContaining([...plantStoreFlags]));
 });
 
-test("the image has the Node.js version of the tests", () => {
+test("the image has the tests' Node.js version", () => {
   const stages = readFileSync(join(folder, "Dockerfile"), "utf8").matchAll(/^FROM node:(\S+)/gm);
   expect(Array.from(stages, ([, tag]) => tag)).toEqual(Array(4).fill(`${process.versions.node}-slim`));
 });

@@ -15,7 +15,7 @@ test.each(workflows)("%s pins each action by commit hash, with its version", (wo
   for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
 
-test("all workflows use the same version of an action", () => {
+test("all workflows use each action in one version", () => {
   const pinned = workflows.flatMap((workflow) => read(workflow).match(/[\w-]+\/[\w-]+@[0-9a-f]{40}.*$/gm) ?? []);
   const names = new Set(pinned.map((action) => action.split("@")[0]));
   expect(new Set(pinned).size).toBe(names.size);
@@ -29,13 +29,13 @@ test.each(workflows)("%s contains no registry", (workflow) => {
   expect(read(workflow)).not.toMatch(/registry|npmjs|_authToken/i);
 });
 
-test.each(workflows)("the files of .ci/ that %s runs exist and are executable", (workflow) => {
+test.each(workflows)("the .ci/ files that %s runs exist and are executable", (workflow) => {
   const programs = [...read(workflow).matchAll(/run: .*?(\.ci\/\S+)/g)].map(([, program = ""]) => program);
   for (const program of programs) accessSync(join(projectFolder, program), constants.X_OK);
   expect(programs).toHaveLength(1);
 });
 
-test("a workflow runs .ci/run for each commit and each release, and .ci/nightly every night", () => {
+test("workflows run .ci/run for commits and releases, and .ci/nightly every night", () => {
   const running = (program: string) =>
     workflows.filter((workflow) => new RegExp(`- run: (?:.* )?${program}$`, "m").test(read(workflow)));
   expect(running(".ci/run")).toEqual([".github/workflows/ci.yml", ".github/workflows/release.yml"]);
@@ -52,7 +52,7 @@ test.each([
   { ecosystem: "maven", manifest: "pom.xml" },
   { ecosystem: "pip", manifest: "requirements.txt" },
   { ecosystem: "docker", manifest: "Dockerfile" },
-])("dependabot knows every folder with a $manifest", ({ ecosystem, manifest }) => {
+])("every folder with a $manifest is known to dependabot", ({ ecosystem, manifest }) => {
   const updates = read(".github/dependabot.yml").split("- package-ecosystem: ");
   const listed = updates
     .filter((update) => update.startsWith(`${ecosystem}\n`))
@@ -63,7 +63,7 @@ test.each([
   expect(listed.toSorted()).toEqual(folders.map((folder) => (folder === "." ? "/" : `/${folder}`)).toSorted());
 });
 
-test("a release of a version with a hyphen is a prerelease on GitHub, as it is on npm", () => {
+test("a version with a hyphen is released on GitHub as a prerelease", () => {
   const [command = ""] = /gh release create [^]*?\n {8}\w/.exec(read(".github/workflows/release.yml")) ?? [];
   // Semantic Versioning 2.0.0 §9: the prerelease follows the hyphen.
   expect(command).toContain(" ${{ contains(github.ref_name, '-') && '--prerelease' || '' }}");

@@ -11,14 +11,14 @@ function filesWithOpenResources(): string[] {
   return [...(globalThis.openResources ?? [])].map(({ callers: [nearest = ""] }) => nearest);
 }
 
-test("the check for leftovers of test files detects resources of the packages", async () => {
+test("the leftover check detects resources from the packages", async () => {
   await using greenhouse = await startGreenhouse({});
   const socket = connect(greenhouse.address);
   await expect.poll(filesWithOpenResources).toContainEqual(expect.stringContaining("/packages/gateway/src/"));
   socket.destroy();
 });
 
-test("the check for leftovers of test files detects resources of the plant store", () => {
+test("the leftover check detects resources from the plant store", () => {
   const watch = watchStoreFailure(openMemoryStore(), silentLog);
   expect(filesWithOpenResources()).toContainEqual(expect.stringContaining("/src/server/watch-store-failure.ts"));
   watch.stop();

@@ -24,7 +24,7 @@ function linesWith(file: string, pattern: RegExp): string[] {
   );
 }
 
-test("no file of packages/ mentions plants", () => {
+test("no file in packages/ mentions plants", () => {
   expect(files.length).toBeGreaterThan(500);
   expect(files.filter((file) => plant.test(file.replaceAll(allowed, "")))).toEqual([]);
   expect(files.flatMap((file) => linesWith(file, plant))).toEqual([]);

@@ -149,7 +149,7 @@ function toSingular(name: string): string {
 
 const flags = rows.flatMap(({ path, flags: own }) => own.map(({ name }) => ({ path, name })));
 
-test.each(flags)("the flag --$name has the name of its setting, $path", ({ path, name }) => {
+test.each(flags)("the flag --$name is named like its setting $path unless listed", ({ path, name }) => {
   expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
 });
 
@@ -185,7 +185,7 @@ describe("a setting of the plant store", () => {
   );
 
   test.each(Object.keys(settings))(
-    "%s is an option with this name, of createPlantServer, listen or a source of tokens",
+    "%s names an option for createPlantServer, listen or a token source",
     async (key) => {
       const [, prefix = "", rest = ""] = /^(jwt|introspection)(.+)$/.exec(key) ?? [];
       const name = rest.charAt(0).toLowerCase() + rest.slice(1);
@@ -203,6 +203,6 @@ test.each([
   { what: "flags", differences: flagDifferences, names: flags.map(({ name }) => name) },
   { what: "variables", differences: variableDifferences, names: Object.keys(settings) },
   { what: "createPlantServer", differences: serverDifferences, names: Object.keys(settings) },
-])("every listed difference of $what exists", ({ differences, names }) => {
+])("every difference listed for $what exists", ({ differences, names }) => {
   expect(Object.keys(differences).filter((name) => !names.includes(name))).toEqual([]);
 });

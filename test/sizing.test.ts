@@ -35,11 +35,11 @@ describe("the connections of a process", () => {
     { path: "docs/how-to/citus.md", text: `needs ${words[otherConnections]} connections to the coordinator` },
     { path: "deploy/postgresql.conf", text: `# ${connections[0]?.toUpperCase()}${connections.slice(1)} per process` },
     { path: "deploy/pgbouncer.ini", text: `; ${connections[0]?.toUpperCase()}${connections.slice(1)} per process` },
-  ])("are documented in $path", ({ path, text }) => {
+  ])("in $path match the code", ({ path, text }) => {
     expect(read(path)).toContain(text);
   });
 
-  test("of a rolling upgrade fit into max_connections, which is the same in each file", () => {
+  test("in a rolling upgrade fit into max_connections, equal in each file", () => {
     const allowed = numberIn("deploy/postgresql.conf", /max_connections = (\d+)/);
     expect(numberIn("deploy/cluster/patroni.yml", /max_connections: (\d+)/)).toBe(allowed);
     const replicas = numberIn("deploy/kubernetes/overlay/kustomization.yaml", /count: (\d+)/);
@@ -51,12 +51,12 @@ describe("the connections of a process", () => {
 test.each([
   { path: "docs/how-to/operations.md", pattern: /Up to ([\d,]+) deletions are queued/ },
   { path: "docs/how-to/citus.md", pattern: /\*\*The queue\*\* holds ([\d,]+) calls/ },
-])("the size of the queue is documented in $path", ({ path, pattern }) => {
+])("the queue size documented in $path is current", ({ path, pattern }) => {
   expect(waitingMaxDefault).toBe(numberIn(path, pattern));
 });
 
 test.each(["deploy/kubernetes/base/plantstore.yaml", "deploy/proxy/kubernetes/base/proxy.yaml"])(
-  "the memory limit in %s is more than an idle process and the largest row of SECURITY.md need",
+  "the memory limit in %s covers an idle process and its load",
   (path) => {
     const [idle, limit] = [/requests: {[^}]*memory: (\d+)Mi/, /limits: { memory: (\d+)Mi/].map((it) =>
       numberIn(path, it),

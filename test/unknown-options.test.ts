@@ -270,7 +270,7 @@ async function givenTypes(): Promise<ReadonlySet<string>> {
   return found;
 }
 
-test("this test covers every parameter type of the public API, or has a reason for not covering it", async () => {
+test("every parameter type in the public API is covered or excused", async () => {
   const types = [...(await givenTypes())].toSorted();
   expect(types.filter((type) => !(type in gives) && !(type in others))).toEqual([]);
   expect([...Object.keys(gives), ...Object.keys(others)].filter((type) => !types.includes(type))).toEqual([]);
@@ -308,7 +308,7 @@ function swapLetters(name: string): string {
   return name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2);
 }
 
-test.each(Object.entries(gives))("%s suggests each of its names when two letters are swapped", async (_, give) => {
+test.each(Object.entries(gives))("%s suggests each name when two of its letters are swapped", async (_, give) => {
   const names = (await acceptedNames(give)).filter((name) => name.length > 2);
   const messages = await Promise.all(names.map((name) => messageOf(() => give(named(swapLetters(name))))));
   const suggested = messages.map((message) => /did you mean "(?:[\w[\]]+\.)*(\w+)"/.exec(message)?.[1]);
@@ -316,7 +316,7 @@ test.each(Object.entries(gives))("%s suggests each of its names when two letters
   expect(suggested).toEqual(names);
 });
 
-describe("an unknown option gets a suggestion", () => {
+describe("the suggestion for an unknown name", () => {
   test.each<[name: string, give: () => unknown, message: string]>([
     [
       "of an option",
@@ -366,7 +366,7 @@ describe("an unknown option gets a suggestion", () => {
       () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
       'unknown option "onRespons", did you mean "onResponse"?',
     ],
-  ])("%s", async (_, give, message) => {
+  ])("%s is the nearest known name", async (_, give, message) => {
     await expect(async () => await give()).rejects.toThrow(message);
   });
 });

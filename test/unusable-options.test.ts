@@ -31,7 +31,7 @@ function call(target: (...given: never) => unknown, ...given: readonly unknown[]
   return Reflect.apply(target, undefined, given);
 }
 
-describe("options that cannot be used are refused:", () => {
+describe("an unusable option", () => {
   const listening = (more: object): unknown => createGateway({ routes, ...more }).listen(address);
   const endpoint = (more: object): unknown => call(createGateway, { routes, endpoints: [{ path: "/a", ...more }] });
   test.each<[name: string, give: () => unknown, message: string]>([
@@ -177,7 +177,7 @@ describe("options that cannot be used are refused:", () => {
       () => call(openPlantStore, { kind: "postgre", url: "a" }),
       'kind of openPlantStore must be one of sqlite, postgres, got "postgre"',
     ],
-  ])("%s", async (_, give, message) => {
+  ])("%s is refused", async (_, give, message) => {
     const error: unknown = await (async () => await give())().catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "ERR_OPTIONS", message: expect.stringContaining(message) });
   });

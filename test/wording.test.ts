@@ -5,7 +5,7 @@ import { forbiddenPhrases, wordingErrors } from "../tools/wording/check.ts";
 
 const phrases = forbiddenPhrases();
 
-test("messages, comments, names, tests and pages use the terms of tools/wording/terms.md", () => {
+test("all texts use the terms in tools/wording/terms.md", () => {
   expect(wordingErrors(phrases)).toEqual([]);
 });
 

@@ -25,7 +25,7 @@ function buf(...args: readonly string[]): Buffer {
 test.each([
   { name: "the plants", definition: plants, file: "bench/peers/proto/plantstore/v1/plant_service.proto" },
   { name: "the library", definition: library, file: "packages/testing/proto/library/v1/library.proto" },
-])("$name of the peers does not import definitions of the plant store", ({ definition, file }) => {
+])("the peers' $name does not import the plant store's definitions", ({ definition, file }) => {
   const paths = buf("ls-files", ...definition, "--include-imports")
     .toString()
     .trim()
@@ -69,7 +69,7 @@ function wireOf({ name, parent, methodKind, input, output }: DescMethod): object
   return { procedure: `/${parent.typeName}/${name}`, methodKind, fields, output: output.typeName };
 }
 
-test("DeletePlant of the peers has the same wire format as that of the plant store", () => {
+test("the peers' DeletePlant has the plant store's wire format", () => {
   const image = buf("build", ...plants, "--as-file-descriptor-set", "-o", "-");
   const service = createFileRegistry(fromBinary(FileDescriptorSetSchema, image)).getService(PlantService.typeName);
   expect(service?.methods.map(wireOf)).toEqual([wireOf(PlantService.method.deletePlant)]);

@@ -28,24 +28,27 @@ const costs = recordedCosts();
 /** The highest relative difference between the plan and a measurement. */
 const differenceMax = 0.25;
 
-describe("the plan estimates measured points that it does not use", () => {
-  test.each(checksOf(costs))("$name", ({ name, measured, planned }) => {
+describe("the plan's estimates", () => {
+  test.each(checksOf(costs))("for $name are within 25 % of the measurement", ({ name, measured, planned }) => {
     const message = `${name}: planned ${planned}, measured ${measured}; fix bench/scale/costs.ts or record on a quiet machine`;
     expect(Math.abs(planned / measured - 1), message).toBeLessThan(differenceMax);
   });
 
-  test("including one of Citus", () => {
+  test("are checked at three measured points, one with Citus", () => {
     expect(checksOf(costs)).toHaveLength(3);
   });
 });
 
-describe("the plan reproduces the measured points that it uses", () => {
-  test.each(costs.oneProcess)("PostgreSQL in batches of $batch", ({ batch, serverUs }) => {
-    expect(serverUsAt(costs, batch)).toBeCloseTo(serverUs, 6);
-  });
+describe("the plan", () => {
+  test.each(costs.oneProcess)(
+    "reproduces PostgreSQL's measured cost at $batch deletions a batch",
+    ({ batch, serverUs }) => {
+      expect(serverUsAt(costs, batch)).toBeCloseTo(serverUs, 6);
+    },
+  );
 
   test.each(costs.citus?.points.filter(({ shards }) => shards === 2) ?? [])(
-    "the coordinator in batches of $batch",
+    "reproduces the coordinator's measured cost at $batch deletions a batch",
     ({ batch, coordinatorUs }) => {
       expect(coordinatorUsAt(costs, batch)).toBeCloseTo(coordinatorUs, 6);
     },
@@ -85,7 +88,7 @@ const byHand: Costs = {
   },
 };
 
-describe("the cost of a deletion", () => {
+describe("a deletion's cost", () => {
   test.each([
     { name: "is 20 µs plus its share of 160 µs for the batch", us: serverUsAt(byHand, 40), want: 24 },
     { name: "is extrapolated to larger batches than measured", us: serverUsAt(byHand, 1_000), want: 20.16 },
@@ -101,7 +104,7 @@ describe("the cost of a deletion", () => {
     expect(us).toBeCloseTo(want, 1);
   });
 
-  test("includes images of all modified pages in the log, which are few when deletions share pages", () => {
+  test("includes log images for all modified pages, fewer when deletions share pages", () => {
     const many = { plants: 1e10, records: 1e8, deletions: 1_000 };
     expect(walBytesAt(byHand, many)).toBeCloseTo(400 + 2 * 8_192, -2);
     expect(walBytesAt(byHand, { ...many, plants: 1_000, records: 1_000 })).toBeCloseTo(466, 0);
@@ -111,7 +114,7 @@ describe("the cost of a deletion", () => {
 describe("a plan", () => {
   const small: Load = { plants: 1e6, deletionsPerS: 1e3, days: 7 };
 
-  test("for a small store has one PostgreSQL with two standbys and two processes of the service", () => {
+  test("for a small store has one PostgreSQL, two standbys and two processes", () => {
     const { workers, processes, machines, coordinatorTimes } = planFor(byHand, small);
     expect({ workers, processes, machines, coordinatorTimes }).toStrictEqual({
       workers: 1,
@@ -148,7 +151,7 @@ describe("a plan", () => {
     expect(first.times).toBeGreaterThan(1);
   });
 
-  test("has batches of the deletions that arrive during one batch", () => {
+  test("has batches with the deletions that arrive during one batch", () => {
     const { batch, latencyMs, processes } = planFor(byHand, { plants: 1e6, deletionsPerS: 1e4, days: 1 });
     expect(batch).toBeCloseTo((1e4 * latencyMs) / 1_000 / (2 * processes), 3);
   });
@@ -161,14 +164,14 @@ describe("a plan", () => {
     expect(coordinatorTimes).toBeLessThanOrEqual(1);
   });
 
-  test("has more workers when a partition of Citus covers eight days, so that the index fits into memory", () => {
+  test("has more workers when a Citus partition covers eight days", () => {
     const machine = { ...usualMachine, diskTb: 1_000 };
     const workersFor = (days: number): number =>
       planFor(byHand, { plants: 1e6, deletionsPerS: 2e5, days }, machine).workers;
     expect([12, 13, 90].map(workersFor)).toStrictEqual([6, 7, 8]);
   });
 
-  test("with hundreds of workers exceeds the connections of the coordinator", () => {
+  test("with hundreds of workers exceeds the coordinator's connections", () => {
     expect(planFor(byHand, { plants: 1e8, deletionsPerS: 1e6, days: 90 }).coordinatorTimes).toBeGreaterThan(1);
   });
 });
@@ -184,7 +187,7 @@ describe("bench/README.md", () => {
     `${assumed.shardsOfWorker} shards a worker`,
     `at most ${assumed.busyMax * 100} % in use`,
     `more than ${assumed.connectionsMax.toLocaleString("en-US")} connections to the coordinator`,
-  ])("documents the assumption of %s", (words) => {
+  ])('states "%s" as an assumption', (words) => {
     expect(page).toContain(words);
   });
 
@@ -195,7 +198,7 @@ describe("bench/README.md", () => {
   });
 });
 
-describe("a plan never requires fewer machines", () => {
+describe("a plan", () => {
   const steps = [1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
   const rates = [1e2, 1e3, 1e4, 1e5, 2e5, 1e6];
   const kept = [1, 7, 30, 90];
@@ -219,7 +222,7 @@ describe("a plan never requires fewer machines", () => {
         rates.map((deletionsPerS) => kept.map((days) => ({ plants, deletionsPerS, days }))),
       ),
     },
-  ])("$name", ({ series }) => {
+  ])("$name never requires fewer machines", ({ series }) => {
     for (const loads of series) {
       const machines = loads.map((load) => {
         const { service, database, coordinator } = planFor(costs, load).machines;

@@ -22,7 +22,7 @@ describe("summarise", () => {
 });
 
 describe("percentilesOf", () => {
-  test("returns p50 and p99 of a sample", () => {
+  test("returns a sample's p50 and p99", () => {
     const sample = Float64Array.from({ length: 1_000 }, (_, index) => 1_000 - index);
     expect(percentilesOf(sample)).toStrictEqual({ p50: 501, p99: 991 });
   });

@@ -67,7 +67,7 @@ describe("differencesOf", () => {
       ],
       want: ["c: measured, but not published", "b: published, but not measured"],
     },
-  ])("compares $name", ({ servers, want }) => {
+  ])("with $name returns one message for each difference", ({ servers, want }) => {
     expect(differencesOf(figuresOf(floor, ...servers), published)).toEqual(want);
   });
 
@@ -77,9 +77,9 @@ describe("differencesOf", () => {
 });
 
 test.each([
-  { name: "none when the rounds differ by a tenth", rounds: [1, 1.1], want: undefined },
-  { name: "the lowest and the highest when they differ by more", rounds: [1.4, 1, 1.2], want: [1, 1.4] },
-])("the range of the ratios of rounds is $name", ({ rounds, want }) => {
+  { name: "rounds that differ by a tenth", rounds: [1, 1.1], want: undefined },
+  { name: "rounds that differ by more", rounds: [1.4, 1, 1.2], want: [1, 1.4] },
+])("the ratio range for $name omits small differences", ({ rounds, want }) => {
   const subject: Subject = { name: "a", program: "a.ts", environment: {} };
   const turns = rounds.map((timesFloor, round): Turn => {
     return {

@@ -11,7 +11,7 @@ const figures = readFigures();
 describe.each(pages)("%s", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
 
-  test("has up-to-date tables of docs/figures.json", () => {
+  test("has up-to-date tables from docs/figures.json", () => {
     expect(renderPage(text, figures)).toBe(text);
   });
 
@@ -32,7 +32,7 @@ test("renderPage marks a table without figures as not measured", () => {
   expect(renderPage(page, {})).toContain(`\n\n${unmeasured}\n\n`);
 });
 
-test("renderPage rejects an unknown name of figures", () => {
+test("renderPage rejects an unknown figure name", () => {
   expect(() => renderPage("<!-- figures: speed -->\n\n1\n\n<!-- /figures -->", figures)).toThrow(
     'unknown name of figures "speed"',
   );
@@ -63,7 +63,7 @@ function comparison(servers: Readonly<Record<string, readonly [cpuUs: number, p9
 describe("headlineTables", () => {
   const rest = { "node:http": [12, 2_000], "node:net": [8, 1_000], [ownName]: [11, 3_000] } as const;
 
-  test("has the stores in memory and on SQLite, and the peers with a lower p99", () => {
+  test("has both embedded stores, and the peers with a lower p99", () => {
     const calls = {
       rest: comparison({ ...rest, [ownSqliteName]: [25, 9_000], fastify: [17, 4_000], axum: [8, 1_500] }),
       grpc: comparison({ "node:http2": [20, 3_000], [ownName]: [3, 2_000], "grpc-js": [42, 4_000] }),
@@ -90,7 +90,7 @@ No peer has a lower p99 latency.`);
   });
 });
 
-test("the rates have a table of the latency at shares of each server's maximum", () => {
+test("the rates have a latency table with shares of each server's maximum", () => {
   const step = { requestsPerS: 20_000, latencyUs: { p50: 500, p99: 2_000 } };
   const rates = { rest: [{ name: "node:http", steps: [step], requestsPerSMax: 40_123, atShares: { 50: step } }] };
   const page = renderPage("<!-- figures: rates -->\n\n\n\n<!-- /figures -->", { rates });

@@ -40,13 +40,13 @@ test.each<{ name: string; token: () => string | Promise<string> }>([
     },
   },
   { name: "rejects", token: () => Promise.reject(unavailable) },
-])("a call fails with the error of a token function that $name", async ({ token }) => {
+])("a token function that $name makes the call fail with its error", async ({ token }) => {
   await expect(deletePlant(1n, token)).rejects.toBe(unavailable);
 });
 
 test.each<{ name: string; token: () => string | Promise<string> }>([
   { name: "returns", token: () => "secret-token\n" },
   { name: "resolves with", token: () => Promise.resolve("secret-token\n") },
-])("a call fails without quoting the token when the token function $name an invalid one", async ({ token }) => {
+])("a token function that $name an invalid token is not quoted", async ({ token }) => {
   await expect(deletePlant(1n, token)).rejects.toThrow(/the token (?!.*secret)/);
 });

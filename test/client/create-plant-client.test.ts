@@ -85,7 +85,7 @@ test.each([
   expect(create).not.toThrow("secret");
 });
 
-test("a call fails with UNAUTHENTICATED when the token function returns an empty token", async () => {
+test("a call fails with UNAUTHENTICATED when the token is empty", async () => {
   expect(await deletePlant(openMemoryStore(), { token: () => "" })).toEqual({
     code: "UNAUTHENTICATED",
     message: expect.stringContaining("cannot obtain the token: Error: the token is empty; use a token"),
@@ -116,11 +116,11 @@ test.each([
   },
   { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; retry later" },
   { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
-])("the message of $code includes what to do", async ({ store, token = tokens.good, code, want }) => {
+])("the message for $code includes what to do", async ({ store, token = tokens.good, code, want }) => {
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
-test("delete sends the caller's idempotency key, and fails when it was used for another plant", async () => {
+test("delete sends the caller's idempotency key, which another plant cannot use", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
   const plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
@@ -150,7 +150,7 @@ test("delete sends no idempotency key with null", async () => {
   expect(keys).toEqual([undefined]);
 });
 
-test("delete without an idempotency key makes one attempt, and its error warns of a repeated call", async () => {
+test("delete without an idempotency key makes one attempt, warning about repetition", async () => {
   let attempts = 0;
   const store = fakeStore({
     delete: () => {
@@ -170,7 +170,7 @@ test("delete without an idempotency key makes one attempt, and its error warns o
   expect(attempts).toBe(1);
 });
 
-test("close also closes the connection of calls without an idempotency key", async () => {
+test("close also closes the connection for calls without an idempotency key", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
   await using proxy = await startLossyProxy(server.address);
   const plants = createPlantClient({
@@ -185,7 +185,7 @@ test("close also closes the connection of calls without an idempotency key", asy
   await expect.poll(() => proxy.open).toBe(0);
 });
 
-test("a call fails at its deadline, and the message states that repeating is safe", async () => {
+test("a call fails at its deadline with a message that allows repetition", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",

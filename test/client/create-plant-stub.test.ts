@@ -50,7 +50,7 @@ test.each<{ name: string; token: () => string | Promise<string> }>([
   { name: "rejects", token: () => Promise.reject(new Error("the provider is unavailable")) },
   { name: "returns an invalid token", token: () => "token\n" },
   { name: "resolves with an invalid token", token: () => Promise.resolve("token\n") },
-])("a call fails with UNAUTHENTICATED before it is sent when the token function $name", async ({ token }) => {
+])("a token function that $name fails the call with UNAUTHENTICATED, unsent", async ({ token }) => {
   const { store, attempts } = countingStore(() => Promise.resolve(true));
   const code = await deletePlant(token, 1n, store);
   expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
@@ -97,7 +97,7 @@ test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: 
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("all attempts of a call share an idempotency key, each call has another, and a call without a key is not retried", async () => {
+test("each call has one idempotency key, and without it one attempt", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
@@ -154,7 +154,7 @@ function unavailable(): ConnectError {
   return new ConnectError("unavailable", Code.Unavailable);
 }
 
-test("the client retries only deletions, and sends an idempotency key only with them", async () => {
+test("the client retries and sends idempotency keys only for deletions", async () => {
   const requests: string[] = [];
   await using server = await startGreenhouse(
     {},

@@ -47,24 +47,21 @@ const rpcs = Object.entries(calls).map(([localName, call]) => {
   return { rpc, call, ...policy };
 });
 
-test.each(rpcs)("the client has a method that calls $rpc", async ({ rpc, call }) => {
+test.each(rpcs)("the client calls $rpc by its method", async ({ rpc, call }) => {
   expect(await attemptsOf(call)).toEqual({ attempts: [rpc], message: undefined });
 });
 
-test.each(rpcs)("the client names the scope $scope when a call of $rpc is refused", async ({ call, scope }) => {
+test.each(rpcs)("the client names the scope $scope when $rpc is refused", async ({ call, scope }) => {
   const { message } = await attemptsOf(call, new ConnectError("refused", Code.PermissionDenied));
   expect(message).toBe(`PERMISSION_DENIED: refused; use a token with the scope ${scope}`);
 });
 
-test.each(rpcs)(
-  "the client sends a call of $rpc four times to an unavailable server",
-  async ({ rpc, call, effect }) => {
-    const error = new ConnectError("down", Code.Unavailable, { "grpc-retry-pushback-ms": "1" });
-    const { attempts, message } = await attemptsOf(call, error);
-    expect(attempts).toEqual([rpc, rpc, rpc, rpc]);
-    const outcome = effect === "deletion" ? "the plant may have been deleted; " : "";
-    expect(message).toBe(
-      `UNAVAILABLE: down; check the address, and whether the server uses TLS; ${outcome}you can repeat the call safely`,
-    );
-  },
-);
+test.each(rpcs)("the client sends $rpc four times to an unavailable server", async ({ rpc, call, effect }) => {
+  const error = new ConnectError("down", Code.Unavailable, { "grpc-retry-pushback-ms": "1" });
+  const { attempts, message } = await attemptsOf(call, error);
+  expect(attempts).toEqual([rpc, rpc, rpc, rpc]);
+  const outcome = effect === "deletion" ? "the plant may have been deleted; " : "";
+  expect(message).toBe(
+    `UNAVAILABLE: down; check the address, and whether the server uses TLS; ${outcome}you can repeat the call safely`,
+  );
+});

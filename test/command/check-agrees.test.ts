@@ -286,7 +286,7 @@ const single = groups.flatMap(({ valid, invalid }) => [
 ]);
 
 test.each(single.map((value) => ({ ...value, name: nameOf(value.environment) })))(
-  "check and serve $verb $name",
+  "$name gets the same verdict from check and serve",
   async ({ environment, invalid }) => expectAgreement(environment, invalid),
 );
 
@@ -316,7 +316,7 @@ const configurations = fc
     return { environment, invalid: invalid.flatMap(Object.keys) };
   });
 
-test("check and serve agree on random configurations of many settings", async () => {
+test("check and serve agree on random configurations", async () => {
   const property = fc.asyncProperty(configurations, ({ environment, invalid }) =>
     expectAgreement(environment, invalid),
   );

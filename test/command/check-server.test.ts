@@ -108,7 +108,7 @@ test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; 
     problem: "its schema has version 99",
     own: "its schema has version 99",
   },
-])("check reports the problem of a running server $name", async ({ enter, problem, own }) => {
+])("check with a server $name reports the server's problem", async ({ enter, problem, own }) => {
   using folder = createTempFolder();
   createStore(folder.file("volume.db"));
   symlinkSync("volume.db", folder.file("plants.db"));
@@ -130,7 +130,7 @@ test.each([
   { address: "0.0.0.0:1", asked: "127.0.0.1:1" },
   { address: "[::]:1", asked: "[::1]:1" },
   { address: "unix:no-server.sock", asked: "no-server.sock" },
-])("check passes when no server responds at the admin address $address", async ({ address, asked }) => {
+])("without a server at the admin address $address, check passes", async ({ address, asked }) => {
   const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: address, PLANTSTORE_TOKENS: token };
   const { exitCode, err } = await runCommand(["check"], environment);
   expect({ exitCode, err }).toEqual({
@@ -139,7 +139,7 @@ test.each([
   });
 });
 
-test("check passes when another program accepts connections at the admin address and does not respond", async () => {
+test("check passes when another program at the admin address does not respond", async () => {
   const silent = createTcpServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   const address = silent.address();

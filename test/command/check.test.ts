@@ -21,7 +21,7 @@ const valid = "the configuration is valid";
 const notAsked = `${valid}; no running server was asked, because PLANTSTORE_ADMIN_ADDRESS is not set`;
 const good = { exitCode: 0, out: [], err: [notAsked] };
 
-test("check leaves no other files next to a store that no process has open", async () => {
+test("check leaves no files next to a store that is not open", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants #1?.db");
   createMissingStore(file);
@@ -41,7 +41,7 @@ test("check passes while a server uses the store", async () => {
   expect(await check(folder)).toEqual(good);
 });
 
-test("check accepts the schema of the next release and does not change it", async () => {
+test("check accepts the next release's schema without changing it", async () => {
   using folder = createTempFolder();
   using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
   db.exec("PRAGMA user_version = 2");
@@ -98,7 +98,7 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; collect
 test.each([
   { name: "OTEL_TRACES_EXPORTER", want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere." },
   { name: "OTEL_METRICS_EXPORTER", want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored" },
-])("check reports an exporter of $name that does not exist, and passes", async ({ name, want }) => {
+])("check reports a $name exporter that does not exist, and passes", async ({ name, want }) => {
   using folder = createTempFolder();
   vi.stubEnv(name, "nowhere");
   const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
@@ -107,7 +107,7 @@ test.each([
 
 test.each<{ name: string; content: Uint8Array; want: string }>([
   { name: "a text file", content: Buffer.from("dahlia ".repeat(200)), want: "the file is not an SQLite database" },
-])("check fails with the reason when the store is $name", async ({ content, want }) => {
+])("check on $name fails with the reason", async ({ content, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("plants.db"), content);
   const { exitCode, err } = await check(folder);
@@ -129,7 +129,7 @@ test.each([
     environment: { PLANTSTORE_DOC: "open" },
     want: 'unknown setting "PLANTSTORE_DOC", did you mean "PLANTSTORE_DOCS"?',
   },
-])("check reports $name", async ({ environment, want }) => {
+])("for $name, check exits with 78 and a message", async ({ environment, want }) => {
   using folder = createTempFolder();
   const { exitCode, err } = await check(folder, environment);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
@@ -182,7 +182,7 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
     },
     want: "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   },
-])("check and serve refuse $name", async ({ environment, want }) => {
+])("$name is refused by check and serve", async ({ environment, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("file"), "");
   const { HOST = "127.0.0.1" } = environment;
@@ -225,7 +225,7 @@ test.each(["DATABASE_URL", "DATABASE_URL_FILE"])(
   },
 );
 
-test("check reports the line of the token hashes file that has an unknown scope", async () => {
+test("check reports the token hash line that has an unknown scope", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `# who may delete\nsha256:${"a".repeat(64)} ci plants:delte -\n`);
@@ -239,7 +239,7 @@ test("check reports the line of the token hashes file that has an unknown scope"
 test.each([
   { name: "is empty", content: "" },
   { name: "contains only comments", content: "# sha256:… ci plants:delete -\n\n" },
-])("check warns and passes when the token hashes file $name", async ({ content }) => {
+])("a token hashes file that $name causes a warning in check", async ({ content }) => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, content);
@@ -288,7 +288,7 @@ test("check fails when the certificate has expired", async () => {
   });
 });
 
-test("check fails when the issuer of the tokens cannot be reached", async () => {
+test("check fails when the token issuer is unreachable", async () => {
   using folder = createTempFolder();
   const closed = createServer().listen(0, "127.0.0.1");
   await once(closed, "listening");

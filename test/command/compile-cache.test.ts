@@ -16,7 +16,7 @@ async function runVersion(temporary: string): Promise<number | null> {
   return await command.end();
 }
 
-test("the command caches compiled code in a folder that only its user can write to", async () => {
+test("the command caches compiled code in a folder private to its user", async () => {
   using folder = createTempFolder();
   expect(await runVersion(folder.path)).toBe(0);
   expect(readdirSync(folder.path)).toEqual([cache]);
@@ -24,7 +24,7 @@ test("the command caches compiled code in a folder that only its user can write 
   expect(readdirSync(folder.file(cache))).not.toEqual([]);
 });
 
-test("the command starts without a cache when other users can write to the folder", async () => {
+test("the command starts without a cache in a folder others can change", async () => {
   using folder = createTempFolder();
   // The mode is set with chmod, because mkdir applies the umask.
   for (const name of [cache, "node-compile-cache"]) {
@@ -52,7 +52,7 @@ test.each([
   expect(isOwnFolder(folder.file("it"), user)).toBe(want);
 });
 
-test("isOwnFolder returns false for another user's folder, a symbolic link and a file", () => {
+test("isOwnFolder returns false for others' folders, symbolic links and files", () => {
   using folder = createTempFolder();
   // Only root can change the owner; for everyone else, / belongs to root.
   if (user === 0) chownSync(folder.path, 65_534, 65_534);

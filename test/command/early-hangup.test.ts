@@ -75,7 +75,7 @@ test.each<{
     module: "/command/program.ts",
     start: (folder, environment) => startProxy(["schema"], folder, environment),
   },
-])("SIGHUP terminates $command, as the end of its terminal does", async ({ module, start }) => {
+])("SIGHUP terminates $command, as when its terminal closes", async ({ module, start }) => {
   using folder = createTempFolder();
   await using command = start(folder, signalAtLoad("SIGHUP", module));
   await command.end();

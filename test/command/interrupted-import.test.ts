@@ -16,31 +16,28 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
   { store: "sqlite", signal: "SIGTERM", code: 143 },
   { store: "postgres", signal: "SIGINT", code: 130 },
   { store: "postgres", signal: "SIGTERM", code: 143 },
-])(
-  "an import into $store prints what it added after $signal, and can be run again",
-  async ({ store, signal, code }) => {
-    using folder = createTempFolder();
-    const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
-    const environment = { DATABASE_URL: url };
-    await runCommand(["migrate"], environment);
-    const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
-    await using command = startCommandLine(["import"], folder.path, environment);
-    command.process.stdin.on("error", () => {}).write(ids);
-    await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
-    command.process.kill(signal);
-    expect(await command.end()).toBe(code);
-    const [, imported = "", added] =
-      /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
-        command.stderr(),
-      ) ?? [];
-    expect(command.stdout()).toBe("");
-    expect(Number(added)).toBe(await exported());
-    expect(imported.replaceAll(",", "")).toBe(added);
-    expect((await runCommand(["import"], environment, ids)).out).toEqual([
-      `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
-    ]);
-  },
-);
+])("a repeatable import into $store prints its count after $signal stops it", async ({ store, signal, code }) => {
+  using folder = createTempFolder();
+  const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
+  const environment = { DATABASE_URL: url };
+  await runCommand(["migrate"], environment);
+  const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
+  await using command = startCommandLine(["import"], folder.path, environment);
+  command.process.stdin.on("error", () => {}).write(ids);
+  await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
+  command.process.kill(signal);
+  expect(await command.end()).toBe(code);
+  const [, imported = "", added] =
+    /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
+      command.stderr(),
+    ) ?? [];
+  expect(command.stdout()).toBe("");
+  expect(Number(added)).toBe(await exported());
+  expect(imported.replaceAll(",", "")).toBe(added);
+  expect((await runCommand(["import"], environment, ids)).out).toEqual([
+    `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
+  ]);
+});
 
 test.each([
   {
@@ -55,7 +52,7 @@ test.each([
     code: 1,
     text: /^plantstore: cannot use/m,
   },
-])("an import of a file that is interrupted while it waits for the store $name", async ({ fails, code, text }) => {
+])("an interrupted import that waits for its store $name", async ({ fails, code, text }) => {
   using folder = createTempFolder();
   const url = await postgres.createSchema();
   await runCommand(["migrate"], { DATABASE_URL: url });
@@ -72,7 +69,7 @@ test.each([
   expect(command.stderr()).not.toContain("AbortError");
 });
 
-test("an import that is interrupted before its first batch prints that it added nothing", async () => {
+test("an import interrupted before its first batch prints that it added nothing", async () => {
   using folder = createTempFolder();
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], environment);

@@ -19,7 +19,7 @@ async function createStores(folder: TempFolder): Promise<{ readonly from: string
 
 const counts = ["plants: 2", "deletion records: 1", "idempotency keys: 1"];
 
-test("move prints what it has moved, and compares the stores when it is repeated", async () => {
+test("move prints what it has moved, and compares the stores when repeated", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
@@ -58,7 +58,7 @@ test("move refuses a store that was served after an earlier move", async () => {
   expect(plantsIn(to)).toEqual([1n]);
 });
 
-test.each(["from.db", "to.db"])("move fails and changes nothing while a server uses %s", async (name) => {
+test.each(["from.db", "to.db"])("while a server uses %s, move fails and changes nothing", async (name) => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   const store = await openSqliteStore({ file: folder.file(name) });
@@ -77,7 +77,7 @@ test.each([
   { name: "memory:", words: ["memory:", "sqlite:a.db"], problem: "FROM must not be memory:" },
   { name: "another database", words: ["sqlite:a.db", "mysql://ann:secret@db/p"], problem: "TO must be" },
   { name: "an empty URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },
-])("move refuses $name", async ({ words, problem }) => {
+])("a move with $name is refused", async ({ words, problem }) => {
   const { exitCode, out, err } = await runCommand(["move", ...words]);
   expect({ exitCode, out, err: err.join("\n") }).toEqual({
     exitCode: 2,

@@ -18,7 +18,7 @@ test.each([
     words: ["--public-url", "https://plants.example/api"],
     environment: { PLANTSTORE_PUBLIC_URL: "https://other.example" },
   },
-])("openapi uses the base URL of $name", async ({ words, environment }) => {
+])("openapi with $name uses its base URL", async ({ words, environment }) => {
   const { exitCode, out } = await runCommand(["openapi", ...words], environment);
   expect(exitCode).toBe(0);
   expect(JSON.parse(out.join("\n"))).toEqual(createPlantStoreOpenApi("https://plants.example/api"));

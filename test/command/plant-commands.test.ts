@@ -29,7 +29,7 @@ test("export prints the ids sorted, one per line", async () => {
   });
 });
 
-test("export waits for a slow reader of many ids", async () => {
+test("export waits for a slow reader", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);
   const ids = Array.from({ length: 25_000 }, (_, index) => String(index + 1));
@@ -89,7 +89,7 @@ test("import reports how many ids it imported before it stopped", async () => {
   ]);
 });
 
-test("deletions prints records as JSON, oldest first, with the id as a string", async () => {
+test("deletions prints JSON records, oldest first, with ids as strings", async () => {
   using folder = createTempFolder();
   const { exitCode, out } = await runCommand(["deletions"], await makeStore(folder, [3n, 1n]));
   expect({ exitCode, lines: out.map((line): unknown => JSON.parse(line)) }).toEqual({
@@ -112,7 +112,7 @@ test("deletions --since omits older records", async () => {
   expect((await runCommand(["deletions", "--since", "2999-01-01T00:00:00Z"], environment)).out).toEqual([]);
 });
 
-test("deletions --plant omits records of other plants", async () => {
+test("deletions --plant omits other plants' records", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [3n, 1n]);
   const { out } = await runCommand(["deletions", "--plant", "1"], environment);
@@ -129,7 +129,7 @@ test("backup creates a copy that is itself a store", async () => {
   expect(err).toEqual([expect.stringMatching(/^copied .* to .*copy\.db$/)]);
 });
 
-test("restore replaces the plants with those of the backup", async () => {
+test("restore replaces the plants with the backup's", async () => {
   using folder = createTempFolder();
   const [copy, environment] = [folder.file("copy.db"), await makeStore(folder, [2n])];
   await runCommand(["backup", copy], environment);
@@ -203,6 +203,6 @@ test.each([
   { name: "a number without a unit", words: ["deletions", "--since", "5"] },
   { name: "an id with a leading zero", words: ["deletions", "--plant", "01"] },
   { name: "an id of more than 64 bits", words: ["deletions", "--plant", "9223372036854775808"] },
-])("deletions refuses $name", async ({ words }) => {
+])("deletions with $name is refused", async ({ words }) => {
   expect((await runCommand(words, { DATABASE_URL: "sqlite:plants.db" })).exitCode).toBe(2);
 });

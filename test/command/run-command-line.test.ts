@@ -13,7 +13,7 @@ const { version }: { version: string } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 );
 
-test.each(["--version", "-v"])("%s prints the version of the package and nothing else", async (flag) => {
+test.each(["--version", "-v"])("%s prints the package's version and nothing else", async (flag) => {
   expect(await run([flag])).toEqual({ exitCode: 0, out: [version], err: [] });
 });
 
@@ -28,12 +28,12 @@ test.each([["--help"], ["-h"], ["help"]])("%s lists the commands", async (...wor
 test.each([
   ["help", "token", "create"],
   ["token", "create", "-h"],
-])("%s %s %s shows the help of the command", async (...words) => {
+])("%s %s %s shows the command's help", async (...words) => {
   expect(await run(words)).toEqual(await run(["token", "create", "--help"]));
   expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME \[--scope SCOPE\]\.\.\. /);
 });
 
-test("serve --help lists its flags, and every setting under the title of its group", async () => {
+test("serve --help lists its flags, and every setting under its group's title", async () => {
   const { exitCode, out } = await run(["serve", "--help"]);
   expect(out[0]).toBe("plantstore serve [--demo] [--print-config] [--SETTING VALUE]...");
   const shown = out.flatMap(
@@ -104,12 +104,12 @@ test.each([
   expect(err[1]).toMatch(/^Try 'plantstore(?: [a-z]+)* --help'\.$/);
 });
 
-test("serve reports all problems of a configuration and exits with 78", async () => {
+test("serve reports all configuration problems and exits with 78", async () => {
   const { exitCode, out, err } = await run(["serve"], { PORT: "x", LOG_LEVEL: "y" });
   expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
 });
 
-test("serve reports the number of an invalid line in the token hashes file", async () => {
+test("serve reports an invalid line's number in the token hashes file", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, "# who may delete\nsha256:12 ci - -\n");
@@ -130,25 +130,22 @@ test("serve fails and names the file when it cannot open the store", async () =>
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
 });
 
-test.each(["192.0.2.1", "plants.invalid"])(
-  "serve fails on %s, which is not an address of this machine",
-  async (host) => {
-    using folder = createTempFolder();
-    createMissingStore(folder.file("plants.db"));
-    const environment = {
-      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
-      PLANTSTORE_TOKENS: "sixteen-characters",
-      LOG_LEVEL: "silent",
-    };
-    const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
-    expect({ exitCode, err }).toEqual({
-      exitCode: 1,
-      err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
-    });
-  },
-);
+test.each(["192.0.2.1", "plants.invalid"])("serve fails on %s, which is not this machine's address", async (host) => {
+  using folder = createTempFolder();
+  createMissingStore(folder.file("plants.db"));
+  const environment = {
+    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    LOG_LEVEL: "silent",
+  };
+  const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
+  });
+});
 
-test("serve --workers fails on an address of another machine before it starts workers", async () => {
+test("serve --workers fails on a foreign address before it starts workers", async () => {
   const environment = { DATABASE_URL: "postgres://127.0.0.1:1/plants", PLANTSTORE_TOKENS: "sixteen-characters" };
   const { exitCode, err } = await run(["serve", "--workers", "2", "--port", "0", "--host", "192.0.2.1"], environment);
   expect({ exitCode, err }).toEqual({
@@ -180,7 +177,7 @@ describe("serve", () => {
       path: "none/s",
       want: (file: string) => `the directory of ${file} does not exist, or this user may not write to it`,
     },
-  ])("fails when the socket path $name", async ({ path, want }) => {
+  ])("with a socket path that $name fails", async ({ path, want }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const file = folder.file(path);
@@ -188,7 +185,7 @@ describe("serve", () => {
     expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: cannot listen on HOST: ${want(file)}`] });
   });
 
-  test("fails with the system's error when the socket path is below a regular file", async () => {
+  test("fails with the system's error for a socket path below a file", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const { exitCode, err } = await serveAt(["--host", `unix:${folder.file("text/s")}`]);
@@ -226,7 +223,7 @@ describe("serve", () => {
   });
 });
 
-test("token create prints the token to standard output, and its line to standard error", async () => {
+test("token create prints the token to stdout, and its line to stderr", async () => {
   const { exitCode, out, err } = await run([
     "token",
     "create",
@@ -315,7 +312,7 @@ test("token create --expires counts a duration from now", async () => {
   expect(expiryMs).toBeLessThanOrEqual(Date.now() + ninetyDaysMs);
 });
 
-test("token revoke fails on an unknown name and does not change the file", async () => {
+test("token revoke with an unknown name fails without changing the file", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   await run(["token", "create", "ci", "--file", file]);
@@ -337,7 +334,7 @@ test.each(["list", "revoke ci"])("token %s without a file names the flag and var
 });
 
 test.each(["create ci", "list", "revoke ci"])(
-  "token %s explains that the folder of the file does not exist",
+  "token %s explains that the file's folder does not exist",
   async (words) => {
     using folder = createTempFolder();
     const file = folder.file("none/tokens");
@@ -351,7 +348,7 @@ test.each([
   { name: "the file is missing", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
   { name: "the file is a directory", file: "", want: /cannot read .*: it is a directory$/ },
   { name: "the file has a byte order mark", file: "bom.txt", want: /line 1 starts with a byte order mark/ },
-])("import explains that $name", async ({ file, want }) => {
+])("import fails because $name, and explains it", async ({ file, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };

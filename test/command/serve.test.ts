@@ -38,7 +38,7 @@ describe("a server", () => {
     expect(server.stdout()).not.toMatch(/^(?:metrics|opentelemetry)\/|^server\/plant-telemetry\.ts$/m);
   });
 
-  test("does not load modules of MCP without tools", () => {
+  test("does not load MCP modules without tools", () => {
     expect(server.stdout()).toMatch(/^protocols\/rest\/protocol\.ts$/m);
     expect(server.stdout()).not.toMatch(/^protocols\/mcp\/|^server\/plant-tools\.ts$/m);
   });
@@ -75,7 +75,7 @@ test("a server logs settings from which it removed a line break", async () => {
   await server.find(/"settings":\["LOG_LEVEL"\],"msg":"removed the line break at the end of settings"/);
 });
 
-test("a draining server is not ready, keeps serving during the delay, and exits with 1 on a second signal", async () => {
+test("a draining server keeps serving and exits on a second signal", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
   const baseUrl = await baseUrlOf(server);
@@ -126,7 +126,7 @@ test("a server exits with 78 when the OpenTelemetry SDK cannot be loaded", async
   expect(server.stderr()).toContain("cannot start the OpenTelemetry SDK: Error: a part is missing");
 });
 
-test("a server sends its spans to an already registered SDK, and its metrics to the configured endpoint", async () => {
+test("a server sends spans to a registered SDK, metrics to its endpoint", async () => {
   await using collector = await startOtlpReceiver();
   await using other = await startOtlpReceiver();
   using folder = createTempFolder();
@@ -154,7 +154,7 @@ test("a server sends its spans to an already registered SDK, and its metrics to 
   expect([...other.metrics]).toContain("http.server.request.duration");
 });
 
-test("a server exits with 74 when the store fails and only a restart can fix it", async () => {
+test("a server whose store only a restart can fix exits with 74", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -166,7 +166,7 @@ test("a server exits with 74 when the store fails and only a restart can fix it"
   );
 });
 
-test("a server whose database file was deleted keeps running, and is not ready", async () => {
+test("a server whose database file was deleted keeps running, not ready", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -239,7 +239,7 @@ describe("a demo", () => {
     folder[Symbol.dispose]();
   });
 
-  test("does not use the database and tokens of the environment", async () => {
+  test("does not use the environment's database and tokens", async () => {
     expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
     expect(existsSync(folder.file("other.db"))).toBe(false);
   });
@@ -291,7 +291,7 @@ describe("a demo", () => {
     ]);
   });
 
-  test("deletes plants 1 to 1000 once, and restarts with the remaining plants and the same private token", async () => {
+  test("deletes plants 1 to 1000 once, and keeps its state across restarts", async () => {
     const statuses = [];
     for (const id of [1, 3, 1000, 1, 0, 1001]) statuses.push(await deletePlant(demo.baseUrl, id, demo.token));
     expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
@@ -325,7 +325,7 @@ test.each([
   { host: "0.0.0.0", want: "localhost" },
   { host: "::", want: "localhost" },
   { host: "::1", want: "[::1]" },
-])("a demo that listens on $host prints the URL of $want", ({ host, want }) => {
+])("a demo that listens on $host prints a URL with $want", ({ host, want }) => {
   const demo = { token: "t", ignored: [], environment: {}, [Symbol.dispose]: () => undefined };
   expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
 });

@@ -5,7 +5,7 @@ import { runCommand as run } from "../support/process/run-command.ts";
 
 // plantstore token list, and token revoke.
 
-test("token list prints all tokens of a file, and token revoke removes only one", async () => {
+test("token list prints all tokens, and token revoke removes only one", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, "# old tokens stay until they are revoked\n");

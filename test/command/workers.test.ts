@@ -73,7 +73,7 @@ async function deletePlant(baseUrl: string, id: number): Promise<number> {
   return status;
 }
 
-test("workers share a port, delete every plant once, and follow the signals of their supervisor", async () => {
+test("workers share a port, delete every plant once, and follow their supervisor", async () => {
   using folder = createTempFolder();
   const { server, baseUrl, database } = await serve(folder);
   await using running = server;
@@ -89,7 +89,7 @@ test("workers share a port, delete every plant once, and follow the signals of t
   expect(server.stderr()).not.toContain("is being replaced");
 });
 
-test("workers have the node flags of their supervisor", async () => {
+test("workers have their supervisor's Node flags", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 0, {}, plantStoreFlags);
   await using _ = server;
@@ -137,7 +137,7 @@ test("SIGHUP does not stop a supervisor whose first worker is starting", async (
   expect(await server.end()).toBe(1);
 });
 
-test("a killed worker is replaced while the port stays available, except after a stop signal", async () => {
+test("a killed worker is replaced, except after a stop signal", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder);
   await using running = server;
@@ -158,7 +158,7 @@ test("a killed worker is replaced while the port stays available, except after a
   expect(await running.end()).toBe(0);
 });
 
-test("one address serves the metrics of all workers by slot, and a replacement keeps the slot", async () => {
+test("one address serves all workers' metrics by slot, which replacements keep", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using running = server;
@@ -186,7 +186,7 @@ test("one address serves the metrics of all workers by slot, and a replacement k
 test.each([
   { engine: "plantstore", want: 414 },
   { engine: "node", want: 431 },
-])("PLANTSTORE_HTTP_ENGINE=$engine also serves the metrics of all workers", async ({ engine, want }) => {
+])("PLANTSTORE_HTTP_ENGINE=$engine also serves all workers' metrics", async ({ engine, want }) => {
   using folder = createTempFolder();
   const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
   const { server, baseUrl } = await serve(folder, 0, environment);
@@ -195,7 +195,7 @@ test.each([
   expect([await statusOfLongTarget(baseUrl), await statusOfLongTarget(url)]).toEqual([want, want]);
 });
 
-test("concurrent scrapes share one collection of the workers' metrics", async () => {
+test("concurrent scrapes share one collection from the workers", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using running = server;
@@ -214,7 +214,7 @@ test("concurrent scrapes share one collection of the workers' metrics", async ()
   expect(await running.end()).toBe(0);
 });
 
-test("the command exits before it starts workers when the admin address is in use", async () => {
+test("the command exits before starting workers if the admin address is used", async () => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
@@ -246,7 +246,7 @@ test("draining workers serve metrics, and a second signal kills them immediately
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
-test("the command exits with the exit code of the first worker when workers cannot start", async () => {
+test("the command exits with the first worker's exit code if none start", async () => {
   using folder = createTempFolder();
   const database = await postgres.createSchema();
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {

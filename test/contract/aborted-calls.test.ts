@@ -46,7 +46,7 @@ const incompleteCalls: readonly { readonly name: string; readonly frames: readon
 ];
 
 describe("a cancelled call", () => {
-  test.each(incompleteCalls)("does not run when it is reset after $name", async ({ frames }) => {
+  test.each(incompleteCalls)("reset after $name does not run", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
@@ -55,7 +55,7 @@ describe("a cancelled call", () => {
     expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
-  test.each(incompleteCalls)("does not run when its connection closes after $name", async ({ frames }) => {
+  test.each(incompleteCalls)("whose connection closes after $name does not run", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     {
@@ -69,7 +69,7 @@ describe("a cancelled call", () => {
     expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
-  test("is aborted in the store by a stream reset, and the connection continues", async () => {
+  test("is aborted in the store by a reset, and its connection continues", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
@@ -91,7 +91,7 @@ describe("a cancelled call", () => {
     await within(store.isAborted(slowPlant), "the abort of the call");
   });
 
-  test("is aborted in the store when the server closes, and its stream ends", async () => {
+  test("is aborted in the store when the server closes, ending its stream", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);

@@ -55,7 +55,7 @@ const requiredSituations = PlantService.methods.flatMap(({ localName, name, pare
   return Object.entries(outcomes).map(([outcome, want]) => ({ rpc: localName, table, outcome, want }));
 });
 
-test.each(requiredSituations)("$rpc has a situation for the outcome: $outcome", ({ table, want }) => {
+test.each(requiredSituations)("$rpc has a situation with the outcome $outcome in its table", ({ table, want }) => {
   expect(table.map((situation) => situation.want)).toContainEqual(expect.objectContaining(want));
 });
 
@@ -74,7 +74,7 @@ describe("the server", () => {
     onResponse: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
   });
 
-  test.each(testCases)("$situation.name, $carriage.name", async ({ rpc, carriage, situation, plant }) => {
+  test.each(testCases)("$situation.name over $carriage.name", async ({ rpc, carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const before = errorCodes.length;
     const response = await ask(httpVersion, situation.request(format, plant));

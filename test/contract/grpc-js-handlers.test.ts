@@ -122,7 +122,7 @@ describe.each<{ name: string; definition: ServiceDefinition; options: GrpcJsOpti
     await store.close();
   });
 
-  test.each(testCases)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
+  test.each(testCases)("$situation.name over $carriage.name", async ({ carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const response = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
     expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, situation.want));

@@ -156,16 +156,19 @@ async function responseTo(
 }
 
 describe("a hostile credential", () => {
-  test.each(testCases)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
-    const sent = await credentials();
-    expect(await responseTo(carriage, sent)).toStrictEqual(expectedResponse(carriage.format, want));
-    // The log contains no part of a credential.
-    for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
-      expect(logged()).not.toContain(secret);
-  });
+  test.each(testCases)(
+    "such as $name over $carriage.name is refused and never logged",
+    async ({ carriage, credentials, want }) => {
+      const sent = await credentials();
+      expect(await responseTo(carriage, sent)).toStrictEqual(expectedResponse(carriage.format, want));
+      // The log contains no part of a credential.
+      for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
+        expect(logged()).not.toContain(secret);
+    },
+  );
 
   test.each(carriagesOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
-    "of a megabyte is refused before it is completely read: $name",
+    "with a megabyte over $name is refused before it is read completely",
     async ({ format }) => {
       using connection = await openHttp1(server.address);
       connection.socket.on("error", () => {
@@ -181,7 +184,7 @@ describe("a hostile credential", () => {
   );
 
   test.each(carriages.filter(({ httpVersion }) => httpVersion === "2"))(
-    "of a megabyte is not served, and does not affect other connections: $name",
+    "with a megabyte over $name is not served, without affecting other connections",
     async (carriage) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
@@ -246,7 +249,7 @@ describe("a hostile credential", () => {
       path: () => "/plants/7",
       body: (token: string) => Buffer.from(`access_token=${token}`),
     },
-  ])("is ignored in $name, even if it is valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+  ])("in $name is ignored even if valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
     const token = await provider.sign();
     const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
     const request = {
@@ -301,18 +304,18 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
 
   afterAll(() => guarded[Symbol.asyncDispose]());
 
-  test.each(testCases)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
+  test.each(testCases)("such as $name over $carriage.name is refused", async ({ carriage, credentials, want }) => {
     const response = await responseTo(carriage, await credentials(), guarded);
     expect(response).toStrictEqual(expectedResponse(carriage.format, want));
   });
 
-  test.each(carriagesWithTools)("is refused when the token lacks the scope: $name", async (carriage) => {
+  test.each(carriagesWithTools)("over $name that lacks the scope is refused", async (carriage) => {
     const response = await responseTo(carriage, [`Bearer ${tokens.narrow}`], guarded);
     expect(response).toStrictEqual(expectedResponse(carriage.format, insufficient));
   });
 
   test.each(transports.flatMap((transport) => hostileCredentials.map((testCase) => ({ ...transport, ...testCase }))))(
-    "is refused by reflection, which is a stream, over $protocol: $name",
+    "such as $name over $protocol is refused by reflection",
     async ({ openTransport, credentials, want }) => {
       const client = createClient(ServerReflection, openTransport(guarded.baseUrl));
       const headers = (await credentials()).map((credential): [string, string] => ["authorization", credential]);
@@ -331,7 +334,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
     },
   );
 
-  test.each(transports)("is ignored by health checks over $protocol", async ({ openTransport }) => {
+  test.each(transports)("over $protocol is ignored by health checks", async ({ openTransport }) => {
     const client = createClient(Health, openTransport(guarded.baseUrl));
     for (const headers of [{}, { authorization: "Bearer wrong" }]) {
       expect(await client.check({}, { headers })).toMatchObject({ status: 1 });

@@ -294,7 +294,7 @@ const differentOnNode: readonly string[] = [
 const testCases = heldRows([...targetCases, ...hostCases, ...bodyCases, ...fieldCases], differentOnNode);
 
 describe.concurrent("over HTTP/1.1, the server", () => {
-  test.each(testCases)("responds to $name", async (testCase) => {
+  test.each(testCases)("gives $name its specified response", async (testCase) => {
     const { sent, want } = testCase;
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });

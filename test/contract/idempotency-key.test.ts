@@ -69,24 +69,27 @@ describe("a server", () => {
 
   const testCases = carriagesWithTools.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
 
-  test.each(testCases)("gives a repeated call the first response, $carriage.name", async ({ carriage, plant }) => {
-    const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
-    await expectDelete(carriage, plant, ok, ann, key);
-    await expectDelete(carriage, plant, ok, ann, key);
-    await expectDelete(carriage, plant, notFound(plant), ann);
-    await expectDelete(carriage, plant + 1n, reused, ann, key);
-    await expectDelete(carriage, plant, reused, bob, key);
-    await expectDelete(carriage, plant + 1n, ok, bob);
-    expect(log.text()).not.toContain("key of");
-    expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
-  });
+  test.each(testCases)(
+    "over $carriage.name repeats the first response to a repeated call",
+    async ({ carriage, plant }) => {
+      const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
+      await expectDelete(carriage, plant, ok, ann, key);
+      await expectDelete(carriage, plant, ok, ann, key);
+      await expectDelete(carriage, plant, notFound(plant), ann);
+      await expectDelete(carriage, plant + 1n, reused, ann, key);
+      await expectDelete(carriage, plant, reused, bob, key);
+      await expectDelete(carriage, plant + 1n, ok, bob);
+      expect(log.text()).not.toContain("key of");
+      expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
+    },
+  );
 
   test("recognises a repeated call over another protocol", async () => {
     const key: Field = ["idempotency-key", '"shared"'];
     for (const { carriage } of testCases) await expectDelete(carriage, 100n, ok, ann, key);
   });
 
-  test("separates the keys of different issuers", async () => {
+  test("separates different issuers' keys", async () => {
     const key: Field = ["idempotency-key", '"of an issuer"'];
     const [carriage] = testCases.map((testCase) => testCase.carriage);
     if (carriage === undefined) throw new Error("there is no carriage");
@@ -100,7 +103,7 @@ describe("a server", () => {
     expect(keysOf(97n, 99n)).toEqual([`${hash("sha256", "one", "base64url")}:of an issuer`, ":of an issuer"]);
   });
 
-  test("allows pages of other origins to send a key", async () => {
+  test("allows pages from other origins to send a key", async () => {
     const { header } = await exchangeHttp1(server.address, {
       httpMethod: "OPTIONS",
       path: "/plants/1",

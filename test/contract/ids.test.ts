@@ -34,7 +34,7 @@ describe("a delete", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
 
-  test.each(testCases)("of plant $plant removes only that plant, $name", async ({ carriage, id }) => {
+  test.each(testCases)("over $name with the id $plant removes only that plant", async ({ carriage, id }) => {
     const want = withNeighbours(id);
     plants.clear();
     want.forEach((each) => plants.add(each));

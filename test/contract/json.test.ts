@@ -92,12 +92,18 @@ describe("a message in JSON", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
   beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
-  test.each(testCases)("with $name is parsed or refused, $carriage.name", async ({ text, want, carriage }) => {
-    const { format, httpVersion } = carriage;
-    const response = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
-    const outcome =
-      typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
-    expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, outcome));
-    expect(initialPlants.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
-  });
+  test.each(testCases)(
+    "with $name over $carriage.name is either parsed or refused",
+    async ({ text, want, carriage }) => {
+      const { format, httpVersion } = carriage;
+      const response = await ask(
+        httpVersion,
+        rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure),
+      );
+      const outcome =
+        typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
+      expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, outcome));
+      expect(initialPlants.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
+    },
+  );
 });

@@ -159,7 +159,7 @@ async function writeInParts(connection: Http1Connection, bytes: string, dice: Di
 }
 
 test(
-  "random heads get the same responses on a connection shared by callers as on a new connection",
+  "random heads get the same responses on shared and new connections",
   { timeout: 60_000 + requests * requestMs },
   async () => {
     const each = Math.ceil(requests / connections);
@@ -174,7 +174,7 @@ test(
   },
 );
 
-test("a head that differs from the previous one in a single byte gets the same response as on a new connection", async () => {
+test("a head with one changed byte gets its own response", async () => {
   const [token] = callers.keys();
   const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: ${hosts[0]}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const wrong = Array.from(head, async (byte, at) => {

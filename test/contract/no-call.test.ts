@@ -21,15 +21,18 @@ describe("a request that matches no RPC", () => {
   const plants = new Set([7n]);
   const ask = askPlantServer({ store: openMemoryStore(plants) });
 
-  test.each<TestCase>(testCases)("$name, over HTTP/$httpVersion", async ({ request, want, httpVersion }) => {
-    const authentic = { ...request, header: [...request.header, authorized] };
-    const response = await ask(httpVersion, authentic);
-    expect(actualResponse(formatOf(response), response)).toStrictEqual(received(request, want));
-    expect(plants).toStrictEqual(new Set([7n]));
-  });
+  test.each<TestCase>(testCases)(
+    "$name over HTTP/$httpVersion, and nothing is deleted",
+    async ({ request, want, httpVersion }) => {
+      const authentic = { ...request, header: [...request.header, authorized] };
+      const response = await ask(httpVersion, authentic);
+      expect(actualResponse(formatOf(response), response)).toStrictEqual(received(request, want));
+      expect(plants).toStrictEqual(new Set([7n]));
+    },
+  );
 
   test.each<TestCase>(testCases)(
-    "without a credential only gets the challenge: $name, over HTTP/$httpVersion",
+    "without a credential gets only a challenge over HTTP/$httpVersion ($name)",
     async (testCase) => {
       const response = await ask(testCase.httpVersion, testCase.request);
       const format = { ...wireFormats[testCase.caller], contentType: fieldValue(response.header, "content-type") };

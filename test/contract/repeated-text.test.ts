@@ -45,14 +45,14 @@ const testCases: readonly { readonly name: string; readonly request: HttpRequest
   { name: "page origin", request: withField("origin", `https://${long}`) },
 ];
 
-describe.concurrent("a response contains at most 100 characters of a long", () => {
+describe.concurrent("a response", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     server = await startPlantServer({ store: openMemoryStore(new Set()) });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test.each(testCases)("$name", async ({ request }) => {
+  test.each(testCases)("repeats at most 100 characters when the $name is long", async ({ request }) => {
     for (const exchange of [exchangeHttp1, exchangeHttp2]) {
       const { httpStatus, header, trailer, body } = await exchange(server.address, request);
       expect(httpStatus).toBeGreaterThan(0);

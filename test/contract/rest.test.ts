@@ -20,7 +20,7 @@ describe("REST", () => {
   beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
   test.each<RestTestCase & { httpVersion: HttpVersion }>(testCases)(
-    "$name: DELETE $request.path gets $want.httpStatus over HTTP/$httpVersion",
+    "responds $want.httpStatus to DELETE $request.path over HTTP/$httpVersion ($name)",
     async ({ request, want, httpVersion }) => {
       const response = await ask(httpVersion, toHttpRequest(request, authorized));
       expect(actualResponse(wireFormats.rest, response)).toStrictEqual(expectedResponse(want));
@@ -33,7 +33,7 @@ describe("REST", () => {
     { httpVersion: "1.1", names: ["date", "connection", "keep-alive"] },
     { httpVersion: "2", names: ["date"] },
   ] as const)(
-    "a deletion gets 204 without a body, content type and content length, over HTTP/$httpVersion",
+    "a deletion over HTTP/$httpVersion gets 204 without body, type and length",
     async ({ httpVersion, names }) => {
       const { httpStatus, header, body } = await ask(httpVersion, toHttpRequest({ path: "/plants/7" }, authorized));
       expect({ httpStatus, names: header.map(([name]) => name), bytes: body.byteLength }).toEqual({

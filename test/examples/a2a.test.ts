@@ -48,7 +48,7 @@ describe("a response", () => {
     expect([status, headers.get("content-type")]).toEqual([httpStatus, "application/a2a+json"]);
   });
 
-  test("to a stream is Server-Sent Events, without an event after the last message", async () => {
+  test("to a stream is Server-Sent Events, which end after the last message", async () => {
     const message = { messageId: "1", role: "ROLE_USER", parts: [{ text: "water 1" }] };
     const response = await call("/message:stream", { ...version, accept: "*/*" }, { message });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -69,14 +69,14 @@ describe("the version", () => {
     { name: "that is missing", path: "/tasks", header: {}, httpStatus: 400 },
     { name: "1.1", path: "/tasks", header: { "a2a-version": "1.1" }, httpStatus: 400 },
     { name: "1.1 of a stream", path: "/tasks/none:subscribe", header: { "a2a-version": "1.1" }, httpStatus: 400 },
-  ])("$name gets $httpStatus", async ({ path, header, httpStatus }) => {
+  ])("$name gets the status $httpStatus", async ({ path, header, httpStatus }) => {
     const response = await call(path, header);
     expect(response.status).toBe(httpStatus);
     if (httpStatus === 400) expect(await response.text()).toContain('"reason":"VERSION_NOT_SUPPORTED"');
   });
 });
 
-test("the card lists both bindings, and is not sent again to a client that has it", async () => {
+test("the card lists both bindings, and is not sent again if unchanged", async () => {
   const path = "/.well-known/agent-card.json";
   const response = await call(path, {});
   expect(await response.json()).toMatchObject({
@@ -89,7 +89,7 @@ test("the card lists both bindings, and is not sent again to a client that has i
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-test("a body may repeat the fields of the path, and contain unknown ones", async () => {
+test("a body may repeat path fields, and contain unknown ones", async () => {
   const { id } = await taskOf(send("water 100", {}, { returnImmediately: true }));
   const response = await call(`/my/tasks/${id}:cancel`, version, { id, tenant: "my", later: 1 });
   expect(await response.json()).toMatchObject({ id, status: { state: "TASK_STATE_CANCELED" } });

@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
 
-test.each(pages)("every code block of %s has a known fence", (page) => {
+test.each(pages)("every code block in %s has a known fence", (page) => {
   const fences = readPage(page).match(/^\s*(?:```|~~~)/gm) ?? [];
   expect(fences.length).toBe(2 * pageBlocks.filter((block) => block.page === page).length);
 });
 
-test.each(pageBlocks)("a rule covers the code block at line $line of $page", (block) => {
+test.each(pageBlocks)("the code block at line $line in $page has a rule", (block) => {
   expect(ruleOf(block)).toBeDefined();
 });
 
@@ -22,7 +22,7 @@ const index = "docs/README.md";
 const links = [...readPage(index).matchAll(/\]\(([^)#]+)/g)].map(([, link = ""]) => join(dirname(index), link));
 
 test.each(pages.filter((page) => page.startsWith("docs/") && page !== index))(
-  "the index of docs/ leads to %s",
+  "the page %s is linked from the index in docs/",
   (page) => {
     expect(links).toContain(page);
   },

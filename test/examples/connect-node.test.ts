@@ -75,7 +75,7 @@ describe("the plant store on connect-node", () => {
     return await connection.readResponse(request.httpMethod);
   }
 
-  test.each(testCases)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
+  test.each(testCases)("$situation.name over $carriage.name", async ({ carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const { code, message = "", fields = {} } = situation.want;
     const response = await exchange(httpVersion, situation.request(format, plant));
@@ -88,7 +88,7 @@ describe("the plant store on connect-node", () => {
   });
 
   test.each(carriages.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
-    "decides by the first of two Authorization fields, the only one that node passes on: $name",
+    "over $name decides by the first Authorization field, like node",
     async ({ format, httpVersion }) => {
       const plant = 2_000_000n;
       const unknown = bearer(tokens.unknown);
@@ -102,7 +102,7 @@ describe("the plant store on connect-node", () => {
   );
 
   test.each(["connect-json", "grpc", "grpc-web"] as const)(
-    "makes two calls with one idempotency key a single deletion over %s",
+    "over %s makes two calls with one idempotency key one deletion",
     async (name) => {
       const format = wireFormats[name];
       const plant = BigInt(1_000_000 + name.length);

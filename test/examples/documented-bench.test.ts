@@ -18,7 +18,7 @@ const isOfBench = (command: string): boolean => command.startsWith("npm run benc
 
 const known = [...scenarios, ...messageScenarios, ...libraryScenarios].map(({ name }) => name);
 
-test.each(commands.filter(isOfBench))("the bench accepts the arguments of %s", (command) => {
+test.each(commands.filter(isOfBench))('the bench accepts the arguments in "%s"', (command) => {
   const { only = "" } = parseOptions(command.split(" ").slice(4));
   expect(known).toEqual(expect.arrayContaining(only.split(",").filter((name) => name !== "")));
 });

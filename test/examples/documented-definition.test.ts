@@ -14,7 +14,7 @@ function blocksOf(page: string, language: string): readonly string[] {
     .map(({ text }) => text);
 }
 
-test("the documented base file and options of the plugin are accepted", async () => {
+test("the documented base file and plugin options are accepted", async () => {
   using folder = createTempFolder();
   const [base = "", plugin = ""] = blocksOf("openapi.md", "yaml");
   writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_orders_v1_orders));
@@ -34,7 +34,7 @@ test("the documented base file and options of the plugin are accepted", async ()
   expect(parse(printed)).toMatchObject({ openapi: "3.2.0", info, servers, components: { securitySchemes } });
 });
 
-test("the documented rules use the options of google.api.visibility", () => {
+test("the documented rules use google.api.visibility options", () => {
   const [definition = ""] = blocksOf("hide-internal.md", "proto");
   expect(definition.match(/\(google\.api\.\w+\)\.restriction = "[A-Z, ]+"/g)).toEqual([
     '(google.api.method_visibility).restriction = "INTERNAL"',

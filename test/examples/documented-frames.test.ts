@@ -17,6 +17,6 @@ test("the diagram names files", () => {
   expect(files.length).toBeGreaterThan(7);
 });
 
-test.each(files)("%s of the diagram is a file of http2/", (name) => {
+test.each(files)("%s in the diagram is a file in http2/", (name) => {
   expect(existsSync(join(projectFolder, "packages/http-engine/src/http2", `${name}.ts`))).toBe(true);
 });

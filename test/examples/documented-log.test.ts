@@ -15,7 +15,7 @@ function comparable(line: object): unknown {
 }
 
 test.each(blocksRunBy("test/examples/documented-log.test.ts"))(
-  "the log has the line at line $line of $page, member for member",
+  "the line documented at line $line in $page is logged",
   async ({ text }) => {
     const { log, lines } = openLogLines("info");
     await using server = await startPlantServer({ log, store: openMemoryStore() });

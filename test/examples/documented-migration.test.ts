@@ -86,31 +86,28 @@ describe.each(Object.entries(sections))("%s", (title, profile) => {
     expect(block).toContain(`profile: "${profile}"`);
   });
 
-  test.each(sent[title] ?? [])(
-    "the gateway responds to $request as the page documents for $about",
-    async (testCase) => {
-      expect(sectionOf(title)).toContain(`\n| ${testCase.about}`);
-      const [httpMethod = "", path = ""] = testCase.request.split(" ");
-      const type: readonly Field[] = [["content-type", "application/json"]];
-      const header =
-        testCase.body === undefined ? [] : [...(testCase.header ?? []), ...(testCase.header === text ? [] : type)];
-      const head = { httpMethod, path, header };
-      const received = await exchangeHttp1(
-        gateway.address,
-        testCase.body === undefined ? head : { ...head, body: Buffer.from(testCase.body) },
-      );
-      const messages =
-        received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
-      expect([received.httpStatus, ...messages]).toEqual(testCase.response);
-    },
-  );
+  test.each(sent[title] ?? [])("for $about, the gateway responds to $request as documented", async (testCase) => {
+    expect(sectionOf(title)).toContain(`\n| ${testCase.about}`);
+    const [httpMethod = "", path = ""] = testCase.request.split(" ");
+    const type: readonly Field[] = [["content-type", "application/json"]];
+    const header =
+      testCase.body === undefined ? [] : [...(testCase.header ?? []), ...(testCase.header === text ? [] : type)];
+    const head = { httpMethod, path, header };
+    const received = await exchangeHttp1(
+      gateway.address,
+      testCase.body === undefined ? head : { ...head, body: Buffer.from(testCase.body) },
+    );
+    const messages =
+      received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
+    expect([received.httpStatus, ...messages]).toEqual(testCase.response);
+  });
 });
 
 function count(isOne: (one: Case) => boolean): number {
   return cases.filter(isOne).reduce((sum, { of }) => sum + of.length, 0);
 }
 
-test("migration.md counts the requests of grpc-gateway's own tests and names the standards that differ", () => {
+test("migration.md counts grpc-gateway's test requests, and names the differences", () => {
   const section = sectionOf("From grpc-gateway").replaceAll("\n", " ");
   const otherwise = cases.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
   const byOption = count(({ by }) => by !== undefined);

@@ -11,7 +11,7 @@ const promises = lines.slice(0, lines.indexOf("")).map((line) => {
   return { promise, tests: referencesIn("SECURITY.md", tests, /"([^"]+)"/g) };
 });
 
-test("the table of promises is read", () => {
+test("the table with the promises is read", () => {
   expect(promises.length).toBeGreaterThan(9);
 });
 

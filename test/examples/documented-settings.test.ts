@@ -78,7 +78,7 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
   });
   afterAll(() => provider.stop());
 
-  test.each(scopeClaims)("accept a token for the audience with the scope in %s", async (claim) => {
+  test.each(scopeClaims)("accept a token with the scope in %s for the audience", async (claim) => {
     const token = await provider.sign({ ...forAudience(audience), [claim]: "plants:delete" });
     expect(await deletePlant(environment, token)).toBe(204);
   });
@@ -129,7 +129,7 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     folder[Symbol.dispose]();
   });
 
-  test("accept an active token, and authenticate to the endpoint with the client secret", async () => {
+  test("accept an active token, and authenticate with the client secret", async () => {
     expect(await deletePlant(environment, variables["PLANTSTORE_INTROSPECTION_AUDIENCES"] ?? "")).toBe(204);
     const credential = `${variables["PLANTSTORE_INTROSPECTION_CLIENT_ID"] ?? ""}:${secret.replaceAll(" ", "+")}`;
     expect(asked).toEqual([
@@ -142,6 +142,6 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
   });
 });
 
-test("this test covers every recipe of the pages", () => {
+test("every recipe on the pages has a test", () => {
   expect([...jwtRecipes, ...introspectionRecipes].length).toBe(recipes.length);
 });

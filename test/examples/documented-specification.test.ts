@@ -52,7 +52,7 @@ test("this test finds both tables", () => {
   expect(silentRows.length).toBeGreaterThan(25);
 });
 
-test.each(PlantService.methods)("the page names the code and tests of $name", ({ name: rpc }) => {
+test.each(PlantService.methods)("the code and tests for $name are on the page", ({ name: rpc }) => {
   expect(rows.flatMap(({ code }) => code.flatMap(({ names }) => names))).toContain(rpc);
 });
 

@@ -22,7 +22,7 @@ describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
     return stdout + stderr;
   };
 
-  test("deletes only the plant with an id above 2^53, and then reports that it does not exist", async () => {
+  test("deletes only the plant with an id above 2^53", async () => {
     plants.add(long).add(long - 1n);
     expect(await run(tokens.good, long)).toBe(`plant ${long} is deleted\n`);
     expect([plants.has(long), plants.has(long - 1n)]).toEqual([false, true]);

@@ -41,6 +41,6 @@ test("links are found", () => {
   expect(pages.flatMap(linksOf).length).toBeGreaterThan(300);
 });
 
-test.each(pages)("the links of %s lead to files and headings that exist", (page) => {
+test.each(pages)("the links in %s lead to existing files and headings", (page) => {
   expect(linksOf(page).filter((link) => isBroken(page, link))).toEqual([]);
 });

@@ -25,12 +25,12 @@ const texts = [
   "bench/README.md",
 ];
 
-test.each(texts)("no line of prose in %s is wider than 120 columns", (page) => {
+test.each(texts)("no prose line in %s is wider than 120 columns", (page) => {
   expect(wideLines(page)).toEqual([]);
 });
 
 // The installed Node.js may be version 20, which cannot run TypeScript.
-test.each(texts)("%s runs sources with the Node.js of the project", (page) => {
+test.each(texts)("%s runs sources with the project's Node.js", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
   expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
 });

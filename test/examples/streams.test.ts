@@ -72,7 +72,7 @@ describe("a photo", () => {
     expect(fieldValue(response.header, "content-range")).toBe(range);
   });
 
-  test.each(["bytes=200000-", "bytes=-0"])("has no range %s", async (range) => {
+  test.each(["bytes=200000-", "bytes=-0"])("with the range %s is refused with 416", async (range) => {
     const { httpStatus, header, body } = await ask(["GET", "/photos/palm"], [["range", range]]);
     expect([httpStatus, fieldValue(header, "content-range")]).toEqual([416, "bytes */200000"]);
     expect(JSON.parse(body.toString())).toMatchObject({ status: "OUT_OF_RANGE" });
@@ -87,7 +87,7 @@ describe("a photo", () => {
   test.each([
     { path: "/photos/nowhere", want: 404 },
     { path: "/photos/..%2Fpalm", want: 400 },
-  ])("is not at $path", async ({ path, want }) => {
+  ])("at $path is not found", async ({ path, want }) => {
     expect((await ask(["GET", path])).httpStatus).toBe(want);
   });
 

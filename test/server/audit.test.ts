@@ -126,7 +126,7 @@ describe("the audit line", () => {
   });
 
   test.each(calls)(
-    "of $testCase.name over $carriage.name has all fields, but not the token",
+    "for $testCase.name over $carriage.name has all fields except the token",
     ({ testCase, requestId }) => {
       const { token = "", response } = responses.get(requestId) ?? {};
       const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
@@ -144,7 +144,7 @@ describe("the audit line", () => {
   });
 });
 
-describe("the line of a call that the store failed", () => {
+describe("the audit line for a call that the store failed", () => {
   test.each([
     { name: "a problem of the store", error: storeUnavailable("the disk is full"), problem: "the disk is full" },
     { name: "an error of the database", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
@@ -167,7 +167,7 @@ describe("the line of a call that the store failed", () => {
       problem: undefined,
     },
     { name: "no problem if the store gives none", error: storeUnavailable(), problem: undefined },
-  ])("has $name", ({ error, problem }) => {
+  ])("has $name in its fields", ({ error, problem }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual(problem === undefined ? {} : { problem });
   });
@@ -182,7 +182,7 @@ const trailOf = new Map(Object.entries(trails));
 test.each([
   ...PlantService.methods.map(({ name, localName }) => ({ rpc: name, trail: trailOf.get(localName) })),
   { rpc: "UnknownRpc", trail: undefined },
-])("auditOf returns the trail $trail for a call of $rpc that names a plant", async ({ rpc, trail }) => {
+])("auditOf returns the trail $trail for a $rpc call", async ({ rpc, trail }) => {
   const contextValues = createContextValues();
   const request: UnaryRequest = {
     service: PlantService,

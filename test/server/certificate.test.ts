@@ -88,7 +88,7 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void; problem: RegExp }
     problem: /1048576 bytes/,
   },
   { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), ""), problem: /PEM private key/ },
-])("a server keeps the old certificate after a reload of $name", async ({ spoil, problem }) => {
+])("a reload that finds $name keeps the old certificate", async ({ spoil, problem }) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
   put(folder, certificate);
@@ -125,7 +125,7 @@ test.each([
   expect(socket.authorized).toBe(true);
 });
 
-test("an expired certificate is replaced by any other, even by another expired one", async () => {
+test("an expired certificate is replaced by any other, even an expired one", async () => {
   using folder = createTempFolder();
   put(folder, createCertificate("plants", past));
   await using server = await serve(folder);
@@ -160,7 +160,7 @@ test.each([
   expect(warnings).toMatchObject(want === undefined ? [] : [warning, warning]);
 });
 
-test("a server does not warn of an expired intermediate certificate", async () => {
+test("a server does not warn about an expired intermediate certificate", async () => {
   using folder = createTempFolder();
   const { cert, key } = createCertificate("plants");
   put(folder, { cert: cert + createCertificate("cross-signed", new Date("2021-01-01T00:00:00Z")).cert, key });
@@ -168,7 +168,7 @@ test("a server does not warn of an expired intermediate certificate", async () =
   expect(messagesOf(server)).not.toContain("certificate has expired");
 });
 
-test("a server does not start with a key of another certificate", async () => {
+test("a server does not start with another certificate's key", async () => {
   using folder = createTempFolder();
   put(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
   await expect(serve(folder)).rejects.toThrow("cannot use TLS_CERT_FILE and TLS_KEY_FILE: ");

@@ -14,11 +14,11 @@ test("docs/reference/configuration.md has exactly the settings, by group, with t
   expect(documented).toEqual(settingGroups.flatMap((group) => [`### ${group.title}`, ...group.settings.map(rowOf)]));
 });
 
-test("settingGroups has every setting once, in the order of the table", () => {
+test("settingGroups has every setting once, in the table's order", () => {
   expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings));
 });
 
-test("flags follow the rule of docs/reference/configuration.md, and only PLANTSTORE_TOKENS has none", () => {
+test("flags follow the documented rule, and only PLANTSTORE_TOKENS has none", () => {
   expect(docs.replaceAll("\n", " ")).toContain(
     `that of \`${settings.jwtKeysUrls.variable}\` is \`--${String(flagOf(settings.jwtKeysUrls))}\``,
   );

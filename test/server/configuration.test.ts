@@ -47,7 +47,7 @@ const oneOfEach: readonly (readonly [variable: string, text: string])[] = [
 ];
 
 test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ variable, text, ...each }))))(
-  "readConfiguration refuses $variable=$text with $around",
+  "$variable=$text with $around is refused by readConfiguration",
   ({ variable, text, wrap }) => {
     const base = variable.startsWith("DATABASE_URL") ? {} : minimal;
     const problems = problemsOf({ ...base, [variable]: wrap(text) });
@@ -55,15 +55,12 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
   },
 );
 
-test.each(["\n", "\r\n"])(
-  "readConfiguration removes a line break %j after a setting, and trimmedSettings names it",
-  (end) => {
-    const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
-    expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
-    expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
-    expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
-  },
-);
+test.each(["\n", "\r\n"])("readConfiguration removes a line break %j, and trimmedSettings names its setting", (end) => {
+  const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
+  expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
+  expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
+  expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
+});
 
 test.each(["\n", "\r\n"])("plantLocationOf removes a line break %j after DATABASE_URL", (end) => {
   expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });
@@ -161,7 +158,7 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
   expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
 });
 
-test("readConfiguration keeps only the hashes of plain tokens", () => {
+test("readConfiguration keeps only plain tokens' hashes", () => {
   const configuration = configurationOf({ ...minimal, PLANTSTORE_TOKENS: "first-first-first, second-second-second" });
   expect(configuration.tokens?.map(({ name }) => name)).toEqual(["token-1", "token-2"]);
   expect(JSON.stringify(configuration)).not.toContain("first-first");
@@ -324,7 +321,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
     `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`,
   ],
-])("readConfiguration refuses %s", (_, environment, want, flags) => {
+])("a configuration with %s is refused by readConfiguration", (_, environment, want, flags) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
 });
 
@@ -371,13 +368,13 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
   },
 );
 
-test.each(["sqlite:plants.db", "memory:"])("readConfiguration refuses several workers with %s", (url) => {
+test.each(["sqlite:plants.db", "memory:"])("with %s, readConfiguration refuses several workers", (url) => {
   expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual([
     expect.stringContaining("PLANTSTORE_WORKERS must be 1"),
   ]);
 });
 
-test("readConfiguration accepts several workers with PostgreSQL, on a port and on a Unix socket", () => {
+test("readConfiguration accepts several workers with PostgreSQL, even on a socket", () => {
   const several = { DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" };
   expect(configurationOf(several).workers).toBe(2);
   expect(configurationOf({ ...several, HOST: "unix:s" }).workers).toBe(2);
@@ -388,7 +385,7 @@ test.each<Texts>([
   { HOST: "127.0.0.2", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
   { HOST: "unix:s", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "0.0.0.0:9464" },
   { HOST: "unix:s", PLANTSTORE_ADMIN_ADDRESS: "unix:admin" },
-])("readConfiguration accepts an admin address that is not that of the service: %o", (environment) => {
+])("with %o, readConfiguration accepts the admin address", (environment) => {
   expect(configurationOf({ ...minimal, ...environment }).adminAddress).toBeDefined();
 });
 

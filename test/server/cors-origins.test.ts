@@ -5,7 +5,7 @@ test.each([
   { text: "*", want: "*" },
   { text: "https://shop.example", want: ["https://shop.example"] },
   { text: "https://shop.example, http://localhost:3000", want: ["https://shop.example", "http://localhost:3000"] },
-])("readCorsOrigins parses $text", ({ text, want }) => {
+])("$text is parsed by readCorsOrigins", ({ text, want }) => {
   expect(readCorsOrigins(text)).toEqual({ kind: "value", value: want });
 });
 
@@ -18,6 +18,6 @@ test.each([
   { name: "an empty item", text: "https://shop.example,,http://localhost" },
   { name: "the opaque origin of sandboxed pages", text: "null" },
   { name: "* in a list", text: "https://shop.example,*" },
-])("readCorsOrigins refuses $name", ({ text }) => {
+])("$name is refused by readCorsOrigins", ({ text }) => {
   expect(readCorsOrigins(text)).toMatchObject({ kind: "problems" });
 });

@@ -45,14 +45,14 @@ function waitingStore(): { store: PlantStore; called: Promise<void>; release: ()
 }
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
-  "a server without a verifier refuses to listen on %s",
+  "the host %s is refused for a server without a verifier",
   async (host) => {
     const server = createPlantServer({ store: openMemoryStore() });
     await expect(server.listen({ host })).rejects.toThrow(`refusing to listen on ${host}: `);
   },
 );
 
-test.each(["Node", "", "http", null, 1])("createPlantServer refuses the HTTP engine %j", (httpEngine) => {
+test.each(["Node", "", "http", null, 1])("the HTTP engine %j is refused by createPlantServer", (httpEngine) => {
   const wrong: object = { httpEngine };
   const error = new TypeError(`httpEngine must be "plantstore" or "node", got ${JSON.stringify(httpEngine)}`);
   expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
@@ -78,7 +78,7 @@ test.each([
   { publicUrl: "https://plants.example/api", path: "/livez", method: "GET", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/apiplants/2", method: "DELETE", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/api/api/plants/2", method: "DELETE", want: 404 },
-])("a server at $publicUrl responds to $method $path with $want", async ({ publicUrl, path, method, want }) => {
+])("$method $path at $publicUrl gets the status $want", async ({ publicUrl, path, method, want }) => {
   await using server = await serve({ publicUrl: new URL(publicUrl) });
   expect(await statusOf(server.baseUrl + path, method)).toBe(want);
 });
@@ -96,7 +96,7 @@ test("a custom endpoint requires a credential unless it is open", async () => {
   expect(await statusOf(`${server.baseUrl}/closed`, "GET")).toBe(200);
 });
 
-test("a custom interceptor gets the principal, and is not called for refused calls", async () => {
+test("a custom interceptor gets the principal, and no refused calls", async () => {
   const calls: string[] = [];
   const interceptor: Interceptor = (next) => (request) => {
     calls.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);
@@ -107,7 +107,7 @@ test("a custom interceptor gets the principal, and is not called for refused cal
   expect(calls).toEqual(["DeletePlant by alice"]);
 });
 
-test("an error thrown by a custom interceptor is logged, and returned as an internal error", async () => {
+test("a custom interceptor's error is logged, and returned as internal", async () => {
   const { log, lines } = openLogLines("error");
   await using server = await serve({ interceptors: [() => () => Promise.reject(new Error("out of soil"))], log });
   const headers = { authorization: `Bearer ${tokens.good}` };
@@ -124,7 +124,7 @@ test("an error thrown by a custom interceptor is logged, and returned as an inte
   );
 });
 
-test("onResponse is called for every response, and does not change the response if it throws", async () => {
+test("onResponse is called for every response, and may throw without effect", async () => {
   const { log, lines } = openLogLines("error");
   const responses: (string | undefined)[] = [];
   await using server = await serve({
@@ -172,7 +172,7 @@ test("drain turns readiness off immediately, before the drain delay", async () =
   await within(drained, "the end of the drain");
 });
 
-test("a draining server responds once more on an open connection, then closes it", async () => {
+test("a draining server responds once on an open connection, then closes it", async () => {
   await using server = await serve();
   using connection = await openHttp1({ address: "127.0.0.1", port: server.port });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] } as const;

@@ -41,7 +41,7 @@ test.each([
     environment: { ...jwt, ...introspection },
     want: "JWTs of https://id.example; introspection",
   },
-])("credentialSourcesOf describes $name", ({ environment, want }) => {
+])("for $name, credentialSourcesOf returns a description", ({ environment, want }) => {
   expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(
     want,
   );
@@ -115,7 +115,7 @@ describe("tokenSourcesOf", () => {
         },
       },
     },
-  ])("returns $name", ({ environment, want }) => {
+  ])("returns $name and no other sources", ({ environment, want }) => {
     expect(sourcesOf(environment)).toEqual({
       tokens: undefined,
       tokenHashesFile: undefined,
@@ -203,14 +203,14 @@ describe("readConfiguration", () => {
       environment: { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
       want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     },
-  ])("refuses $name", ({ environment, want }) => {
+  ])("with $name is refused", ({ environment, want }) => {
     expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
   });
 
   test.each<{ name: string; environment: Texts }>([
     { name: "an issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
-  ])("accepts an exposed address with $name", ({ environment }) => {
+  ])("with $name may listen on an exposed address", ({ environment }) => {
     expect(problemsOf({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" })).toEqual([]);
   });
 });

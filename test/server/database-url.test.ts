@@ -16,7 +16,7 @@ describe("a database URL file", () => {
     { name: "with a line break at its end", text: "postgres://db\n", url: "postgres://db" },
     { name: "with a Windows line break at its end", text: "postgres://db\r\n", url: "postgres://db" },
     { name: "of the maximum size", text: longest, url: longest },
-  ])("is read $name", ({ text, url }) => {
+  ])("$name is read", ({ text, url }) => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, text);
@@ -43,14 +43,14 @@ describe("a database URL file", () => {
       pathOf: () => "/nowhere/url",
       want: / \(cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist\)/,
     },
-  ])("is refused if it is $name", ({ pathOf, want }) => {
+  ])("that is $name is refused", ({ pathOf, want }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), `${longest}x`);
     const problems = [expect.stringMatching(want)];
     expect(readDatabaseUrlFile(pathOf(folder.file("larger")))).toEqual({ kind: "problems", problems });
   });
 
-  test("may change its user and password; any other change is refused without logging the URL", async () => {
+  test("may change its user and password, and nothing else", async () => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
@@ -158,7 +158,7 @@ describe("the certificates of a database URL", () => {
     { name: "an empty key", file: "key.pem", text: "", problem: /key\.pem must contain a private key in PEM/ },
   ];
 
-  test.each(cases)("stay in use when $name replaces one of them", async ({ file, text, problem }) => {
+  test.each(cases)("stay in use when $name replaces one", async ({ file, text, problem }) => {
     using folder = createTempFolder();
     const contents: Record<string, string> = {
       "ca.pem": authority?.cert ?? "",
@@ -216,6 +216,6 @@ test.each([
   { kind: "memory" },
   { kind: "sqlite", path: "plants.db" },
   { kind: "postgres", url: "postgres://db/p" },
-] as const)("watchDatabase watches no file for a $kind URL that is not from a file", async (location) => {
+] as const)("watchDatabase watches no file for a $kind URL from elsewhere", async (location) => {
   expect(await watchDatabase(location, silentLog)).toEqual({ location, files: [] });
 });

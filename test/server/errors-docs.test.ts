@@ -91,19 +91,22 @@ test("the patterns find error messages in the source", () => {
   expect(inCode.length).toBeGreaterThan(40);
 });
 
-test.each(inCode)('docs/reference/errors.md has the message "$message" of $file', ({ message, errorCode }) => {
-  const rows = documented.filter((row) => matches(row.message, message));
-  expect(rows).not.toEqual([]);
-  if (errorCode !== undefined) expect(rows.flatMap((row) => row.errorCodes)).toContain(errorCode);
-});
+test.each(inCode)(
+  'the message "$message" in $file is documented in docs/reference/errors.md',
+  ({ message, errorCode }) => {
+    const rows = documented.filter((row) => matches(row.message, message));
+    expect(rows).not.toEqual([]);
+    if (errorCode !== undefined) expect(rows.flatMap((row) => row.errorCodes)).toContain(errorCode);
+  },
+);
 
-test.each(documented)('the message "$message" of docs/reference/errors.md is in the source', ({ message }) => {
+test.each(documented)('the message "$message" in docs/reference/errors.md is in the source', ({ message }) => {
   const all = [...sources.values()].join("\n");
   expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
 });
 
 test.each(documented)(
-  'the name and number of the code of "$message" in docs/reference/errors.md match',
+  'the code for "$message" in docs/reference/errors.md has matching name and number',
   ({ code, ...row }) => {
     expect(row).toMatchObject({ name: codeName(code) });
   },
@@ -124,17 +127,17 @@ test("docs/reference/errors.md explains exactly the declared identifiers", () =>
   expect(codesIn(page)).toEqual(declared.toSorted());
 });
 
-test.each(unions)("the source uses all identifiers of $file", ({ file, codes }) => {
+test.each(unions)("all identifiers in $file are used", ({ file, codes }) => {
   const others = [...sources].filter(([other]) => other !== file).map(([, source]) => source);
   const used = new Set(codesIn(others.join("\n")));
   expect(codes.filter((code) => !used.has(code))).toEqual([]);
 });
 
-test.each(declared)("a test covers %s", (code) => {
+test.each(declared)("the identifier %s is covered by a test", (code) => {
   expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
 });
 
-test("docs/reference/errors.md lists exactly the gateway identifiers of problems.ts", () => {
+test("docs/reference/errors.md lists exactly the gateway's identifiers from problems.ts", () => {
   const ofGateway = page.split(/^## /m).find((section) => section.startsWith("Identifiers\n")) ?? "";
   const source = sources.get("gateway/errors/identifiers/problems.ts") ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
@@ -172,18 +175,21 @@ test.each([...codesInSource])(
 
 const outsideOperations = documented.filter(({ rest }) => rest !== undefined && rest !== "400" && rest !== "–");
 
-test.each(outsideOperations)('the HTTP status of "$message" in docs/reference/errors.md matches problems.ts', (row) => {
-  const statuses = Object.entries(problems).flatMap(([name, problem]) =>
-    row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
-  );
-  expect(statuses).toEqual([row.rest]);
-});
+test.each(outsideOperations)(
+  'the HTTP status for "$message" in docs/reference/errors.md matches problems.ts',
+  (row) => {
+    const statuses = Object.entries(problems).flatMap(([name, problem]) =>
+      row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
+    );
+    expect(statuses).toEqual([row.rest]);
+  },
+);
 
 const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
-test.each(errors)("docs/reference/errors.md has the error of a server that $name", ({ code, message }) => {
+test.each(errors)("the error when the server $name is documented in docs/reference/errors.md", ({ code, message }) => {
   const rows = documented.filter((row) => matches(row.message, message));
   expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
 });

@@ -86,7 +86,7 @@ const rpc = "rpc_server_call_duration_seconds_count";
 const http = "http_server_request_duration_seconds_count";
 const method = "plantstore.v1.PlantService/DeletePlant";
 
-describe("metrics count", () => {
+describe("metrics", () => {
   test.each<{ name: string; version: HttpVersion; request: HttpRequest; labels: object }>([
     {
       name: "a successful gRPC call",
@@ -123,7 +123,7 @@ describe("metrics count", () => {
         error_type: "UNIMPLEMENTED",
       },
     },
-  ])("$name", async ({ version, request, labels }) => {
+  ])("count $name with its labels", async ({ version, request, labels }) => {
     expect(await added(rpc, version, request)).toEqual([{ name: rpc, labels, value: 1 }]);
   });
 
@@ -152,7 +152,7 @@ describe("metrics count", () => {
       "501",
       { http_request_method: "_OTHER" },
     ],
-  ])("%s", async (_, version, request, status, labels) => {
+  ])("count %s with its status", async (_, version, request, status, labels) => {
     const response = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
     expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...response }, value: 1 }]);
   });
@@ -166,18 +166,18 @@ describe("metrics count", () => {
       kind: "resource_exhausted",
       request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good, deletePlantProcedure) },
     },
-  ])("a refused request as $kind", async ({ kind, request }) => {
+  ])("count one refusal labelled $kind for a refused request", async ({ kind, request }) => {
     const name = "gateway_refusals_total";
     expect(await added(name, "1.1", request)).toEqual([{ name, labels: { kind }, value: 1 }]);
   });
 
-  test("no refusal for an unknown plant", async () => {
+  test("count no refusal for an unknown plant", async () => {
     const request = deletePlantRequest(wireFormats["connect-proto"], 5_000n, good);
     expect(await added("gateway_refusals_total", "1.1", request)).toEqual([]);
   });
 });
 
-test("metrics count no refusal when the client of a probe disconnects before the response", () => {
+test("metrics count no refusal when a probe's client disconnects early", () => {
   using metrics = new PlantMetrics("sqlite");
   metrics.onResponse({
     procedure: undefined,
@@ -216,7 +216,7 @@ test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: st
     request: { ...probe, header: [["x", "y".repeat(20_000)]] },
     status: "431",
   },
-])("metrics count a bad HTTP request with $name", async ({ version, request, status }) => {
+])("metrics count a bad request with $name by its status", async ({ version, request, status }) => {
   const name = "gateway_bad_requests_total";
   const labels = { http_response_status_code: status };
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
@@ -233,7 +233,7 @@ test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
     frames: Array.from({ length: 401 }, (_, i) => [openCall(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat(),
     want: [{ labels: { scope: "connection", code: "ENHANCE_YOUR_CALM" }, value: 1 }],
   },
-])("metrics count HTTP/2 errors of clients: $name", async ({ frames, want }) => {
+])("metrics count $name as an HTTP/2 client error", async ({ frames, want }) => {
   const name = "gateway_http2_errors_total";
   const send = async (): Promise<void> => {
     using connection = await openFrames(server);
@@ -243,7 +243,7 @@ test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
   expect(await addedBy(name, send)).toMatchObject(want);
 });
 
-test("metrics record the size and duration of a batch", async () => {
+test("metrics record a batch's size and duration", async () => {
   const request = deletePlantRequest(wireFormats.rest, 6n, good);
   const bounds = readSamples(await scrape(server)).filter(({ name }) => name === "plantstore_delete_batch_size_bucket");
   const doubling = Array.from({ length: 11 }, (_, power) => `${2 ** power}.0`);
@@ -254,7 +254,7 @@ test("metrics record the size and duration of a batch", async () => {
   expect(await added(name, "1.1", request)).toEqual([{ name, labels, value: 1 }]);
 });
 
-test("metrics have the number of open connections, and whether the server is ready", async () => {
+test("metrics have the number of open connections and the readiness", async () => {
   const value = async (name: string, labels: object): Promise<number | undefined> =>
     readSamples(await scrape(server)).find(
       (each) => each.name === name && JSON.stringify(each.labels) === JSON.stringify(labels),
@@ -282,7 +282,7 @@ test("labels never contain ids, paths, tokens or subjects that clients send", as
   expect(text).not.toContain(token);
 });
 
-test("the service port does not serve /metrics, and the admin address serves nothing else", async () => {
+test("the service port has no /metrics, and the admin address nothing else", async () => {
   const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
   expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
   expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });
@@ -295,7 +295,7 @@ test("a hundred concurrent scrapes get complete responses", async () => {
   for (const text of texts) expect(familyNames(text)).toEqual(names);
 });
 
-test("metrics have the age of each issuer's keys, measured by the monotonic clock", async () => {
+test("metrics have each issuer's key age by the monotonic clock", async () => {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   const trusting = await start({
     DATABASE_URL: "memory:",
@@ -315,7 +315,7 @@ test("metrics have the age of each issuer's keys, measured by the monotonic cloc
   await trusting.drain();
 });
 
-test("metrics have the expiry of the certificate, also after a renewal", async () => {
+test("metrics have the certificate's expiry, even after a renewal", async () => {
   using files = createTempFolder();
   const put = (notAfter: Date): void => {
     const { cert, key } = createCertificate("plants", notAfter);
@@ -340,7 +340,7 @@ test("metrics have the expiry of the certificate, also after a renewal", async (
   await secure.drain();
 });
 
-test("metrics have the outcome of each watched file's last reload, and the time of the last success", async () => {
+test("metrics have each watched file's last reload and last success", async () => {
   using files = createTempFolder();
   const { cert, key } = createCertificate("plants");
   const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
@@ -392,7 +392,7 @@ test("metrics have the outcome of each watched file's last reload, and the time 
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
 });
 
-test("metrics have queued deletes by reason, also for a store without a queue", async () => {
+test("metrics have queued deletes by reason, even without a queue", async () => {
   const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");

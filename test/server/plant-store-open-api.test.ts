@@ -82,7 +82,7 @@ const docsAccess = [
 ] as const;
 
 test.each(docsAccess)(
-  "the server responds $httpStatus to a request for $name",
+  "for $name, the server responds $httpStatus on every path",
   async ({ open, header, httpStatus }) => {
     await using server = await startPlantServer({ docs: open ? "open" : "closed" });
     for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
@@ -95,7 +95,7 @@ test.each(docsAccess)(
 test.each([
   { publicUrl: undefined, path: "/openapi.json", want: "/" },
   { publicUrl: "https://plants.example/api/", path: "/api/openapi.json", want: "https://plants.example/api" },
-])("the description of a server at $publicUrl has the server URL $want", async ({ publicUrl, path, want }) => {
+])('the description at $publicUrl has "$want" as its server URL', async ({ publicUrl, path, want }) => {
   const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
   await using server = await startPlantServer({ docs: "open", ...at });
   const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });

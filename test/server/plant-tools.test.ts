@@ -96,7 +96,7 @@ describe("the tool DeletePlant", () => {
       request: statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
       want: failed('INVALID_ARGUMENT: unknown field "plant"'),
     },
-  ])("is called with $name", async ({ request, want }) => {
+  ])("with $name returns the call's result", async ({ request, want }) => {
     const { httpStatus, body } = await send(request);
     expect({ httpStatus, body }).toMatchObject({ httpStatus: 200, body: want });
   });
@@ -112,7 +112,7 @@ describe("the tool DeletePlant", () => {
     { name: "without a token", token: "", httpStatus: 401, error: "" },
     { name: "with an expired token", token: tokens.expired, httpStatus: 401, error: ', error="invalid_token"' },
     { name: "without the scope", token: tokens.narrow, httpStatus: 403, error: ', error="insufficient_scope"' },
-  ])("is refused with a challenge $name", async ({ token, httpStatus, error }) => {
+  ])("$name is refused with a challenge", async ({ token, httpStatus, error }) => {
     const response = await send(deletePlant("3", token));
     expect(response.httpStatus).toBe(httpStatus);
     expect(response.challenge).toContain(`Bearer realm="plantstore"${error}`);
@@ -148,7 +148,7 @@ describe("a preflight request of a page", () => {
     return fieldValue(header, "access-control-allow-headers")?.toLowerCase() ?? "";
   }
 
-  test("gets the header fields of tools, if there are tools", async () => {
+  test("gets tool header fields only if there are tools", async () => {
     const fields = /\bmcp-protocol-version, ?mcp-method, ?mcp-name\b/;
     await using without = await startPlantServer({ corsOrigins: ["https://agents.example"] });
     expect(await allowedHeaders(server)).toMatch(fields);

@@ -65,7 +65,7 @@ function spanNamed(collector: OtlpReceiver, name: string): Span {
   return collector.spans.find((span) => span.name === name);
 }
 
-test("a server exports spans of a call and its commit in the caller's trace, and logs the trace id", async () => {
+test("a server exports call and commit spans in the caller's trace", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_SERVICE_NAME: "greenhouse",
@@ -137,7 +137,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>([
     request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
     want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 },
   },
-])("a server exports a span for $name", async ({ request, want }) => {
+])("for $name a server exports a span", async ({ request, want }) => {
   await using collector = await startOtlpReceiver();
   await using traced = await start(collector.url);
   await exchange(traced.server, "2", request);
@@ -146,7 +146,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>([
   expect(collector.spans[0]?.spanId).toBe(traced.lines("call")[0]?.["spanId"]);
 });
 
-test("the span of a batch links to every call in it", async () => {
+test("a batch span links to every call in it", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url);
   const ids = Array.from({ length: 60 }, (_, at) => BigInt(at + 1));
@@ -195,7 +195,7 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   { name: "never responds", answer: () => undefined },
   { name: "redirects", answer: (response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end() },
   { name: "is unreachable", answer: undefined },
-])("calls and drains do not wait for a collector that $name", async ({ answer }) => {
+])("a collector that $name delays neither calls nor drains", async ({ answer }) => {
   await using collector = await startOtlpReceiver();
   collector.answer = (response) => answer?.(response);
   // An hour, so that this timeout does not affect the test.
@@ -210,7 +210,7 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   expect(traced.lines("cannot export telemetry").length).toBeLessThanOrEqual(2);
 });
 
-test("a server logs once that exports fail, and once that they work again", async () => {
+test("a server logs failing exports once, and their recovery once", async () => {
   await using collector = await startOtlpReceiver();
   const { answer } = collector;
   collector.answer = (response) => void response.writeHead(400).end();
@@ -266,7 +266,7 @@ test("a server reports invalid OpenTelemetry variables and uses the defaults", a
   expect(problems).toHaveLength(named.length);
 });
 
-describe("the SDK uses", () => {
+describe("the SDK", () => {
   async function spanOf(collector: OtlpReceiver, variables: Record<string, string>, field: Field): Promise<Span> {
     await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none", ...variables });
     await exchange(traced.server, "2", deletePlantRequest(wireFormats.grpc, 1n, [bearer(token), field]));
@@ -281,20 +281,20 @@ describe("the SDK uses", () => {
     { name: "_COMPRESSION", variables: { COMPRESSION: "gzip" }, want: { "content-encoding": "gzip" } },
     { name: "_HEADERS", variables: { HEADERS: "x-key=a%20b" }, want: { "x-key": "a b" } },
     { name: "_PROTOCOL=http/json", variables: { PROTOCOL: "http/json" }, want: { "content-type": "application/json" } },
-  ])("OTEL_EXPORTER_OTLP$name", async ({ variables, want }) => {
+  ])("uses OTEL_EXPORTER_OTLP$name for its exports", async ({ variables, want }) => {
     await using collector = await startOtlpReceiver();
     const prefixed = Object.entries(variables).map(([name, value]) => [`OTEL_EXPORTER_OTLP_${name}`, value] as const);
     expect(await spanOf(collector, Object.fromEntries(prefixed), traceparent)).toMatchObject({ traceId });
     expect(collector.requests[0]?.headers).toMatchObject(want);
   });
 
-  test("OTEL_PROPAGATORS=b3", async () => {
+  test("uses OTEL_PROPAGATORS=b3 for incoming calls", async () => {
     await using collector = await startOtlpReceiver();
     const span = await spanOf(collector, { OTEL_PROPAGATORS: "b3" }, ["b3", `${traceId}-${parentId}-1`]);
     expect(span).toMatchObject({ traceId, parentSpanId: parentId });
   });
 
-  test("OTEL_EXPORTER_OTLP_CERTIFICATE", async () => {
+  test("uses OTEL_EXPORTER_OTLP_CERTIFICATE for its exports", async () => {
     using folder = createTempFolder();
     const certificate = createCertificate("collector");
     writeFileSync(folder.file("ca.pem"), certificate.cert);
@@ -303,7 +303,7 @@ describe("the SDK uses", () => {
     expect(await spanOf(collector, variables, traceparent)).toMatchObject({ traceId });
   });
 
-  test("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", async () => {
+  test("uses OTEL_EXPORTER_OTLP_PROTOCOL=grpc for its exports", async () => {
     const paths: unknown[] = [];
     const collector = createServer();
     collector.on("stream", (stream: ServerHttp2Stream, fields) => {
@@ -329,7 +329,7 @@ describe("the SDK uses", () => {
 });
 
 test.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }])(
-  "a server exports nothing with %j",
+  "with %j a server exports nothing",
   async (variables) => {
     await using collector = await startOtlpReceiver();
     await using traced = await start(collector.url, variables);

@@ -19,7 +19,7 @@ test.each([
   { words: ["serve", "--print-config"], url, begins: false },
   { words: ["serve", "--help"], url, begins: false },
   { words: ["import", "ids"], url, begins: false },
-])("preloadStorage starts a thread for $words with $url: $begins", async ({ words, url: database, begins }) => {
+])("for $words with $url, preloadStorage may start a thread ($begins)", async ({ words, url: database, begins }) => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);

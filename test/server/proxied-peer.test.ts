@@ -81,7 +81,7 @@ describe.each(carriers)("with the PROXY protocol over $name, the logged peer", (
       pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))],
       want: "127.0.0.1",
     },
-  ])("is that of $name", async ({ pieces, want }) => {
+  ])("is taken from $name if that has a client", async ({ pieces, want }) => {
     const log = openLogLines("info");
     await using server = await startPlantServer({ ...options, log: log.log });
     using socket = disposable(await openWith(server.address, pieces));
@@ -90,7 +90,7 @@ describe.each(carriers)("with the PROXY protocol over $name, the logged peer", (
   });
 });
 
-test("two connections from the same proxy port to two addresses are logged with their own clients", async () => {
+test("two connections from one proxy port are logged with their own clients", async () => {
   const log = openLogLines("info");
   const options = { proxyProtocol: "on", trustedProxies: loopback, tls: certificate, host: "0.0.0.0" } as const;
   await using server = await startPlantServer({ ...options, log: log.log });
@@ -128,7 +128,7 @@ test.each(invalidHeaders)(
   },
 );
 
-test("a server closes a connection whose PROXY header is not complete within headerTimeoutMs", async () => {
+test("a server closes a connection without a PROXY header after headerTimeoutMs", async () => {
   await using server = await startPlantServer({
     proxyProtocol: "on",
     trustedProxies: loopback,
@@ -141,7 +141,7 @@ test("a server closes a connection whose PROXY header is not complete within hea
 test.each([
   { name: "text", header: text },
   { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
-])("a server treats a $name PROXY header of an untrusted peer as invalid HTTP", async ({ header }) => {
+])("a server treats an untrusted peer's $name PROXY header as invalid HTTP", async ({ header }) => {
   const log = openLogLines("info");
   const trustedProxies = ["192.0.2.1"];
   await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });
@@ -168,7 +168,7 @@ async function deleteThrough(
 }
 
 describe.each(carriages)("$name", (carriage) => {
-  test("the audit line has the client of a trusted proxy, and otherwise the peer", async () => {
+  test("the audit line has a trusted proxy's client, and otherwise the peer", async () => {
     for (const [addresses, want] of [
       [["127.0.0.1"], "203.0.113.7"],
       [["192.0.2.1"], "127.0.0.1"],

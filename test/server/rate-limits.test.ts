@@ -39,7 +39,7 @@ function call(
 
 describe.each(carriagesWithTools)("$name", (carriage) => {
   const testCases = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
-  test.each(testCases)("refuses a call above the rate of the $name, with a token verified $how", async (testCase) => {
+  test.each(testCases)("above the rate per $name, a call verified $how is refused", async (testCase) => {
     const { name, verifier } = testCase;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
@@ -68,30 +68,27 @@ function fieldsOf({ format }: Carriage, response: HttpResponse): readonly Field[
   return format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.header;
 }
 
-test.each(verifiers)(
-  "the rate of a principal counts its calls from all addresses, but no calls of other principals, verified $how",
-  async ({ verifier }) => {
-    await using server = await startPlantServer({ verifier, ratePerPrincipal: rate, trustedProxies });
-    const outcomes = [];
-    for (const header of [
-      // Calls with a refused token or without the scope do not count.
-      [bearer(tokens.unknown), from("203.0.113.2")],
-      [bearer(tokens.narrow), from("203.0.113.2")],
-      [authorized, from("203.0.113.1")],
-      [authorized, from("203.0.113.2")],
-      [bearer(tokens.unknown), from("203.0.113.2")],
-    ]) {
-      outcomes.push(await codeOf(server, header));
-    }
-    expect(outcomes).toEqual([
-      "unauthenticated",
-      "permission_denied",
-      "not_found",
-      "resource_exhausted",
-      "unauthenticated",
-    ]);
-  },
-);
+test.each(verifiers)("a principal verified $how has one rate over all its addresses", async ({ verifier }) => {
+  await using server = await startPlantServer({ verifier, ratePerPrincipal: rate, trustedProxies });
+  const outcomes = [];
+  for (const header of [
+    // Calls with a refused token or without the scope do not count.
+    [bearer(tokens.unknown), from("203.0.113.2")],
+    [bearer(tokens.narrow), from("203.0.113.2")],
+    [authorized, from("203.0.113.1")],
+    [authorized, from("203.0.113.2")],
+    [bearer(tokens.unknown), from("203.0.113.2")],
+  ]) {
+    outcomes.push(await codeOf(server, header));
+  }
+  expect(outcomes).toEqual([
+    "unauthenticated",
+    "permission_denied",
+    "not_found",
+    "resource_exhausted",
+    "unauthenticated",
+  ]);
+});
 
 async function codeOf(server: TestPlantServer, header: readonly Field[]): Promise<string> {
   const response = await call(server, rest, header);
@@ -112,7 +109,7 @@ test.each([
     header: from("198.51.100.1, 203.0.113.1"),
     want: "resource_exhausted",
   },
-])("the rate of an address is checked before the credential: $name", async ({ header, want }) => {
+])("$name when the address's rate is checked before credentials", async ({ header, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("203.0.113.1")]);
   expect(await codeOf(server, [header])).toBe(want);
@@ -121,7 +118,7 @@ test.each([
 test.each([
   { second: "2001:db8:0:1:ffff::1", want: "resource_exhausted" },
   { second: "2001:db8:0:2::1", want: "unauthenticated" },
-])("after a call from 2001:db8:0:1::1, $second gets $want", async ({ second, want }) => {
+])("a call from $second shares 2001:db8:0:1::1's rate only in its /64", async ({ second, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("2001:db8:0:1::1")]);
   expect(await codeOf(server, [from(second)])).toBe(want);

@@ -61,7 +61,7 @@ async function startLogged(options: TestPlantServerOptions = {}): Promise<Logged
 const sent: Field = ["x-request-id", "from-the-client"];
 const accepted = { returned: ["from-the-client"], logged: "from-the-client" };
 
-describe("with every protocol and HTTP version", () => {
+describe("x-request-id with every protocol and HTTP version", () => {
   let server: LoggedServer;
   let always: LoggedServer;
   beforeAll(async () => {
@@ -73,22 +73,22 @@ describe("with every protocol and HTTP version", () => {
     await always[Symbol.asyncDispose]();
   });
 
-  test.each(carriagesWithTools)("a success returns and logs the client's x-request-id, $name", async (carriage) => {
+  test.each(carriagesWithTools)("is returned and logged over $name for a success", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized, sent]);
     expect(await server.idsOf(carriage, request)).toEqual(accepted);
   });
 
-  test.each(carriagesWithTools)("an error returns and logs the client's x-request-id, $name", async (carriage) => {
+  test.each(carriagesWithTools)("is returned and logged over $name for an error", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized, sent]);
     expect(await server.idsOf(carriage, request)).toEqual(accepted);
   });
 
-  test.each(carriagesWithTools)("a refusal returns and logs the client's x-request-id, $name", async (carriage) => {
+  test.each(carriagesWithTools)("is returned and logged over $name for a refusal", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [sent]);
     expect(await server.idsOf(carriage, request)).toEqual(accepted);
   });
 
-  test.each(carriagesWithTools)("an error has a generated x-request-id, $name", async (carriage) => {
+  test.each(carriagesWithTools)("is generated over $name for an error", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized]);
     const { returned, logged } = await server.idsOf(carriage, request);
     expect(returned).toEqual([expect.stringMatching(generatedId)]);
@@ -96,7 +96,7 @@ describe("with every protocol and HTTP version", () => {
   });
 
   test.each(carriagesWithTools)(
-    "a success has a generated x-request-id only with requestIdResponses: always, $name",
+    "is generated for a success over $name only with requestIdResponses: always",
     async (carriage) => {
       const request = deletePlantRequest(carriage.format, 7n, [authorized]);
       expect((await server.idsOf(carriage, request)).returned).toEqual([]);
@@ -107,7 +107,7 @@ describe("with every protocol and HTTP version", () => {
   );
 
   test.each(carriagesWithTools.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
-    "every stream has exactly one x-request-id, $name",
+    "occurs over $name once in a stream",
     async (carriage) => {
       const message = encodeMessage(carriage.format, ServerReflectionRequestSchema, {
         messageRequest: { case: "listServices", value: "" },
@@ -136,25 +136,25 @@ describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
     { name: "base64", id: "q83vEjRWeJA+/w==" },
     { name: "other allowed characters", id: "a._~:@Z9" },
     { name: "128 characters", id: longest },
-  ])("an x-request-id is accepted: $name", async ({ id }) => {
+  ])("an x-request-id with $name is accepted", async ({ id }) => {
     const request = { httpMethod: "GET", path: "/livez", header: [["x-request-id", id]] satisfies Field[] };
     expect(await server.idsOf(carriage, request)).toEqual({ returned: [id], logged: id });
   });
 
   test.each<{ name: string; header: readonly Field[] }>([
     { name: "129 characters", header: [["x-request-id", `${longest}a`]] },
-    { name: "empty", header: [["x-request-id", ""]] },
+    { name: "no characters", header: [["x-request-id", ""]] },
     { name: "a space", header: [["x-request-id", "a b"]] },
     { name: "a quotation mark", header: [["x-request-id", 'a"b']] },
     { name: "a byte above ASCII", header: [["x-request-id", "\u00e9"]] },
     { name: "two fields", header: [sent, sent] },
-  ])("an invalid x-request-id is replaced by a generated one: $name", async ({ header }) => {
+  ])("an x-request-id with $name is replaced as invalid", async ({ header }) => {
     const { returned, logged } = await server.idsOf(carriage, { httpMethod: "GET", path: "/livez", header });
     expect({ returned, logged }).toEqual({ returned: [], logged: expect.stringMatching(generatedId) });
   });
 });
 
-test("CORS exposes x-request-id to pages of other origins", async () => {
+test("CORS exposes x-request-id to pages from other origins", async () => {
   await using server = await startPlantServer({ corsOrigins: "*" });
   const response = await exchange(server.address, "1.1", {
     httpMethod: "DELETE",
@@ -174,7 +174,7 @@ function verify(): never {
 }
 
 // Without tools, because the verifier runs before the body of a tool call names its RPC.
-test.each(carriages)("an error of the verifier is logged with the id of the response, $name", async (carriage) => {
+test.each(carriages)("a verifier error over $name is logged with the response's id", async (carriage) => {
   const { log, lines } = openLogLines("error");
   await using server = await startPlantServer({ verifier: { verify }, log });
   const request = deletePlantRequest(carriage.format, 7n, [authorized]);

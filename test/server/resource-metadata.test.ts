@@ -8,7 +8,7 @@ import { startConfigured } from "../support/server/start-configured.ts";
 test.each([
   { name: "the tools", httpMethod: "POST", path: "/mcp" },
   { name: "an endpoint that requires a credential", httpMethod: "GET", path: "/openapi.json" },
-])("the challenge of $name names a document for its URL", async ({ httpMethod, path }) => {
+])("the challenge for $name names a document for its URL", async ({ httpMethod, path }) => {
   await using server = await startConfigured({
     PLANTSTORE_TOKENS: "sixteen-characters",
     PLANTSTORE_PUBLIC_URL: "https://plants.example/api",

@@ -69,7 +69,7 @@ test.each([
 test.each([
   { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },
   { name: "address", variable: "PLANTSTORE_RATE_PER_ADDRESS" },
-])("$variable limits the calls of each $name", async ({ name, variable }) => {
+])("with $variable, each $name has limited calls", async ({ name, variable }) => {
   const token = "token-of-this-test";
   await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
   // Enough concurrent calls to exceed the limit even on a slow machine.
@@ -116,7 +116,7 @@ test("a server logs that it has stopped after its store is closed", async () => 
   expect(isOpenAt).toContainEqual(["stopped", false]);
 });
 
-test("the log names the Unix socket that a server listens on, without a port, and the protocols", async () => {
+test("the log names the listening Unix socket and the protocols", async () => {
   using folder = createTempFolder();
   const path = folder.file("socket");
   const server = await startConfigured({ HOST: `unix:${path}`, PLANTSTORE_MCP: "on" });
@@ -132,7 +132,7 @@ function trusting({ issuer }: { readonly issuer: string }): Record<string, strin
 }
 
 describe("a server with an identity provider", () => {
-  test("accepts tokens of the provider", async () => {
+  test("accepts the provider's tokens", async () => {
     using provider = await startProvider();
     await using server = await start(trusting(provider));
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
@@ -175,10 +175,10 @@ describe("a server with an identity provider", () => {
   });
 });
 
-describe("the recipes of docs/how-to/authentication.md", () => {
+describe("the recipes in docs/how-to/authentication.md", () => {
   const nobody = "00000000-0000-0000-0000-000000000000";
 
-  test("work for Keycloak with discovery below the realm, an encryption key in the key set and several audiences", async () => {
+  test("work for Keycloak with its realm discovery and an encryption key", async () => {
     const key = await createSigningKey("RS256", "sig");
     const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
     const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
@@ -199,7 +199,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("work for Auth0 with a slash at the end of the issuer and the userinfo endpoint as an audience", async () => {
+  test("work for Auth0 with its final slash and userinfo audience", async () => {
     const key = await createSigningKey("RS256", "auth0");
     const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
     using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
@@ -219,7 +219,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     });
   });
 
-  test("work for Entra with both of its issuers, one key set, scopes in scp and keys without an algorithm", async () => {
+  test("work for Entra with its two issuers and scp scopes", async () => {
     const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
     using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
     const older = `https://sts.windows.net/${nobody}/`;
@@ -260,7 +260,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     });
   });
 
-  test("work for opaque tokens with an introspection endpoint and a client secret file", async () => {
+  test("work for opaque tokens with introspection and a client secret file", async () => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");
     writeFileSync(clientSecretFile, "s3cret\n");
@@ -304,7 +304,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     });
   });
 
-  test("lists no scopes when the scopes of providers are ignored", async () => {
+  test("lists no scopes when the providers' scopes are ignored", async () => {
     using provider = await startProvider();
     await using server = await start({
       ...trusting(provider),
@@ -314,7 +314,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     expect(body).not.toHaveProperty("scopes_supported");
   });
 
-  test("is at the root of the host when the service has a path", async () => {
+  test("is at the host's root when the service has a path", async () => {
     await using server = await start({
       PLANTSTORE_TOKENS: "sixteen-characters",
       PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
@@ -349,7 +349,7 @@ describe("startServer", () => {
     await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(`:${other.port}: the port is in use`);
   });
 
-  test("reports the file, line and problem of an invalid token hashes file", async () => {
+  test("reports an invalid token hashes file with line and problem", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, "# fine\nnonsense\n");
@@ -360,7 +360,7 @@ describe("startServer", () => {
   });
 });
 
-test("a server logs each maintenance task of its store in one line, with its duration", async () => {
+test("a server logs each store maintenance task once, with its duration", async () => {
   using folder = createTempFolder();
   const lines: Readonly<Record<string, unknown>>[] = [];
   const started = async (): Promise<void> => {

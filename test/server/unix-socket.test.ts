@@ -25,7 +25,7 @@ async function createStaleSocket(folder: TempFolder): Promise<string> {
   return path;
 }
 
-test.each(carriages)("a Unix socket serves $name", async ({ format, httpVersion }) => {
+test.each(carriages)("over $name a Unix socket serves deletions", async ({ format, httpVersion }) => {
   using folder = createTempFolder();
   await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
   const request = deletePlantRequest(format, 7n, [authorized]);
@@ -96,7 +96,7 @@ describe("the file of a Unix socket", () => {
     expect(httpStatus).toBe(200);
   });
 
-  test("is replaced by exactly one of several gateways that start at the same time", async () => {
+  test("is replaced by exactly one gateway among several that start simultaneously", async () => {
     using folder = createTempFolder();
     const path = await createStaleSocket(folder);
     const gateways = Array.from({ length: 4 }, () => createTestGateway({ routes: () => {} }));
@@ -109,7 +109,7 @@ describe("the file of a Unix socket", () => {
     expect(readdirSync(folder.path)).toEqual([]);
   });
 
-  test("is not replaced if another process listens on it, or if it is a regular file", async () => {
+  test("is not replaced if it is used or a regular file", async () => {
     using folder = createTempFolder();
     const [used, text] = [folder.file("used"), folder.file("text")];
     writeFileSync(text, "mine");

@@ -88,13 +88,10 @@ const askAsynchronous = await Promise.all(
 );
 
 describe.each(carriagesWithTools)("$name", (carriage) => {
-  test.each(Object.entries(credentials))(
-    "%s has the same outcome with each form of verifier",
-    async (_, credential) => {
-      const want = await askSynchronous(carriage, credential);
-      expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
-      for (const [name, ask] of askAsynchronous)
-        expect.soft({ name, outcome: await ask(carriage, credential) }).toEqual({ name, outcome: want });
-    },
-  );
+  test.each(Object.entries(credentials))("%s has the same outcome with each verifier form", async (_, credential) => {
+    const want = await askSynchronous(carriage, credential);
+    expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
+    for (const [name, ask] of askAsynchronous)
+      expect.soft({ name, outcome: await ask(carriage, credential) }).toEqual({ name, outcome: want });
+  });
 });

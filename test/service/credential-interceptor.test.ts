@@ -31,7 +31,7 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
 }
 
 test.each([false, true])(
-  "in a Connect server, the handler gets the principal of the token (verified asynchronously: %s)",
+  "a Connect server's handler gets the token's principal (verified asynchronously: %s)",
   async (isAsync) => {
     const calls: DeleteCall[] = [];
     const store = recordCalls(new Set([1n]), calls);
@@ -48,16 +48,13 @@ test.each([false, true])(
   },
 );
 
-test.each([false, true])(
-  "in the gateway, a token is verified once per call, by admit (asynchronously: %s)",
-  async (isAsync) => {
-    const verifier = countingVerifier(isAsync);
-    await using server = await startPlantServer({ verifier, store: openMemoryStore(new Set([1n])) });
-    const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
-    expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
-    expect(verifier.calls).toBe(1);
-  },
-);
+test.each([false, true])("the gateway verifies a token once per call (asynchronously: %s)", async (isAsync) => {
+  const verifier = countingVerifier(isAsync);
+  await using server = await startPlantServer({ verifier, store: openMemoryStore(new Set([1n])) });
+  const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
+  expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
+  expect(verifier.calls).toBe(1);
+});
 
 test("the interceptor refuses a principal that loses its scope after admit", async () => {
   let checks = 0;
@@ -137,7 +134,7 @@ test.each(guarded)("a JSON-RPC call $name (checked by $guard)", async ({ token, 
   expect([...plants]).toEqual(want.remaining);
 });
 
-test("the error interceptor hides an error of the verifier, and logs it once", async () => {
+test("the error interceptor hides a verifier's error, and logs it once", async () => {
   const { log, lines } = openLogLines("info");
   const { routes, interceptors } = createPlantGatewayOptions({
     store: openMemoryStore(new Set([1n])),

@@ -42,7 +42,7 @@ test("the Connect stubs match the protobuf definition", () => {
   expect(interfaceOf(file_plantstore_v1_plant_service.proto)).toEqual(interfaceOf(compileDefinition()));
 });
 
-test("the grpc-js stubs call the same RPC with the same bytes as the Connect stubs", () => {
+test("the grpc-js stubs send the same bytes as the Connect stubs", () => {
   expect(Object.keys(PlantServiceService)).toEqual(PlantService.methods.map(({ localName }) => localName));
   const { path, requestSerialize } = PlantServiceService.deletePlant;
   const { input, name } = PlantService.method.deletePlant;

@@ -24,7 +24,7 @@ test.each([
   ["a URL over the limit is 414", Code.ResourceExhausted, "ERR_URL_TOO_LONG", 414, undefined, 414],
   ["header fields over the limit are 431", Code.ResourceExhausted, "ERR_HEADER_TOO_LARGE", 431, undefined, 431],
   ["a missing Host is 400", Code.InvalidArgument, "ERR_HTTP_INVALID", 400, undefined, 400],
-])("the HTTP status of %s", (_, code, errorCode, httpStatus, of, want) => {
+])("%s in the error record", (_, code, errorCode, httpStatus, of, want) => {
   const error = Object.assign(new ConnectError("no", code), { errorCode });
   expect(errorRecord(error, { httpStatus, procedure: of })).toEqual({
     httpStatus: want,
@@ -32,7 +32,7 @@ test.each([
   });
 });
 
-test("the record of an error without a message has an empty message", () => {
+test("an error without a message has an empty message in its record", () => {
   const record = errorRecord(new ConnectError("", Code.Internal), { httpStatus: 500, procedure });
   expect(JSON.stringify(record.body)).toBe('{"error":13,"message":""}');
 });

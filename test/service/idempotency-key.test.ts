@@ -40,7 +40,7 @@ test.each([
   `"${String.raw`\\`.repeat(129)}"`,
   `"${" ".repeat(100_000)}`,
   `${" ".repeat(100_000)}x`,
-])("readIdempotencyKey refuses %j", (field) => {
+])("%j is refused by readIdempotencyKey", (field) => {
   expect(() => readIdempotencyKey(field)).toThrow(
     expect.objectContaining({
       code: Code.InvalidArgument,

@@ -33,7 +33,7 @@ describe("the plant service", () => {
   });
 
   test.each([42n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n])(
-    "responds NOT_FOUND when there is no plant %d",
+    "responds NOT_FOUND for the plant %d if it does not exist",
     async (id) => {
       await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject({
         code: Code.NotFound,
@@ -42,7 +42,7 @@ describe("the plant service", () => {
     },
   );
 
-  test("responds INVALID_ARGUMENT when the id is missing, and does not delete plant 0", async () => {
+  test("responds INVALID_ARGUMENT without an id, and does not delete plant 0", async () => {
     const plants = new Set([0n]);
     await expect(clientOf(openMemoryStore(plants)).deletePlant({})).rejects.toMatchObject({
       code: Code.InvalidArgument,
@@ -79,7 +79,7 @@ describe("the plant service", () => {
       idempotencyKey: '"key"',
       received: { subject: "", requestId: "", idempotencyKey: ":key" },
     },
-  ])("passes $name to the store, with the signal of the call", async ({ values, idempotencyKey, received }) => {
+  ])("passes $name to the store, with the call's signal", async ({ values, idempotencyKey, received }) => {
     const calls: DeleteCall[] = [];
     const store = recordCalls(new Set([1n]), calls);
     const headers = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };

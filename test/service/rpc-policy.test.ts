@@ -11,13 +11,13 @@ function read(page: string): string {
   return readFileSync(join(projectFolder, "docs/how-to", page), "utf8");
 }
 
-test("authentication.md lists the scope of each RPC", () => {
+test("authentication.md lists each RPC's scope", () => {
   const [, table = ""] = read("authentication.md").split("| RPC | scope |\n|---|---|\n");
   const rows = rpcs.map(({ name, policy }) => `| \`${name}\` | \`${policy?.scope}\` |\n`);
   expect(table.slice(0, table.indexOf("\n\n") + 1)).toBe(rows.join(""));
 });
 
-test("operations.md names the RPCs of the audit trail", () => {
+test("operations.md names the RPCs in the audit trail", () => {
   const [, sentence = ""] = /\*\*The audit trail\*\* consists of ([^.]*)\./.exec(read("operations.md")) ?? [];
   const audited = rpcs.filter(({ policy }) => policy?.effect === "deletion").map(({ name }) => name);
   expect(sentence.match(/[A-Z][a-z]+Plants?/g)).toEqual(audited);

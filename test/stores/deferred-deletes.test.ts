@@ -53,7 +53,7 @@ function openLocked(
 }
 
 describe("deletions of locked plants", () => {
-  test("are attempted in batches up to the maximum size, each with its own outcome", async () => {
+  test("are attempted in batches up to a maximum, with their own outcomes", async () => {
     const waiting: number[] = [];
     const commit = (batch: readonly Deletion[]): void => {
       waiting.push(locked.waiting);
@@ -72,7 +72,7 @@ describe("deletions of locked plants", () => {
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
   });
 
-  test("are attempted separately from the deletions of a batch in doubt", async () => {
+  test("are attempted separately from deletions whose batch is in doubt", async () => {
     const { locked, attempts } = openLocked(deleteAll);
     const tokens = [undefined, "a", "b", "a"];
     const deletions = tokens.map((token, i) => lockedDelete(BigInt(i + 1), { token }));
@@ -139,7 +139,7 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[2n]]);
   });
 
-  test("are rejected with the error of their attempt, and the next ones are attempted", async () => {
+  test("are rejected with their attempt's error, and the next ones are attempted", async () => {
     const { locked } = openLocked((batch) => {
       if (batch[0]?.id === 1n) return endings.unavailable("gone");
       return deleteAll(batch);
@@ -162,7 +162,7 @@ describe("a deletion in doubt", () => {
     { ending: endings.queueFull(), expected: unknown },
     { ending: endings.outcomeUnknown("lost"), expected: unknown },
     { ending: endings.cancelled(new ConnectError("too late", Code.DeadlineExceeded)), expected: "too late" },
-  ])("is never reported as certainly not done: $ending.kind", async ({ ending, expected }) => {
+  ])("that ends as $ending.kind is never reported as certainly not done", async ({ ending, expected }) => {
     const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.end(ending);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });

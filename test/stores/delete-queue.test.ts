@@ -76,7 +76,7 @@ function idsFrom(first: number, count: number): bigint[] {
 }
 
 describe("a queue of deletions", () => {
-  test("reports each batch when it is sent and once its outcome is known, and the deletions that wait meanwhile", async () => {
+  test("reports each batch when sent and when settled, and the waiting deletions", async () => {
     const batches: unknown[] = [];
     const onBatch: OnBatch = (calls) => {
       batches.push(calls.length);
@@ -101,7 +101,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("forms the next batch from the deletions that arrived while the last one was committed, in order", async () => {
+  test("forms the next batch in order from deletions that arrived meanwhile", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
@@ -122,7 +122,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n], [2n, 3n], [4n]]);
   });
 
-  test("commits up to the maximum number of batches concurrently", () => {
+  test("commits up to the maximum number concurrently", () => {
     const { queue, sentIds } = openQueue({ inFlightMax: 2 });
     for (const id of [1n, 2n, 3n]) void queue.delete(id, deleteCall());
     expect(sentIds()).toEqual([[1n], [2n]]);
@@ -138,7 +138,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("refuses the newest deletions and new ones once its batches have been late for a second, until it is idle", async () => {
+  test("refuses the newest deletions once batches are late for a second", async () => {
     const { queue, ask, pass, endAfter, sentIds } = openTimedQueue();
     const lone = ask([1n]);
     const first = ask(idsFrom(10, 20));
@@ -182,7 +182,7 @@ describe("a queue of deletions", () => {
   });
 
   test.each(["s".repeat(1_025), "a\0b", "a\uD83Cb"])(
-    "refuses an idempotency key of the subject %j, whose record would match another subject",
+    "refuses an idempotency key for the subject %j, which cannot be recorded",
     async (subject) => {
       const { queue, sentIds } = openQueue();
       const refused = await refusalOf(queue.delete(1n, deleteCall({ subject, idempotencyKey: "key" })));
@@ -192,7 +192,7 @@ describe("a queue of deletions", () => {
     },
   );
 
-  test("rejects a call that is cancelled while queued with its abort reason, and never sends it", async () => {
+  test("rejects a cancelled queued call with its reason, and never sends it", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const controller = new AbortController();
@@ -216,7 +216,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("does not read the signal of a call that is not queued, which would create the signal", async () => {
+  test("reads a call's signal, which creates it, only if it is queued", async () => {
     const { queue, endBatch } = openQueue();
     const context = {
       get signal(): AbortSignal {
@@ -228,7 +228,7 @@ describe("a queue of deletions", () => {
     await expect(sent).resolves.toBe(true);
   });
 
-  test("resolves a call that is cancelled after it was sent with its outcome", async () => {
+  test("resolves a call cancelled after it was sent with its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const controller = new AbortController();
     const sent = queue.delete(1n, deleteCall({ signal: controller.signal }));
@@ -237,7 +237,7 @@ describe("a queue of deletions", () => {
     await expect(sent).resolves.toBe(true);
   });
 
-  test("rejects every call of a failed batch with the reason, and continues", async () => {
+  test("rejects every call in a failed batch with the reason, and continues", async () => {
     const { queue, endBatch, failBatch } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const second = queue.delete(2n, deleteCall());
@@ -247,7 +247,7 @@ describe("a queue of deletions", () => {
     await expect(second).resolves.toBe(true);
   });
 
-  test("settles a large batch in order, yields to the event loop in between, and closes after the last deletion", async () => {
+  test("settles a large batch in order, but lets the event loop run", async () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200 });
     const answeredIds: bigint[] = [];
     const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
@@ -272,7 +272,7 @@ describe("a queue of deletions", () => {
     expect(answeredIds).toEqual([0n, ...ids]);
   });
 
-  test("closes after a large batch that is still being settled when a later one is done", async () => {
+  test("closes after settling a large batch, although a later one is done", async () => {
     const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];
@@ -317,7 +317,7 @@ const step = oneof(
 );
 
 describe("a queue of deletions under random steps", () => {
-  test("sends each deletion at most once, in order and in time, and settles it once", async () => {
+  test("sends each deletion at most once, in order, and settles it once", async () => {
     await assert(
       asyncProperty(
         array(step, { maxLength: 60 }),

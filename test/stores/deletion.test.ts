@@ -103,11 +103,11 @@ describe.each(states)("a deletion that is %s", (state) => {
   });
 });
 
-test("the states of these tests are all of the table", () => {
+test("these tests cover all states in the table", () => {
   expect(states).toEqual(Object.keys(transitions));
 });
 
-test("no state leads back from doubt, in which no ending means that nothing was done", () => {
+test('no state after doubt leads back or has an ending "not done"', () => {
   const reached = new Set<DeletionState>(["in-doubt"]);
   for (const state of reached) for (const next of transitions[state].next) reached.add(next);
   expect([...reached]).toEqual(["in-doubt", "deferred-in-doubt"]);
@@ -116,13 +116,13 @@ test("no state leads back from doubt, in which no ending means that nothing was 
   );
 });
 
-test("a deletion in doubt may be marked again with its token, with which its attempts are repeated", () => {
+test("a deletion in doubt may be marked again with its token", () => {
   const { deletion } = deletionIn("in-doubt");
   deletion.doubt("token");
   expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });
 });
 
-test("a failed batch ends what it has left open or deferred; a successful one leaves only deferred deletions", () => {
+test("a failed batch ends deferred deletions too, unlike a successful one", () => {
   for (const failure of [undefined, endings.unavailable("away")]) {
     const [open, deferred, ended] = (["sent", "deferred", "ended"] as const).map((state) => deletionIn(state).deletion);
     endRest(
@@ -142,7 +142,7 @@ function listOf(names: readonly string[]): string {
 const page = join(import.meta.dirname, "../../docs/explanation/storage.md");
 
 // `npx vitest run test/stores/deletion.test.ts -u` updates the table.
-test("the table of transitions in docs/explanation/storage.md is that of the code", async () => {
+test("docs/explanation/storage.md has the code's transition table", async () => {
   const rows = states.map((state) => {
     const { next, endings: ends, becomeUnknown } = transitions[state];
     const unknown = becomeUnknown && `outcome unknown (also for ${listOf(becomeUnknown)})`;
@@ -155,7 +155,7 @@ test("the table of transitions in docs/explanation/storage.md is that of the cod
   await expect(text.replace(table, rows.join(""))).toMatchFileSnapshot(page);
 });
 
-test("docs/explanation/storage.md draws each state and the error of each ending", () => {
+test("docs/explanation/storage.md draws each state, and each ending's error", () => {
   const text = readFileSync(page, "utf8");
   const [, section = ""] = /## The states of a deletion\n([^]*?)\n## /.exec(text) ?? [];
   const drawn = ["queued", "sent", "deferred", "in doubt"].filter((state) => !section.includes(state));

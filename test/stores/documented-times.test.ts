@@ -29,7 +29,7 @@ test.each([
     documentedMs: 10_000,
     actualMs: fileWatchIntervalMs,
   },
-])("docs/explanation/storage.md has the current value: $sentence", ({ sentence, documentedMs, actualMs }) => {
+])('the value in "$sentence" in docs/explanation/storage.md is current', ({ sentence, documentedMs, actualMs }) => {
   expect(page).toContain(sentence);
   expect(actualMs).toBe(documentedMs);
 });

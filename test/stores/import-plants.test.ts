@@ -22,7 +22,7 @@ async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
 }
 
 describe("importing plants", () => {
-  test("sums the counts of its batches, and reports each batch once it is durable", async () => {
+  test("sums the counts over batches, and reports each batch once durable", async () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     await using database = await openInBatches(folder.file("plants.db"));
@@ -37,7 +37,7 @@ describe("importing plants", () => {
     ]);
   });
 
-  test("counts skipped deleted plants over all batches, and restores them with the option restore", async () => {
+  test("counts skipped deleted plants over all batches, or restores them with restore", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 20_999n } });
@@ -53,7 +53,7 @@ describe("importing plants", () => {
     expect(plantsIn(file)).toHaveLength(21_000);
   });
 
-  test("stops at an invalid line, keeps earlier batches, and can be run again", async () => {
+  test("stops at an invalid line, keeps earlier batches, and can be repeated", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();

@@ -154,31 +154,25 @@ describe("a store under three times the load that it can handle", () => {
     { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
     { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
     { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
-  ])(
-    "deletes at nine tenths of its rate, each deletion in at most three times its normal latency, with $name",
-    ({ store }) => {
-      const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
-      const below = offer(store, () => 0.9 * canDoPerS);
-      const above = offer(store, () => 3 * canDoPerS);
-      expect(below.refusedPerS).toBe(0);
-      expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
-      expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
-    },
-  );
+  ])("with $name keeps 90 % of its rate and at most tripled latency", ({ store }) => {
+    const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
+    const below = offer(store, () => 0.9 * canDoPerS);
+    const above = offer(store, () => 3 * canDoPerS);
+    expect(below.refusedPerS).toBe(0);
+    expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
+    expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
+  });
 
   test.each([
     { name: "with one batch at a time", store: slow, firstPerS: 1_700 },
     { name: "with two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
     { name: "after a low load", store: slow, firstPerS: 300 },
-  ])(
-    "refuses deletions immediately rather than after queueing, also in the first two seconds, $name",
-    ({ store, firstPerS }) => {
-      const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
-      const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
-      expect(received.refusedP99Ms).toBeLessThan(1);
-      expect(received.p99Ms).toBeLessThan(1_000);
-    },
-  );
+  ])("$name refuses excess deletions without queueing them, from the start", ({ store, firstPerS }) => {
+    const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
+    const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
+    expect(received.refusedP99Ms).toBeLessThan(1);
+    expect(received.p99Ms).toBeLessThan(1_000);
+  });
 
   test.each([
     { name: "one batch at a time", store: slow },
@@ -194,7 +188,7 @@ describe("a store under three times the load that it can handle", () => {
       store: { ...slow, deletionMs: 0.05, later: { deletionMs: 0.5 } },
       firstPerS: 3_000,
     },
-  ])("keeps waits under a second from the start of six times the load, with $name", ({ store, firstPerS = 0 }) => {
+  ])("with $name keeps waits under a second even at sixfold load", ({ store, firstPerS = 0 }) => {
     const { deletionMs = store.deletionMs } = "later" in store ? store.later : {};
     const canDoPerS = (store.inFlightMax * 1_000) / deletionMs;
     const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
@@ -205,11 +199,11 @@ describe("a store under three times the load that it can handle", () => {
   test.each([
     { name: "the store becomes even slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
     { name: "the last small batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
-  ])("keeps waits short if $name", ({ store, firstPerS }) => {
+  ])("if $name, keeps waits short", ({ store, firstPerS }) => {
     expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
   });
 
-  test("deletes at nine tenths of its rate again after a pause of three seconds", () => {
+  test("regains 90 % of its rate after pausing for three seconds", () => {
     expect(offer({ ...slow, pauseMs: 3_000 }, () => 6_000).deletedPerS / 2_000).toBeGreaterThan(0.9);
   });
 
@@ -225,14 +219,14 @@ describe("a store under three times the load that it can handle", () => {
       store: { ...slower, deletionMs: 4, inFlightMax: 2 },
       later: inBursts(60, 300),
     },
-  ])("stops refusing soon after an overload that is followed by $name", ({ store, later }) => {
+  ])("if an overload is followed by $name, soon stops refusing", ({ store, later }) => {
     const endedMs = countedFromMs - 2_000;
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
   const lone = { size: 1, durationMs: 1.5, isLast: false };
 
-  test("doubles its limit after pauses until batches are large enough to measure its rate", () => {
+  test("doubles its limit after pauses until its rate is measurable", () => {
     const limit = new QueueLimit(waitingMax);
     const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
       limit.recordRefusal(nowMs);
@@ -247,7 +241,7 @@ describe("a store under three times the load that it can handle", () => {
     expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
   });
 
-  test("is overloaded for a second after the last refusal, and again only after being late for another second", () => {
+  test("is overloaded until a second after its last refusal", () => {
     const limit = new QueueLimit(waitingMax);
     const late = { size: 200, durationMs: 100, isLast: false };
     const commit = (batch: typeof late, nowMs: number): number => {
@@ -268,7 +262,7 @@ describe("a store under three times the load that it can handle", () => {
   });
 });
 
-describe("a store that keeps up refuses no deletion", () => {
+describe("a store that keeps up", () => {
   const quick = { commitMs: 1.5, deletionMs: 0.015, inFlightMax: 1 };
 
   test.each([
@@ -283,7 +277,7 @@ describe("a store that keeps up refuses no deletion", () => {
     { name: "with commits that suddenly take 40 ms", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
     { name: "with commits that suddenly take 200 ms", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
     { name: "with a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
-  ])("$name", ({ store, perS }) => {
+  ])("$name refuses no deletion", ({ store, perS }) => {
     expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
   });
 
@@ -293,7 +287,7 @@ describe("a store that keeps up refuses no deletion", () => {
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
     { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
     { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
-  ])("with $name, even during the pause", ({ store, perS }) => {
+  ])("with $name refuses no deletion, even during the pause", ({ store, perS }) => {
     expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
@@ -312,11 +306,11 @@ describe("a store that keeps up refuses no deletion", () => {
       store: { ...quick, deletionMs: 1.5, later: { deletionMs: 0.015 } },
       perSAt: inBursts(300, 500),
     },
-  ])("with repeated bursts of hundreds of deletions, $name", ({ store, perSAt }) => {
+  ])("with large bursts $name refuses no deletion", ({ store, perSAt }) => {
     expect(offer(store, perSAt, always)).toMatchObject({ refusedPerS: 0 });
   });
 
-  test("with a burst of a thousand that takes a quarter of a second", () => {
+  test("refuses no deletion in a burst that takes a quarter second", () => {
     const store = { commitMs: 1.5, deletionMs: 0.25, inFlightMax: 1 };
     const offeredPerS = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
     expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
@@ -325,7 +319,7 @@ describe("a store that keeps up refuses no deletion", () => {
   test.each([
     { commit: "4 to 8 ms", durationsMs: [4, 4.5, 9] },
     { commit: "40 to 90 ms", durationsMs: [40, 41, 90] },
-  ])("with commits of $commit, of which a larger batch happens to have a slower one", ({ durationsMs }) => {
+  ])("with commits taking $commit ignores that a larger batch was slower", ({ durationsMs }) => {
     const limit = new QueueLimit(waitingMax);
     for (const [i, durationMs] of durationsMs.entries()) {
       limit.recordCommit({ size: [1, 9, 20][i] ?? 0, durationMs, isLast: false }, 100 * i);
@@ -349,7 +343,7 @@ describe("a store that keeps up refuses no deletion", () => {
   });
 });
 
-test("a late batch lowers the limit for new deletions, and keeps the queued ones that can be deleted in 0.75 s", () => {
+test("a late batch lowers the limit only for new deletions", () => {
   const limit = new QueueLimit(waitingMax);
   limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
   const late = { size: 200, durationMs: 100, isLast: false };
@@ -369,7 +363,7 @@ test("a small late batch does not end the overload", () => {
   expect(limit.current).toBeLessThan(waitingMax);
 });
 
-test("a pause of a first large batch does not lower the limit", () => {
+test("a pause after a first large batch does not lower the limit", () => {
   const limit = new QueueLimit(waitingMax);
   limit.recordCommit({ size: 9, durationMs: 1, isLast: false }, 0);
   limit.recordCommit({ size: 18, durationMs: 1_000, isLast: false }, 1_000);

@@ -33,7 +33,7 @@ function deferOnce(): Commit {
   };
 }
 
-test("a deletion that a backend defers gets its outcome from a later batch, which does not wait for locks", async () => {
+test("a deferred deletion ends in a later batch without lock waits", async () => {
   const { store, batches } = openStore(deferOnce());
   const deleting = store.delete(7n, deleteCall());
   await expect.poll(() => store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 1 });
@@ -45,7 +45,7 @@ test("a deletion that a backend defers gets its outcome from a later batch, whic
   await store.close();
 });
 
-test("batches of other deletions do not wait for locks while a deletion is deferred", async () => {
+test("batches with other deletions do not wait for locks after a deferral", async () => {
   const { store, batches } = openStore(deferOnce());
   const locked = store.delete(7n, deleteCall());
   await expect.poll(() => store.waiting?.forLock).toBe(1);
@@ -70,7 +70,7 @@ test("batchMax and waitingMax limit deferred deletions, too", async () => {
   await store.close();
 });
 
-test("deferred deletions of different lanes are in different batches", async () => {
+test("deferred deletions from different lanes are in different batches", async () => {
   const lanes = { of: Number, inFlightMax: 1, isUsed: () => true, toRecordedCall: <Call>(call: Call): Call => call };
   const { store, batches } = openStore(deferOnce(), {}, { lanes });
   await expect(Promise.all([1n, 2n].map((id) => store.delete(id, deleteCall())))).resolves.toEqual([true, true]);
@@ -98,7 +98,7 @@ test("a deferred deletion fails with its batch", async () => {
   await store.close();
 });
 
-test("a deferred deletion ends when there is too little time for another attempt", async () => {
+test("a deferred deletion ends without enough time for another attempt", async () => {
   const { store, batches } = openStore(deferOnce(), {}, { attemptMsMin: 10_000 });
   await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
   expect(batches).toHaveLength(1);
@@ -108,7 +108,7 @@ test("a deferred deletion ends when there is too little time for another attempt
 test.each([
   { name: "in doubt", token: "token", errorCode: "ERR_OUTCOME_UNKNOWN" },
   { name: "not in doubt", token: undefined, errorCode: "ERR_STORE_UNAVAILABLE" },
-])("a deletion $name that is deferred for two seconds ends with $errorCode", async ({ token, errorCode }) => {
+])("a deletion $name ends with $errorCode after two seconds' deferral", async ({ token, errorCode }) => {
   const { store } = openStore((batch) => {
     for (const one of batch) {
       if (token !== undefined) one.doubt(token);

@@ -27,7 +27,7 @@ describe("reading ids", () => {
       text: "-9223372036854775808\n9223372036854775807\n",
       want: [-(2n ** 63n), 2n ** 63n - 1n],
     },
-  ])("accepts $name", async ({ text, want }) => {
+  ])("with $name succeeds", async ({ text, want }) => {
     await expect(read(text)).resolves.toEqual(want);
   });
 
@@ -77,7 +77,7 @@ describe("reading ids", () => {
     expect(chunks).toBe(2);
   });
 
-  test("yields no ids of the batch with the invalid line", async () => {
+  test("yields no ids from the batch with the invalid line", async () => {
     const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
     const received: bigint[] = [];
     const reading = (async () => {
@@ -87,7 +87,7 @@ describe("reading ids", () => {
     expect(received).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
-  test("reads all ids regardless of how the text is chunked", async () => {
+  test("reads all ids however the text is chunked", async () => {
     await assert(
       asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
         expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
@@ -95,7 +95,7 @@ describe("reading ids", () => {
     );
   });
 
-  test("refuses the first line that is not the canonical text of a BigInt", async () => {
+  test("refuses the first line that is not a BigInt's canonical text", async () => {
     const line = oneof(
       anyId.map(String),
       stringMatching(/^-?[0-9]{1,20}$/),

@@ -12,7 +12,7 @@ describe("schemaAfter", () => {
       steps: [{ breaking: true as const }, {}],
       schema: { version: 3, oldestServer: 2 },
     },
-  ])("returns the version and the oldest supported release: $name", ({ steps, schema }) => {
+  ])("after $name returns the version and the oldest supported release", ({ steps, schema }) => {
     expect(schemaAfter(steps)).toEqual(schema);
   });
 });
@@ -22,7 +22,7 @@ describe("a release of schema version 2", () => {
     { name: "its own schema", schema: { version: 2, oldestServer: 1 } },
     { name: "its own schema after a breaking step", schema: { version: 2, oldestServer: 2 } },
     { name: "the next schema after a compatible step", schema: { version: 3, oldestServer: 2 } },
-  ])("uses $name", ({ schema }) => {
+  ])("finds $name usable", ({ schema }) => {
     expect(schemaProblem(schema, 2)).toBeUndefined();
   });
 

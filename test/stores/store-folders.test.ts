@@ -29,7 +29,7 @@ function importsOf(file: string): string[] {
   return imported.filter((path) => !path.startsWith("..") && folderOf(path) !== folderOf(file));
 }
 
-test("each folder of the stores imports only the folders below it, and only table-location.ts imports Citus", () => {
+test("store folders import only folders below them, and Citus in one place", () => {
   const wrong = files
     .filter((file) => file !== "index.ts")
     .flatMap((file) => importsOf(file).map((path) => ({ file, path })))
@@ -37,6 +37,6 @@ test("each folder of the stores imports only the folders below it, and only tabl
   expect(wrong).toEqual([{ file: "postgres/table-location.ts", path: "citus/index.ts" }]);
 });
 
-test("the stores have no file outside of these folders but their index", () => {
+test("the stores have no other files outside these folders except their index", () => {
   expect(files.filter((file) => !Object.hasOwn(allowed, folderOf(file)))).toEqual(["index.ts"]);
 });

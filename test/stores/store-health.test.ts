@@ -40,7 +40,7 @@ function openHealth({ watchIntervalMs = never, graceMs = 0 } = {}) {
   };
 }
 
-describe.concurrent("the health of a store", () => {
+describe.concurrent("a store's health", () => {
   test("has no problem until one is reported", ({ expect }) => {
     expect(openHealth().health.problem).toBeUndefined();
   });
@@ -90,7 +90,7 @@ describe.concurrent("the health of a store", () => {
     expect(checks).toHaveLength(0);
   });
 
-  test("reports a problem that a periodic check finds, with one check at a time", async ({ expect }) => {
+  test("reports a periodic check's problem, with one check at a time", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
     // A timer of 2 ms that is started now fires after the next interval of the watch.
@@ -121,9 +121,7 @@ describe.concurrent("the health of a store", () => {
     await expect.poll(() => withoutGrace.health.problem).toBe(away);
   });
 
-  test("is checked only by its timer during the grace period, until a check finds no problem or a deletion commits", async ({
-    expect,
-  }) => {
+  test("is checked only by its timer during the grace period", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth({ graceMs: never });
     const checkFinding = async (found: StoreProblem | undefined): Promise<boolean> => {
       const checking = health.check();
@@ -146,7 +144,7 @@ describe.concurrent("the health of a store", () => {
     expect(checks).toHaveLength(5);
   });
 
-  test("reports the last found problem at the end of the grace period", async ({ expect }) => {
+  test("reports the last problem when the grace period ends", async ({ expect }) => {
     const graceMs = 1.5 * retryIntervalMs;
     const { health, checks, limitsMs, nextCheck } = openHealth({ graceMs });
     const begunMs = performance.now();

@@ -24,7 +24,7 @@ function createFaultyBackend(defersFirst: boolean): Backend {
 test.each([
   { name: "a batch", defersFirst: false },
   { name: "a batch of deferred deletions", defersFirst: true },
-])("$name that is ended twice is logged; its callers get their first ending, or an unknown outcome", async (row) => {
+])("$name that ended twice is logged, and callers keep the first ending", async (row) => {
   const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
   const store = queuedStore(createFaultyBackend(row.defersFirst));
   // The first deletion occupies the queue, so that the others are one batch.

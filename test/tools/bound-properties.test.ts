@@ -17,7 +17,7 @@ test("a property that holds for all inputs counts them", (context) => {
   expect(takeInputs(context)).toEqual([{ tried: 20, wanted: 20 }]);
 });
 
-test("a property that does not hold fails with its smallest input and the cause", () => {
+test("a false property fails with its smallest input and the cause", () => {
   const cause = new Error("too large");
   const property = fc.property(fc.nat(100), (value) => {
     if (value >= 10) throw cause;
@@ -27,7 +27,7 @@ test("a property that does not hold fails with its smallest input and the cause"
   expect(failing).toThrow(expect.objectContaining({ cause }));
 });
 
-test("a property that hangs on an input fails before any other time limit of a test", async () => {
+test("a hanging property fails before any other time limit", async () => {
   expect(fc.readConfigureGlobal().timeout).toBeLessThan(waitLimitMs);
   const property = fc.asyncProperty(fc.constant(7), () => new Promise<void>(() => {}));
   await expect(fc.assert(property, { timeout: 5 })).rejects.toThrow(/Counterexample: \[7\]/);
@@ -39,7 +39,7 @@ const sufficient = isNightly ? 10 : 200;
 test.for([
   { inputs: sufficient - 1, name: "fails after too few inputs" },
   { inputs: sufficient, name: "passes after enough inputs" },
-])("a property whose time is over stops, and $name", ({ inputs }, context) => {
+])("a property whose time is over $name instead of continuing", ({ inputs }, context) => {
   const start = performance.now();
   let tried = 0;
   using clock = vi.spyOn(performance, "now");

@@ -105,7 +105,7 @@ test.each([
 });
 
 test.each(["equivalent mutant", "Equivalent mutant"])(
-  'mutantsIn does not mutate a line with the comment "%s: ", at its end or above it',
+  'mutantsIn skips a line with the comment "%s: " behind or above it',
   (mark) => {
     using folder = createTempFolder();
     const file = folder.file("a.ts");
@@ -115,13 +115,13 @@ test.each(["equivalent mutant", "Equivalent mutant"])(
   },
 );
 
-test("settingMutants has a mutant for each setting of the plant store and the proxy", () => {
+test("settingMutants has a mutant for each plant store and proxy setting", () => {
   const names = new Set(settingMutants().map(({ change }) => change));
   for (const name of Object.keys(settings)) expect(names).toContain(name);
   for (const { path, type } of settingRows()) if (!/mapping/.test(type)) expect(names).toContain(path);
 });
 
-test("rejectedMutants finds type errors also when another mutant has a syntax error, which hides them", async () => {
+test("rejectedMutants finds type errors despite another mutant's syntax error", async () => {
   using folder = createTempFolder();
   mkdirSync(folder.file("src"));
   symlinkSync(resolve("node_modules"), folder.file("node_modules"));

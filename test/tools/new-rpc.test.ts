@@ -123,47 +123,39 @@ async function filesWithErrors(): Promise<string[]> {
   return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();
 }
 
-test(
-  "the compiler finds errors in the tables of kinds after a new kind of store is declared",
-  { timeout: buildLimitMs },
-  async () => {
-    const index = "src/stores/index.ts";
-    using _ = copy.replace(
-      index,
-      read(index).replace(
-        "  readonly postgres: PostgresLocation;",
-        '$&\n  readonly mysql: { readonly kind: "mysql"; readonly url: string };',
-      ),
-    );
-    const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A change of the schema**"));
-    const files = await filesWithErrors();
-    expect(files).toEqual(["src/server/database-url.ts", index]);
-    for (const file of files) expect(storeRecipe).toContain(`\`${file}\``);
-  },
-);
+test("the compiler finds every table that a new store kind must join", { timeout: buildLimitMs }, async () => {
+  const index = "src/stores/index.ts";
+  using _ = copy.replace(
+    index,
+    read(index).replace(
+      "  readonly postgres: PostgresLocation;",
+      '$&\n  readonly mysql: { readonly kind: "mysql"; readonly url: string };',
+    ),
+  );
+  const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A change of the schema**"));
+  const files = await filesWithErrors();
+  expect(files).toEqual(["src/server/database-url.ts", index]);
+  for (const file of files) expect(storeRecipe).toContain(`\`${file}\``);
+});
 
-test(
-  "the compiler finds errors in all files of the recipe after a new RPC and a new method of the stores are declared",
-  { timeout: buildLimitMs },
-  async () => {
-    const text = read(definition);
-    const end = text.indexOf("\n}\n", text.indexOf("service PlantService"));
-    copy.replace(definition, text.slice(0, end + 1) + rpc + text.slice(end + 1) + messages);
-    await generate();
-    const files = readdirSync(join(copy.folder, "src"), { recursive: true, encoding: "utf8" });
-    const sources = files.map((path) => `src/${path}`);
-    const [plantStore = ""] = sources.filter((path) => basename(path) === "plant-store.ts");
-    const backends = sources.filter((path) => /\/(?:memory|sqlite|postgres)-store\.ts$/.test(path));
-    expect(backends).toHaveLength(3);
-    for (const contract of [plantStore, pathOf("backend.ts")])
-      copy.replace(
-        contract,
-        read(contract).replace("  close(): Promise<void>;", "  has(id: bigint): Promise<boolean>;\n$&"),
-      );
-    const others = [pathOf("queued-store.ts"), pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
-    expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...backends, ...others].toSorted());
-  },
-);
+test("the compiler finds every file in the recipe for a new RPC", { timeout: buildLimitMs }, async () => {
+  const text = read(definition);
+  const end = text.indexOf("\n}\n", text.indexOf("service PlantService"));
+  copy.replace(definition, text.slice(0, end + 1) + rpc + text.slice(end + 1) + messages);
+  await generate();
+  const files = readdirSync(join(copy.folder, "src"), { recursive: true, encoding: "utf8" });
+  const sources = files.map((path) => `src/${path}`);
+  const [plantStore = ""] = sources.filter((path) => basename(path) === "plant-store.ts");
+  const backends = sources.filter((path) => /\/(?:memory|sqlite|postgres)-store\.ts$/.test(path));
+  expect(backends).toHaveLength(3);
+  for (const contract of [plantStore, pathOf("backend.ts")])
+    copy.replace(
+      contract,
+      read(contract).replace("  close(): Promise<void>;", "  has(id: bigint): Promise<boolean>;\n$&"),
+    );
+  const others = [pathOf("queued-store.ts"), pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
+  expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...backends, ...others].toSorted());
+});
 
 const readsMax = 2;
 
@@ -198,44 +190,36 @@ const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, b
   [pathOf("describe-plant-store.ts")]: [['has: () => test.todo("has"),\n  ', "close: testClose,"]],
 };
 
-test(
-  "a new RPC compiles, is described and is served once all files of the recipe implement it",
-  { timeout: buildLimitMs },
-  async () => {
-    for (const [path, piece] of Object.entries(pieces))
-      copy.replace(path, read(path).replace(/\n(?= +(?:async )?deletePlant\b)/, `${piece}$&`));
-    for (const [path, ofFile] of Object.entries(methodPieces)) {
-      for (const [piece, before] of ofFile) {
-        expect(read(path).split(before), `${path} has ${before} once`).toHaveLength(2);
-        copy.replace(
-          path,
-          read(path).replace(before, () => piece + before),
-        );
-      }
+test("a new RPC is served once the recipe's files implement it", { timeout: buildLimitMs }, async () => {
+  for (const [path, piece] of Object.entries(pieces))
+    copy.replace(path, read(path).replace(/\n(?= +(?:async )?deletePlant\b)/, `${piece}$&`));
+  for (const [path, ofFile] of Object.entries(methodPieces)) {
+    for (const [piece, before] of ofFile) {
+      expect(read(path).split(before), `${path} has ${before} once`).toHaveLength(2);
+      copy.replace(
+        path,
+        read(path).replace(before, () => piece + before),
+      );
     }
-    expect(await filesWithErrors()).toEqual([]);
-    await generate();
-    const { paths } = JSON.parse(read("openapi.json"));
-    expect(paths["/plants/{id}"].get.responses["200"].description).toBe("The plant is returned.");
-    const args = ["run", "--project", "unit", pathOf("delete-plant.test.ts"), "-t", "returns the plant"];
-    const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-    const output = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
-    expect(output).toContain(`${carriagesWithTools.length} passed`);
-  },
-);
+  }
+  expect(await filesWithErrors()).toEqual([]);
+  await generate();
+  const { paths } = JSON.parse(read("openapi.json"));
+  expect(paths["/plants/{id}"].get.responses["200"].description).toBe("The plant is returned.");
+  const args = ["run", "--project", "unit", pathOf("delete-plant.test.ts"), "-t", "returns the plant"];
+  const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+  const output = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
+  expect(output).toContain(`${carriagesWithTools.length} passed`);
+});
 
-test(
-  "a new RPC reads PostgreSQL on at most the sessions of its pool, in 200 calls",
-  { timeout: buildLimitMs },
-  async () => {
-    await using postgres = await startPostgres();
-    const url = await postgres.createPlants(Array.from({ length: 100 }, (_, i) => BigInt(2 * i + 1)));
-    writeFileSync(join(copy.folder, "get-plants.ts"), getPlants);
-    const { stdout, stderr } = await runProgram(process.execPath, ["get-plants.ts", url], { folder: copy.folder });
-    expect(stderr).toBe("");
-    const { got, sessions } = JSON.parse(stdout);
-    expect(got.slice(0, 2)).toEqual([expect.stringContaining("plant 0 not found"), '{"id":"1"}']);
-    expect(sessions).toBe(readsMax);
-    expect(got.filter((text: string) => JSON.parse(text).id !== undefined)).toHaveLength(100);
-  },
-);
+test("a new RPC reads PostgreSQL through at most its pool's sessions", { timeout: buildLimitMs }, async () => {
+  await using postgres = await startPostgres();
+  const url = await postgres.createPlants(Array.from({ length: 100 }, (_, i) => BigInt(2 * i + 1)));
+  writeFileSync(join(copy.folder, "get-plants.ts"), getPlants);
+  const { stdout, stderr } = await runProgram(process.execPath, ["get-plants.ts", url], { folder: copy.folder });
+  expect(stderr).toBe("");
+  const { got, sessions } = JSON.parse(stdout);
+  expect(got.slice(0, 2)).toEqual([expect.stringContaining("plant 0 not found"), '{"id":"1"}']);
+  expect(sessions).toBe(readsMax);
+  expect(got.filter((text: string) => JSON.parse(text).id !== undefined)).toHaveLength(100);
+});

@@ -31,7 +31,7 @@ require("./node/requirements.cjs");`,
 const warning = /^PLANTSTORE_OLD_NODE node:http2 of Node [0-9.]+ has known vulnerabilities .*: use Node [^\n]*\n$/;
 
 test.each(["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"])(
-  "the gateway warns once when it is loaded by Node %s",
+  "Node %s gets one warning when it loads the gateway",
   async (node) => {
     expect(await load("@plantstore/gateway", { node })).toMatch(warning);
   },
@@ -45,11 +45,11 @@ test.each([
   { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
   { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
   { name: "a package that loads the gateway", loaded: "@plantstore/auth", versions: { node: "22.15.0" } },
-])("$name does not warn when it is loaded by $versions", async ({ loaded, versions }) => {
+])("$name loaded by $versions does not warn", async ({ loaded, versions }) => {
   expect(await load(loaded, versions)).toBe("");
 });
 
-test.each(["20.20.2", "22.14.0", "23.7.0"])("a package refuses to be loaded by Node %s", async (node) => {
+test.each(["20.20.2", "22.14.0", "23.7.0"])("Node %s cannot load a package", async (node) => {
   const sentence = `@plantstore/proxy needs Node ^22.15 || >=23.8, and this is ${node}`;
   expect(await load("@plantstore/proxy", { node })).toContain(`Error: ${sentence}\n`);
 });
@@ -62,7 +62,7 @@ describe("engines", () => {
     expect([libraries, libraries.replace(/^\^22[^|]*\|\| /, "")]).toContain(enginesOf(manifest));
   });
 
-  test("the plant store requires the releases of the gateway, without Node 22", () => {
+  test("for the plant store are the gateway's without Node 22", () => {
     expect(enginesOf("package.json")).toBe("^24.18.1 || >=26.5.1");
     expect(enginesOf("packages/gateway/package.json")).toBe("^22.23.2 || ^24.18.1 || >=26.5.1");
   });

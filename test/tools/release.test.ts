@@ -15,7 +15,7 @@ import {
 } from "../../tools/release/texts.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-test("a release moves the unreleased changes to a section of its version and day", () => {
+test("a release moves the unreleased changes to a new section", () => {
   const before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
   expect(releaseChangelog(before, "0.2.0", "2026-11-21")).toBe(
     "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n",
@@ -25,18 +25,18 @@ test("a release moves the unreleased changes to a section of its version and day
 test.each([
   { name: "without an [Unreleased] section", text: "# Changelog\n" },
   { name: "with an empty [Unreleased] section", text: "## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n" },
-])("a release fails on a changelog $name", ({ text }) => {
+])("a changelog $name fails a release", ({ text }) => {
   expect(() => releaseChangelog(text, "0.2.0", "2026-11-21")).toThrow("CHANGELOG.md has no changes under [Unreleased]");
 });
 
-test("a release of the newest version in the changelog changes nothing, and fails when changes are unreleased", () => {
+test("a repeated release changes nothing, and fails with unreleased changes", () => {
   const written = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
   expect(releaseChangelog(written, "0.1.0", "2026-11-21")).toBe(written);
   const more = written.replace("## [0.1.0]", "### Added\n\n- A.\n\n## [0.1.0]");
   expect(() => releaseChangelog(more, "0.1.0", "2026-11-21")).toThrow("CHANGELOG.md already has a section 0.1.0");
 });
 
-test("the changelog has a section for the version of the packages", () => {
+test("the changelog has a section for the packages' version", () => {
   const changelog = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
   const heading = `^## \\[${manifest.version.replaceAll(".", "\\.")}\\] - 2\\d{3}-\\d\\d-\\d\\d$`;
   expect(changelog).toMatch(new RegExp(heading, "m"));
@@ -59,7 +59,7 @@ function linesWith(version: string, texts: readonly string[]): string[] {
   return texts.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));
 }
 
-test("a release updates the names of tarballs and the image in pages and deploy/", () => {
+test("a release updates tarball and image names in pages and deploy/", () => {
   const texts = filesWithNames.map((file) => readFileSync(join(projectFolder, file), "utf8"));
   const before = linesWith(manifest.version, texts);
   expect(before.length).toBeGreaterThan(5);
@@ -68,7 +68,7 @@ test("a release updates the names of tarballs and the image in pages and deploy/
   expect(linesWith("99.9.9", released)).toHaveLength(before.length);
 });
 
-test("the bill of materials contains no paths of tarballs on the build machine", () => {
+test("the SBOM contains no tarball paths from the build machine", () => {
   const site = { type: "website", url: "https://a.example" };
   const bill = {
     components: [{ name: "a", externalReferences: [{ type: "distribution", url: "file:/home/a.tgz" }, site] }],
@@ -97,7 +97,7 @@ test("packages are published after their dependencies", () => {
   );
 });
 
-test("a prerelease is published with the tag next, so that npm does not install it by default", () => {
+test("a prerelease gets the tag next, so that npm avoids it", () => {
   const [first] = publicationsOf("1.0.0-rc.1", "/a");
   expect(first?.publish.join(" ")).toBe(
     "npm publish --provenance --access public --tag next /a/plantstore-gateway-1.0.0-rc.1.tgz",
@@ -105,20 +105,20 @@ test("a prerelease is published with the tag next, so that npm does not install 
 });
 
 test.each(["0.1.0", "10.20.30", "1.0.0-rc.1", "1.0.0-0", "1.0.0-alpha-1.x", "1.0.0-0a"])(
-  "isVersion accepts %s",
+  "%s is accepted by isVersion",
   (text) => {
     expect(isVersion(text)).toBe(true);
   },
 );
 
 test.each(["", "1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0+build", " 1.0.0", "1.0.0\n"])(
-  "isVersion rejects %j",
+  "%j is rejected by isVersion",
   (text) => {
     expect(isVersion(text)).toBe(false);
   },
 );
 
-test("release notes are the section of the version in the changelog", () => {
+test("release notes are the version's section in the changelog", () => {
   const changelog =
     "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
   expect(releaseNotes(changelog, "0.2.0")).toBe("### Added\n\n- A.\n");
@@ -126,7 +126,7 @@ test("release notes are the section of the version in the changelog", () => {
   expect(() => releaseNotes(changelog, "0.3.0")).toThrow("CHANGELOG.md has no section 0.3.0");
 });
 
-test("the URLs of a package are derived from the URL of the repository", () => {
+test("a package's URLs are derived from the repository's URL", () => {
   expect(publishedAddresses("https://a.example/b", "packages/gateway")).toEqual({
     homepage: "https://a.example/b#readme",
     bugs: "https://a.example/b/issues",

@@ -29,13 +29,13 @@ test("every test file belongs to one suite", () => {
 });
 
 test.each(suites.filter(isFileSuite).flatMap(({ name, files }) => files.map((pattern) => ({ name, pattern }))))(
-  "$pattern of the suite $name matches a file",
+  "$pattern in the suite $name matches a file",
   ({ pattern }) => {
     expect(globSync(pattern, { cwd: projectFolder, exclude: ["**/node_modules/**"] })).not.toEqual([]);
   },
 );
 
-test(".ci/nightly runs all nightly suites, and only suites of the list", () => {
+test(".ci/nightly runs all nightly suites, and only listed suites", () => {
   const script = readFileSync(join(projectFolder, ".ci/nightly"), "utf8");
   const calls = /(?:night_(?:suite|on_node) "[^"]*"(?: \\\n)? +|suite -- )([a-z][a-z0-9-]*)/g;
   const named = [...script.matchAll(calls)].map(([, name]) => name);
@@ -91,7 +91,7 @@ test("npm run suite lists all suites", async () => {
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${suites.map(describeSuite).join("\n")}\n` });
 });
 
-test("describeSuite returns what a suite tests, what runs it, why it is separate and its requirements", () => {
+test("describeSuite returns what a suite tests, needs, and why it is separate", () => {
   const suite: Suite = {
     kind: "program",
     name: "seeds",
@@ -107,7 +107,7 @@ test("describeSuite returns what a suite tests, what runs it, why it is separate
   expect(first.indexOf("seeds of")).toBe(second.indexOf(".ci"));
 });
 
-test("--of prints the names of the suites of an occasion, in their order", async () => {
+test("--of prints an occasion's suite names in their order", async () => {
   const { exitCode, stdout } = await run("--of", "test");
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\nold-contexts\n" });
 });
@@ -141,7 +141,7 @@ test.each([
   expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
 });
 
-test("npm run suite exits with code 0 when a suite passes, and 1 when it fails", async () => {
+test("npm run suite exits with 0 when a suite passes, else 1", async () => {
   const passing = await run("long", "--", "test/tools/watchdog.test.ts");
   expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
     exitCode: 0,

@@ -25,7 +25,7 @@ describe("textsOf", () => {
     expect(textsOfKind("message", source)).toEqual(texts);
   });
 
-  test("finds the sentences of block comments, line comments and comments behind code", () => {
+  test("finds sentences in block comments, line comments and comments behind code", () => {
     const source =
       "/**\n * Opens the\n * file. Closes it too.\n */\n\nf(); // Why it does.\n// One more\n// sentence here.\n";
     expect(textsOfKind("comment", source)).toEqual([
@@ -41,7 +41,7 @@ describe("textsOf", () => {
     expect(textsOfKind("name", source)).toEqual(["1 a", "2 b", "3 C", "3 d", "3 e", "4 F", "4 g", "5 H"]);
   });
 
-  test("finds the complete names of tests, with the values of each row, and no other strings of a test", () => {
+  test("finds complete test names with each row's values, and nothing else", () => {
     const source = `const rows = [{ name: "reads an idle socket", text: "none of these words" }];
 describe("a server at work", () => {
   test.each(["a row of one"])("is up and running", () => { expect("not the name").toBe("nor this one"); });
@@ -58,7 +58,7 @@ export const others = [{ name: "closes an idle connection" }];`;
   });
 });
 
-test("titlesOf finds the titles of tests as written, without those of groups and of other calls", () => {
+test("titlesOf finds test titles as written, without groups and other calls", () => {
   const source = `describe("a server", () => {
   test.each(rows)("refuses $name", () => {});
   test("closes " + what, () => {});
@@ -67,7 +67,7 @@ test("titlesOf finds the titles of tests as written, without those of groups and
   expect(titlesOf(source).map(({ line, text }) => `${line} ${text}`)).toEqual(["2 refuses $name", "4 opens"]);
 });
 
-test("pageTextsOf finds headings, cells and sentences, without code and targets of links", () => {
+test("pageTextsOf finds headings, cells and sentences, without code and link targets", () => {
   const page =
     "# One title\n\nIt [opens](a.md)\n`x y`. It closes.\n\n- an item\n- another\n\n| a | b c |\n|---|---|\n\n```sh\nls\n```\n";
   const texts = pageTextsOf(page).filter(({ text }) => /\w/.test(text));
@@ -94,7 +94,7 @@ describe("phrases", () => {
   const phrases = phrasesOf(page);
   const find = phraseFinder(phrases);
 
-  test("are read from the last column of tables", () => {
+  test("are read from the tables' last column", () => {
     expect(phrases.map(({ phrase, replacement }) => `${phrase}: ${replacement}`)).toEqual([
       'is no: "is not", "must be"',
       "at once: immediately",
@@ -126,7 +126,7 @@ describe("phrases", () => {
     { name: "two lines of a block comment", source: " * at\n * once" },
     { name: "a name", source: "closeAtOnce" },
     { name: "capitals", source: "At once" },
-  ])("match the rough pattern in $name", ({ source }) => {
+  ])("in $name match the rough pattern", ({ source }) => {
     expect(roughPattern(phrases).test(source)).toBe(true);
   });
 });

@@ -11,7 +11,7 @@ test("man/plantstore.1 is up to date", () => {
   expect(readFileSync(join(projectFolder, "man/plantstore.1"), "utf8")).toBe(page);
 });
 
-test("the man page contains all settings, and only requests of man(7)", () => {
+test("the man page contains all settings, and only man(7) requests", () => {
   const missing = Object.values(settings).filter(({ variable }) => !page.includes(variable));
   const requests = page.split("\n").flatMap((line) => /^[.']\S*/.exec(line) ?? []);
   expect({ missing, requests: [...new Set(requests)].toSorted() }).toEqual({

@@ -14,7 +14,7 @@ function pageWith(numPassedTests: number, detail: string): string {
   return resultsPage(page, reportOf, "abc");
 }
 
-test("a new result replaces the counts, detail, day and commit of its suite", () => {
+test("a new result replaces its suite's counts, detail, day and commit", () => {
   expect(rowOf("h2spec", pageWith(1234, "as v1"))).toMatch(
     /^\| `h2spec` \| h2spec, .* Go's HPACK \(as v1\) \| 1,234 \| 2 \| 2026-01-02 \| abc \|$/,
   );
@@ -25,7 +25,7 @@ test("a new result changes nothing else on the page", () => {
   expect(without(pageWith(5, "v2"))).toBe(without(page));
 });
 
-test("the result of each suite on the page can be updated", () => {
+test("each suite's result on the page can be updated", () => {
   const rows = page.split("\n").filter((line) => line.startsWith("| `"));
   const report = { numPassedTests: 7, numFailedTests: 0 };
   const written = resultsPage(page, () => ({ report, day: "2026-01-02" }), "abc");

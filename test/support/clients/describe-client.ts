@@ -46,7 +46,7 @@ export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnder
       { what: "a wrong token", id: 2n, token: tokens.unknown, want: "16 the token is not valid" },
       { what: "an id beyond a double", id: longId, token: tokens.good, want: `5 plant ${longId} not found` },
       { what: "the least id", id: -(2n ** 63n), token: tokens.good, want: `5 plant ${-(2n ** 63n)} not found` },
-    ])("gets the status for $what", async ({ id, token, want }) => {
+    ])("with $what gets the status and message", async ({ id, token, want }) => {
       expect(await client.deletePlant(id, token)).toBe(want);
     });
 

@@ -14,7 +14,7 @@ const acknowledgedMin = 200;
 
 /** The facts about a store that is closed and opened again. */
 export function testReopened(open: OpenDurable): void {
-  test("has what it acknowledged, with the outcomes of idempotency keys", async () => {
+  test("has what it acknowledged, with idempotency keys' outcomes", async () => {
     await using opened = await open([1n, 2n, 3n]);
     const keyed = deleteCall({ idempotencyKey: "key" });
     const outcomes = [opened.store.delete(1n, keyed), opened.store.delete(2n, deleteCall())];
@@ -34,7 +34,7 @@ export function testReopened(open: OpenDurable): void {
 
 /** The facts about a store whose process and server are killed. */
 export function testKilled(open: OpenWithDatabase): void {
-  test("keeps every deletion that a process acknowledged before it and its server were killed", async () => {
+  test("keeps every acknowledged deletion when the process and its server are killed", async () => {
     await using opened = await open(Array.from({ length: killedPlants }, (_, i) => BigInt(i + 1)));
     await opened.store.close();
     const main = join(projectFolder, "test/support/plants/delete-until-killed.ts");
@@ -82,7 +82,7 @@ export function testQueue(open: OpenWithDatabase): void {
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
 
-  test("keeps its plant and gets the time of a retry when the queue is full", async () => {
+  test("keeps its plant and gets a retry time when the queue overflows", async () => {
     const ids = Array.from({ length: 18_000 }, (_, i) => BigInt(i + 1));
     await using opened = await open(ids);
     const results = await Promise.all(
@@ -97,7 +97,7 @@ export function testQueue(open: OpenWithDatabase): void {
     expect(await opened.plants()).toEqual(ids.filter((_, i) => results[i] !== true));
   });
 
-  test("of a plant that another table references is refused, and the others succeed", async () => {
+  test("is refused if another table references its plant, and others succeed", async () => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     await using opened = await open(ids);
     await opened.database.run("CREATE TABLE beds (plant BIGINT REFERENCES plants (id))");

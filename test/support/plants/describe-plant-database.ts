@@ -88,7 +88,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual(presentAndFresh.toSorted((one, other) => (one < other ? -1 : 1)));
     });
 
-    test("restores deleted plants with the option restore, and they can be deleted again", async () => {
+    test("restores deleted plants with restore, and they can be deleted again", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 3n]]);
       await opened.store.delete(1n, deleteCall());
@@ -98,7 +98,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([2n, 3n]);
     });
 
-    test("keeps a restored plant when a deletion with a used key is repeated", async () => {
+    test("keeps a restored plant when its deletion is repeated by key", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       const call = deleteCall({ idempotencyKey: "key" });
@@ -213,7 +213,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(listed).toHaveLength(1);
     });
 
-    describe("records a subject and a request id", () => {
+    describe("a recorded subject and request id", () => {
       const opened = openForAllRows();
       let next = 1n;
       beforeAll(() => importInto(opened().database, [Array.from({ length: 100 }, (_, i) => BigInt(i + 1))]));
@@ -227,7 +227,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { name: "1,024 characters", text: "é".repeat(1_024), kept: "é".repeat(1_024) },
         { name: "1,025 characters", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
         { name: "a surrogate pair across the limit", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
-      ])("with $name, and those of other deletions in its batch", async ({ text, kept }) => {
+      ])("with $name is stored, as are others in its batch", async ({ text, kept }) => {
         const { database, store } = opened();
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });
@@ -240,7 +240,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       });
     });
 
-    describe("lists", () => {
+    describe("listing deletions", () => {
       const opened = openForAllRows();
       beforeAll(async () => {
         await importInto(opened().database, [[1n]]);
@@ -254,12 +254,12 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         { since: new Date(-8.64e15), listed: 1 },
         { since: new Date("9999-12-31T23:59:59-23:59"), listed: 0 },
         { since: new Date(8.64e15), listed: 0 },
-      ])("$listed deletion since $since", async ({ since, listed }) => {
+      ])("since $since returns $listed deletions", async ({ since, listed }) => {
         expect((await collect(opened().database.listDeletions({ since }))).flat()).toHaveLength(listed);
       });
     });
 
-    test.each([int64Min, 2n, int64Max])("lists only the deletions of plant %s", async (plantId) => {
+    test.each([int64Min, 2n, int64Max])("for plant %s lists only its deletions", async (plantId) => {
       await using opened = await open();
       await importInto(opened.database, [[int64Min, 1n, 2n, int64Max]]);
       for (const id of [int64Min, 1n, 2n, int64Max]) await opened.store.delete(id, deleteCall());

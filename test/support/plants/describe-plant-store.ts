@@ -97,13 +97,13 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual([int64Min, int64Max]);
   });
 
-  test("returns true for exactly one of many concurrent deletions of a plant", async () => {
+  test("returns true for exactly one among many concurrent deletions", async () => {
     await using opened = await open([7n]);
     const outcomes = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
     expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
   });
 
-  test("returns the outcome of each of many concurrent deletions", async () => {
+  test("returns each outcome among many concurrent deletions", async () => {
     const existing = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
     await using opened = await open(existing);
     // Odd ids were never there; every fourth stays.
@@ -113,7 +113,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual(existing.filter((id) => id % 4n === 0n));
   });
 
-  test("distinguishes ids of all lengths in one batch", async () => {
+  test("distinguishes ids with any length in one batch", async () => {
     const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
     const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
     const requested = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
@@ -126,7 +126,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   });
 
   describe("with the same idempotency key", () => {
-    test("deletes for the first call, and returns the same outcome for repeated ones", async () => {
+    test("deletes for the first call, whose outcome repeated calls get", async () => {
       await using opened = await open([1n, 2n]);
       const call = deleteCall({ idempotencyKey: "key" });
       for (let repeats = 0; repeats < 3; repeats++) await expect(opened.store.delete(1n, call)).resolves.toBe(true);
@@ -206,7 +206,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([]);
     });
 
-    test("returns the outcome of each of many concurrent calls with and without keys", async () => {
+    test("returns each outcome among many concurrent calls with and without keys", async () => {
       const existing = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
       await using opened = await open(existing);
       const requested = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
@@ -297,7 +297,7 @@ function testWaiting(open: OpenStore): void {
 const healthy = { hasSecondName: false, areCheckpointsStalled: false };
 
 function testFile(open: OpenStore): void {
-  test("has a single name and working checkpoints, if the store has a file", async () => {
+  test("has a single name and working checkpoints if it has a file", async () => {
     await using opened = await open([1n]);
     expect(opened.store.file ?? healthy).toEqual(healthy);
   });
