@@ -191,10 +191,11 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "proxy",
-    about: "the proxy before servers of grpc-go, grpc-java, grpcio and tonic, and gRPC's interop tests",
+    about:
+      "the proxy before servers of grpc-go, grpc-java, grpcio and tonic, and gRPC's interop tests, also with handlers of grpc-js",
     occasion: "run",
     whySeparate: "compiles servers in four languages",
-    files: ["packages/proxy/test/suites/interop/**/*.test.ts"],
+    files: ["packages/{grpc-handlers,proxy}/test/suites/interop/**/*.test.ts"],
     workers: 1,
     blocks: true,
     needs: ["go", "cargo", "cc", "python3", "python3-venv", "javac", "mvn"],
