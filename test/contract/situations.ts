@@ -34,6 +34,30 @@ const invalidWant: Want = {
   errorCode: "ERR_TOKEN_INVALID",
   fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"` },
 };
+/** Returns the outcome of a call whose token lacks the scope of the RPC. */
+function scopeMissing(scope: string): Want {
+  const message = `the token lacks the scope ${scope}`;
+  return {
+    code: "permission_denied",
+    message,
+    errorCode: "ERR_SCOPE_INSUFFICIENT",
+    fields: {
+      "www-authenticate": `${challenge}, error="insufficient_scope", error_description="${message}", scope="${scope}"`,
+    },
+  };
+}
+const handlerFailed: Want = { code: "internal", message: "internal error", errorCode: "ERR_HANDLER_FAILED" };
+const storeAway: Want = {
+  code: "unavailable",
+  message: "the plant store cannot process the request at the moment",
+  errorCode: "ERR_STORE_UNAVAILABLE",
+  fields: { "retry-after": "1" },
+};
+const deadlineExceeded: Want = {
+  code: "deadline_exceeded",
+  message: "the operation timed out",
+  errorCode: "ERR_DEADLINE_EXCEEDED",
+};
 const keyReusedWant: Want = {
   code: "already_exists",
   message: "the idempotency key belongs to another deletion",
@@ -134,14 +158,7 @@ const credentialSituations: readonly DeleteSituation[] = [
   {
     name: "refuses a token without the scope",
     header: [bearer(tokens.narrow)],
-    want: {
-      code: "permission_denied",
-      message: "the token lacks the scope plants:delete",
-      errorCode: "ERR_SCOPE_INSUFFICIENT",
-      fields: {
-        "www-authenticate": `${challenge}, error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"`,
-      },
-    },
+    want: scopeMissing("plants:delete"),
   },
   {
     name: "responds UNAVAILABLE when the token cannot be verified",
@@ -165,17 +182,12 @@ const storeSituations: readonly DeleteSituation[] = [
   {
     name: "hides the cause of an internal error",
     id: ids.fault,
-    want: { code: "internal", message: "internal error", errorCode: "ERR_HANDLER_FAILED" },
+    want: handlerFailed,
   },
   {
     name: "sends Retry-After while the store is unavailable",
     id: ids.away,
-    want: {
-      code: "unavailable",
-      message: "the plant store cannot process the request at the moment",
-      errorCode: "ERR_STORE_UNAVAILABLE",
-      fields: { "retry-after": "1" },
-    },
+    want: storeAway,
   },
   {
     name: "responds FAILED_PRECONDITION when the database protects the plant",
@@ -232,7 +244,7 @@ export const situations: { readonly [Rpc in keyof typeof PlantService.method]: r
         const deadline = format.timeout?.(20);
         return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);
       },
-      want: { code: "deadline_exceeded", message: "the operation timed out", errorCode: "ERR_DEADLINE_EXCEEDED" },
+      want: deadlineExceeded,
       formats: rpcFormats,
     },
     {

@@ -1,3 +1,4 @@
+import type { ConnectError } from "@connectrpc/connect";
 import { storeUnavailable, type PlantStore, type WaitingDeletions } from "../../service/index.ts";
 import { type Attempt, type Backend, problemOf } from "../contract/backend.ts";
 import { type Deletion, endings, type FailedEnding, TransitionError } from "../contract/deletion.ts";
@@ -28,6 +29,11 @@ export const waitingMaxDefault = 16_384;
 export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
   const queues = new Queues(backend, options);
   let isClosed = false;
+  /** Returns the error of every call that the store cannot process; otherwise `undefined`. */
+  const refusal = (): ConnectError | undefined => {
+    if (backend.problem === undefined && !isClosed) return undefined;
+    return storeUnavailable(problemOf(backend));
+  };
   return {
     get problem() {
       const { name, pending } = backend;
@@ -51,8 +57,8 @@ export function queuedStore(backend: Backend, options: QueueOptions = {}): Plant
     },
     // Not an async function, because it would use more memory for each call that waits for its commit.
     delete(id, call) {
-      if (backend.problem !== undefined) return Promise.reject(storeUnavailable(problemOf(backend)));
-      if (isClosed) return Promise.reject(storeUnavailable());
+      const error = refusal();
+      if (error !== undefined) return Promise.reject(error);
       const { lanes } = backend;
       if (lanes === undefined) return queues.of(0).delete(id, call);
       return queues.of(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));

@@ -4,13 +4,19 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import { deleteCall } from "./delete-call.ts";
-import type { OpenDurable, OpenWithDatabase } from "./opened-store.ts";
+import type { Calls, OpenDurable, OpenWithDatabase } from "./opened-store.ts";
 
 /** More deletions than a process acknowledges before it is killed. */
 const killedPlants = 20_000;
 
 /** The deletions that a process acknowledges before it is killed. */
 const acknowledgedMin = 200;
+
+/** The error of every call that a store cannot process. */
+export const unavailable: { readonly rawMessage: string; readonly code: Code } = {
+  rawMessage: "the plant store cannot process the request at the moment",
+  code: Code.Unavailable,
+};
 
 /** The facts about a store that is closed and opened again. */
 export function testReopened(open: OpenDurable): void {
@@ -77,8 +83,7 @@ export function testQueue(open: OpenWithDatabase): void {
     await using opened = await open([1n, 2n, 3n, 4n]);
     await opened.database.failDeletions();
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
-    const refused = { rawMessage: "the plant store cannot process the request at the moment", code: Code.Unavailable };
-    expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
+    expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(unavailable) })));
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
 
@@ -110,5 +115,14 @@ export function testQueue(open: OpenWithDatabase): void {
     ]);
     expect(opened.store.problem).toBeUndefined();
     expect(await opened.plants()).toEqual([5n, 12n]);
+  });
+}
+
+/** The facts about each method of a store whose tables another program has dropped. */
+export function testUnavailable(open: OpenWithDatabase, calls: Calls): void {
+  test.each(Object.entries(calls))("rejects calls of %s without the error of the database", async (_, call) => {
+    await using opened = await open([3n]);
+    await opened.database.run("DROP TABLE plants");
+    await expect(call(opened.store)).rejects.toMatchObject(unavailable);
   });
 }

@@ -2,8 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
-import { testKilled, testQueue, testReopened } from "./describe-durable-store.ts";
-import type { OpenDurable, OpenedStore, OpenWithDatabase } from "./opened-store.ts";
+import { testKilled, testQueue, testReopened, testUnavailable, unavailable } from "./describe-durable-store.ts";
+import type { Calls, OpenDurable, OpenedStore, OpenWithDatabase } from "./opened-store.ts";
 import { refusalOf } from "./refusal.ts";
 
 const int64Min = -(2n ** 63n);
@@ -42,6 +42,11 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
   file: testFile,
 };
 
+/** A call of each method that asks the store. A method without a call does not compile. */
+const calls: Calls = {
+  delete: (store) => store.delete(3n, deleteCall()),
+};
+
 /** The facts that hold for every {@link PlantStore}. */
 export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store", lacks = [] }: Exceptions = {}): void {
   describe("a plant store", () => {
@@ -62,6 +67,7 @@ export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store",
     };
     describe("killed", () => testKilled(withDatabase));
     describe("a queued deletion", () => testQueue(withDatabase));
+    describe("without its tables", () => testUnavailable(withDatabase, calls));
   });
 }
 
@@ -241,15 +247,20 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
 }
 
 function testClose(open: OpenStore): void {
-  test("finishes accepted deletions, and accepts no more", async () => {
+  test("finishes accepted deletions", async () => {
     await using opened = await open([1n, 2n, 3n]);
     const accepted = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
     await opened.store.close();
-    const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
-    expect(refused).toMatchObject({ code: Code.Unavailable });
     await expect(accepted).resolves.toEqual([true, true, false]);
     // A second time without harm.
     await expect(opened.store.close()).resolves.toBeUndefined();
+  });
+
+  test.each(Object.entries(calls))("refuses later calls of %s", async (_, call) => {
+    await using opened = await open([3n]);
+    await opened.store.close();
+    await expect(call(opened.store)).rejects.toMatchObject(unavailable);
+    expect(await opened.plants()).toEqual([3n]);
   });
 }
 

@@ -12,6 +12,15 @@ export interface OpenedStore extends AsyncDisposable {
   readonly database?: StoreDatabase;
 }
 
+/** The names of the methods that ask a store, except `close`. */
+type Asking = Exclude<
+  { [Name in keyof PlantStore]: PlantStore[Name] extends (...args: never) => unknown ? Name : never }[keyof PlantStore],
+  "close" | undefined
+>;
+
+/** A call of each method of a store. */
+export type Calls = Readonly<Record<Asking, (store: PlantStore) => Promise<unknown>>>;
+
 /** A database that belongs to a test, which changes it, and kills its server. */
 interface StoreDatabase {
   /** Where a process finds the store. */

@@ -33,14 +33,19 @@ export function openSituationStore(plants: Set<bigint>): PlantStore {
   return {
     ...memory,
     delete: async (id, call) => {
-      if (id === situations.fault) throw new Error(secretText);
-      if (id === situations.away) throw storeUnavailable(new Error(secretText));
+      await situationOf(id, call.context.signal);
       if (id === situations.kept) throw plantProtected(id, new Error(secretText));
       if (id === situations.full) throw queueFull();
-      if (id === situations.slow) await abortOf(call.context.signal);
       return await memory.delete(id, call);
     },
   };
+}
+
+/** Causes the situations of any call that names a plant. */
+async function situationOf(id: bigint, signal: AbortSignal): Promise<void> {
+  if (id === situations.fault) throw new Error(secretText);
+  if (id === situations.away) throw storeUnavailable(new Error(secretText));
+  if (id === situations.slow) await abortOf(signal);
 }
 
 async function abortOf(signal: AbortSignal): Promise<never> {
