@@ -3,14 +3,15 @@ import { expect, test } from "vitest";
 import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
 import { compareValues, Differs, type EffectsOf } from "../../testing/src/comparison.ts";
 import { type LogLines, openLogLines } from "../../testing/src/operations/log-lines.ts";
+import { registerSdk } from "../../testing/src/telemetry/register-sdk.ts";
 import type { CallLogOptions } from "../src/logs/call-log.ts";
 import type { SafeErrorsOptions } from "../src/logs/safe-errors.ts";
 import type { RequestMetricsOptions } from "../src/conventions/request-metrics.ts";
 import { createCallLog, createSafeErrors, silentLog } from "../src/logs/index.ts";
 import { createRequestMetrics, Metrics } from "../src/metrics/index.ts";
+import { type TracingOptions, withOpenTelemetry } from "../src/opentelemetry/index.ts";
 
-// Logs and measures requests with two values of each option, and compares the lines and the metrics. Tracing is compared
-// in with-open-telemetry.test.ts, with a registered SDK.
+// Logs and measures requests with two values of each option, and compares the lines, the metrics and the spans.
 
 function fail(): never {
   throw new ConnectError("again", Code.Unavailable);
@@ -92,7 +93,18 @@ const metricEffects: EffectsOf<RequestMetricsOptions> = {
     }),
 };
 
+const tracingEffects: EffectsOf<TracingOptions> = {
+  anonymous: () =>
+    compareValues<TracingOptions>({}, { anonymous: true }, async (tracing) => {
+      using sdk = registerSdk();
+      const { fetch } = createGateway(withOpenTelemetry({ routes: () => undefined }, tracing));
+      await (await fetch(new Request("http://a/nowhere", { headers: { "user-agent": "a browser" } }))).text();
+      return sdk.spans.map(({ attributes }) => [attributes["url.path"], attributes["user_agent.original"]]);
+    }),
+};
+
 test.each([
+  ...Object.entries(tracingEffects).map(([name, comparison]) => ({ owner: "createTracing", name, comparison })),
   ...Object.entries(callLogEffects).map(([name, comparison]) => ({ owner: "createCallLog", name, comparison })),
   ...Object.entries(safeErrorEffects).map(([name, comparison]) => ({ owner: "createSafeErrors", name, comparison })),
   ...Object.entries(metricEffects).map(([name, comparison]) => ({ owner: "createRequestMetrics", name, comparison })),
