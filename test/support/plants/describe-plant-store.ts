@@ -43,7 +43,7 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
 };
 
 /** A call of each method that asks the store. A method without a call does not compile. */
-const calls: Calls = {
+const askingCalls: Calls = {
   delete: (store) => store.delete(3n, deleteCall()),
 };
 
@@ -67,7 +67,7 @@ export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store",
     };
     describe("killed", () => testKilled(withDatabase));
     describe("a queued deletion", () => testQueue(withDatabase));
-    describe("without its tables", () => testUnavailable(withDatabase, calls));
+    describe("without its tables", () => testUnavailable(withDatabase, askingCalls));
   });
 }
 
@@ -256,7 +256,7 @@ function testClose(open: OpenStore): void {
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
 
-  test.each(Object.entries(calls))("refuses later calls of %s", async (_, call) => {
+  test.each(Object.entries(askingCalls))("refuses later calls of %s", async (_, call) => {
     await using opened = await open([3n]);
     await opened.store.close();
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);

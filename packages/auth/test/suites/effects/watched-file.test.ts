@@ -58,10 +58,10 @@ async function triesOfRejected(retryRejectedMs: number): Promise<number> {
   using folder = createTempFolder();
   const path = folder.file("one");
   writeFileSync(path, "first");
-  let tries = 0;
+  const tries: string[] = [];
   const apply: FileToWatch["apply"] = (text) => {
     if (text !== "bad") return parsed({});
-    tries += 1;
+    tries.push(text);
     return notParsed("it is bad");
   };
   const log = { info: () => undefined, warn: () => undefined };
@@ -70,10 +70,11 @@ async function triesOfRejected(retryRejectedMs: number): Promise<number> {
   writeFileSync(path, "bad");
   // The file is read again while it is young, whatever the option.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
-  tries = 0;
-  for (let polls = 0; polls < 30 && tries <= 2; polls++) await new Promise((resolve) => setTimeout(resolve, 100));
+  tries.length = 0;
+  for (let polls = 0; polls < 30 && tries.length <= 2; polls++)
+    await new Promise((resolve) => setTimeout(resolve, 100));
   watched.value.close();
-  return tries;
+  return tries.length;
 }
 
 test.each(Object.entries(effects))("the option %s of watchFile has an effect", async (_, comparison) => {

@@ -5,15 +5,16 @@ import { createDocsPage, type DocsPageOptions } from "../../../src/docs-page.ts"
 
 // Serves the docs page with two values of each option, and compares the responses.
 
+function refuse(): never {
+  throw new Error("refused");
+}
+
 const usual: DocsPageOptions = { document: () => '{"openapi":"3.1.0"}', open: true };
 
 function compareResponses(path: string, off: Partial<DocsPageOptions>, on: Partial<DocsPageOptions>): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     const endpoints = createDocsPage({ ...usual, ...options });
-    const admit = (): never => {
-      throw new Error("refused");
-    };
-    const { fetch } = createGateway({ routes: () => undefined, endpoints, admit, onFault: () => undefined });
+    const { fetch } = createGateway({ routes: () => undefined, endpoints, admit: refuse, onFault: () => undefined });
     const response = await fetch(new Request(`http://a${path}`));
     return [response.status, await response.text()];
   });

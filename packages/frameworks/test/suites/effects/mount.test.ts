@@ -98,8 +98,7 @@ test("close aborts no call before its timeout", async () => {
 });
 
 test("the request prefix of a gateway applies to the paths that a plugin serves", async () => {
-  const getReading = (): object => ({});
-  const statuses = await observe({ requestPathPrefix: "/api" }, getReading, async (baseUrl) => {
+  const statuses = await observe({ requestPathPrefix: "/api" }, Object, async (baseUrl) => {
     const responses = await Promise.all([fetch(`${baseUrl}/api${reading}`), fetch(baseUrl + reading)]);
     await Promise.all(responses.map((response) => response.text()));
     return responses.map(({ status }) => status);
