@@ -108,10 +108,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "http-engine/http2-client": ["http-engine/http2", ...inGateway("exchange")],
 
   gateway: [
-    ...inGateway("compression", "exchange", "fetch", "listen", "node", "openapi", "protocols"),
+    ...inGateway("compression", "descriptors", "exchange", "fetch", "listen", "node", "openapi", "protocols"),
     ...inGateway("protocols/rest/rules", "serve", "trusted-proxies"),
   ],
-  "gateway/fetch": inGateway("exchange", "fetch/exchange", "protocols", "protocols/rest/rules", "serve"),
+  "gateway/fetch": inGateway("descriptors", "exchange", "fetch/exchange", "protocols", "protocols/rest/rules", "serve"),
   "gateway/fetch/exchange": inGateway("exchange"),
   "gateway/node": inGateway("exchange", "listen"),
   "gateway/listen": inGateway("exchange", "trusted-proxies"),

@@ -18,6 +18,7 @@ import {
   type ServingOptions,
 } from "./serve/index.ts";
 import { type BoundAddress, type GatewayLoad, type HttpEngine, Listener, type ListenOptions } from "./listen/index.ts";
+import { describeUnusedLabels } from "./descriptors/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import {
@@ -110,7 +111,10 @@ export interface Gateway extends FetchGateway {
 export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
   const report = createFaultReporter(options.onFault);
-  return assembleGateway(createNodeServer(options, runSteps(compileNodeRoutes(options, report)), report), options);
+  const routes = runSteps(compileNodeRoutes(options, report));
+  for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels))
+    process.emitWarning(line);
+  return assembleGateway(createNodeServer(options, routes, report), options);
 }
 
 /**

@@ -56,6 +56,7 @@ export {
   shareConnections,
   type SharedPort,
 } from "./listen/index.ts";
+export { visibleServices, type VisibilityOptions } from "./descriptors/index.ts";
 export { type NamedOption, errorCodeOf, type GatewayErrorCode, optionOf } from "./errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "./exchange/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";

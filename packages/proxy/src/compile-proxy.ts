@@ -67,7 +67,9 @@ export function* compileProxy(
     routes,
     rest,
     services: [...proxied],
-    visibilityLabels: new Set(descriptors.flatMap(({ labels }) => [...labels])),
+    visibilityLabels: new Set(
+      [routes.visibilityLabels, ...descriptors.map(({ labels }) => labels)].flatMap((all) => [...all]),
+    ),
     conflicts: assigned.conflicts.map((each, at) => [...each, ...(conflicts[at] ?? [])]),
   };
 }

@@ -68,9 +68,8 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   /** The HTTP engine of `listen`. Default: the engine of `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
-   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in
-   * `allow`. Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol, and left out
-   * of {@link ProxyGateway.services}.
+   * Which elements with a rule of `google.api.visibility` exist for callers, as in `createGateway`. Others are also left
+   * out of {@link ProxyGateway.services}.
    */
   readonly visibility?: VisibilityOptions;
   /**
@@ -89,7 +88,6 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   ...gatewayOptionNames,
   routes: true,
   upstreams: arrayOf(proxiedUpstreamNames, required),
-  visibility: { allow: arrayOf(undefined, required) },
   onReload: true,
   onUpstreamCall: true,
 };

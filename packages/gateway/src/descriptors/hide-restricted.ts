@@ -62,7 +62,7 @@ export function* hideRestricted(
 }
 
 /** Returns the labels in a list such as "PREVIEW, INTERNAL". */
-function labelsOf(restriction: string): readonly string[] {
+export function labelsOf(restriction: string): readonly string[] {
   return restriction
     .split(",")
     .map((label) => label.trim())

@@ -8,6 +8,7 @@
  * gateway are checked only as far as its services refer to them (validate-services).
  */
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
+export { HiddenParts } from "./hidden-parts.ts";
 export { visibilityLabelsOf, type VisibilityOptions } from "./hide-restricted.ts";
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
@@ -23,5 +24,7 @@ export {
   type SwaggerRequirement,
   type SwaggerScheme,
 } from "./swagger-options.ts";
+export { hideInFiles, visibleServices, type VisibleTypes } from "./visible-services.ts";
+export { describeUnusedLabels } from "./unused-labels.ts";
 export { isPlaceholder, joinNames } from "./validate-files.ts";
 export { validateServices } from "./validate-services.ts";

@@ -5,6 +5,7 @@ import {
   servingOptionNames,
   type ServingOptions,
 } from "../serve/index.ts";
+import { describeUnusedLabels } from "../descriptors/index.ts";
 import { refuseUnknownOptions } from "../options/index.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";
@@ -27,5 +28,6 @@ export function createFetchGateway(options: ServingOptions): FetchGateway {
   refuseUnknownOptions(options, servingOptionNames, "createFetchGateway");
   const report = createFaultReporter(options.onFault);
   const routes = compileRoutes(options, { compressions: [webGzip] }, report);
+  for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels)) console.warn(line);
   return { fetch: createFetchHandler(createServer(options, routes, report, undefined)) };
 }

@@ -1,4 +1,10 @@
-import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+} from "@bufbuild/protobuf";
 import type {
   ConnectRouterOptions,
   HandlerContext,
@@ -36,6 +42,8 @@ interface AnyRpc {
   readonly httpMethods: readonly string[];
   readonly options: RpcOptions;
   readonly codecs: MethodCodecs;
+  /** The RPC as handlers and interceptors know it, with the parts that are hidden from callers. */
+  readonly registered: DescMethod;
   /** Set if its calls are forwarded as bytes instead of being handled (`serve/forward.ts`). */
   readonly forward?: Forwarding | undefined;
 }

@@ -48,7 +48,7 @@ export class CallView implements HandlerContext {
   constructor(
     call: ViewedCall,
     { httpMethod, url }: Exchange,
-    { method, kind }: Rpc,
+    { registered: method, kind }: Rpc,
     wire: Wire,
     timeoutMs: number | undefined,
   ) {

@@ -1,6 +1,7 @@
 import {
   create,
   type DescMethod,
+  type DescMethodStreaming,
   type DescMethodUnary,
   type DescService,
   type Message,
@@ -23,7 +24,7 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { validateServices } from "../descriptors/index.ts";
+import { type HiddenParts, validateServices, type VisibilityOptions } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { createReachableRegistry, ignoredJsonOptions, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
@@ -46,6 +47,7 @@ import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "../op
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { checkRequests, type Validation } from "./validation.ts";
+import { VisibleRpcs } from "./visible-rpcs.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
@@ -66,22 +68,90 @@ interface RegisteredRpc {
 
 type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 
+/** What callers can send, and what they can see. */
+export interface RpcRestrictions {
+  /** Checks requests before their handlers. */
+  readonly validation?: Validation | undefined;
+  readonly visibility?: VisibilityOptions | undefined;
+}
+
+/** The RPCs of a gateway. */
+interface PreparedRpcs {
+  readonly rpcs: readonly Rpc[];
+  /** The types that JSON may name: those of the options, by default all types reachable from the services. */
+  readonly registry: Registry;
+  /** Removes what callers must not see from error details; `undefined` if nothing is hidden in messages. */
+  readonly hidden: HiddenParts | undefined;
+  /** The labels of all rules of visibility. */
+  readonly visibilityLabels: ReadonlySet<string>;
+}
+
 /**
  * Runs the user's `routes` with a router that accepts the same arguments as Connect's, and prepares each RPC: the
  * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
  * `router.handlers`, because they account for most of the time and memory of Connect's router. Yields after each RPC.
  *
- * @param validation - checks requests before their handlers
- * @returns the RPCs, and the types that JSON may name: those of `options`, by default all types reachable from the
- * services
+ * @param checks - what is checked in requests before their handlers, and what of the services is visible
  */
 export function* createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
   { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false }: RpcPlatform,
-  validation?: Validation,
-): Generator<void, { readonly rpcs: readonly Rpc[]; readonly registry: Registry }> {
+  { validation, visibility }: RpcRestrictions = {},
+): Generator<void, PreparedRpcs> {
+  const registered = registerRpcs(routes, options);
+  const services = [...new Set(registered.map(({ spec }) => spec.method.parent))];
+  requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
+  const unvalidated = services.filter((service) => !isValidated(service));
+  validateServices(unvalidated);
+  // The registry of validated services has visible types only.
+  const registries = unvalidated.length < services.length ? [] : [...new Set(registered.flatMap(registriesOf))];
+  const visible = visibility && new VisibleRpcs(unvalidated, registries, visibility, options.binaryOptions);
+  const served = registered.flatMap(({ spec, serviceOptions }) => {
+    const method = visible === undefined ? spec.method : visible.partOf(spec.method);
+    return method === undefined ? [] : [{ spec, method, serviceOptions }];
+  });
+  const visibleServices = new Set(served.map(({ method }) => method.parent));
+  const visibleTypes = memoize((all: Registry) => visible?.registryOf(all) ?? all);
+  const reachableTypes = memoize(createReachableRegistry);
+  const ownRegistry = options.jsonOptions?.registry;
+  const registry = ownRegistry === undefined ? reachableTypes(visibleServices) : visibleTypes(ownRegistry);
+  const checkOf = validation?.prepare([...visibleServices], reachableTypes(visibleServices));
+  const prepare = memoize((own: RouterOptions) => {
+    const all = own.jsonOptions?.registry;
+    const withTypes = {
+      ...own,
+      jsonOptions: { ...own.jsonOptions, registry: all === undefined ? registry : visibleTypes(all) },
+    };
+    return { withTypes, rules: jsonRules(withTypes) };
+  });
+  const rpcs: Rpc[] = [];
+  for (const { spec, method, serviceOptions: own } of served) {
+    const { withTypes, rules } = prepare(own);
+    const codecs = createCodecs(method, withTypes, rules);
+    const check = checkOf?.(method.input);
+    const convert = visible?.converterOf(method, spec.method, own.binaryOptions);
+    const interceptors = convert === undefined ? own.interceptors : [convert, ...own.interceptors];
+    const rpc = createRpc(
+      check === undefined ? spec : checkRequests(spec, check),
+      method,
+      { ...withTypes, interceptors },
+      codecs,
+    );
+    // Messages with hidden parts are decoded.
+    const forward = convert === undefined ? createForwarding(spec, interceptors, check) : undefined;
+    rpcs.push({ ...rpc, forward });
+    yield;
+  }
+  return { rpcs, registry, hidden: visible?.hidden, visibilityLabels: visible?.labels ?? new Set() };
+}
+
+/** Runs the user's `routes`. Throws as {@link optionsOf} does, and TypeError for a misspelled handler and a promise. */
+function registerRpcs(
+  routes: (router: ConnectRouter) => void,
+  options: ConnectRouterOptions,
+): readonly RegisteredRpc[] {
   const base = optionsOf(options, undefined);
   const registered: RegisteredRpc[] = [];
   const router: ConnectRouter = {
@@ -106,26 +176,11 @@ export function* createRpcs(
     },
   };
   refusePromise<unknown>(routes(router), "routes must register the services synchronously");
-  const services = [...new Set(registered.map(({ spec }) => spec.method.parent))];
-  requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
-  validateServices(services.filter((service) => !isValidated(service)));
-  const reachableTypes = memoize(createReachableRegistry);
-  const registry = options.jsonOptions?.registry ?? reachableTypes(services);
-  const checkOf = validation?.prepare(services, reachableTypes(services));
-  const prepare = memoize((own: RouterOptions) => {
-    const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
-    return { withTypes, rules: jsonRules(withTypes) };
-  });
-  const rpcs: Rpc[] = [];
-  for (const { spec, serviceOptions: own } of registered) {
-    const { withTypes, rules } = prepare(own);
-    const codecs = createCodecs(spec.method, withTypes, rules);
-    const check = checkOf?.(spec.method.input);
-    const rpc = createRpc(check === undefined ? spec : checkRequests(spec, check), withTypes, codecs);
-    rpcs.push({ ...rpc, forward: createForwarding(spec, withTypes.interceptors, check) });
-    yield;
-  }
-  return { rpcs, registry };
+  return registered;
+}
+
+function registriesOf({ serviceOptions: { jsonOptions } }: RegisteredRpc): readonly Registry[] {
+  return jsonOptions?.registry === undefined ? [] : [jsonOptions.registry];
 }
 
 /**
@@ -159,7 +214,8 @@ function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handle
   return connect.handlers;
 }
 
-function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodCodecs): Rpc {
+/** @param visible - the visible part of the RPC */
+function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOptions, codecs: MethodCodecs): Rpc {
   const { parent, name, idempotency } = spec.method;
   const { connect = true } = options;
   const common = {
@@ -168,14 +224,16 @@ function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodC
     httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
     options,
     codecs,
+    registered: spec.method,
   };
   if (spec.kind === "unary") {
-    const { method } = spec;
+    const method = visible as DescMethodUnary;
     const { interceptors } = options;
     const run = interceptors.length === 0 ? withoutInterceptors(spec) : withInterceptors(spec, interceptors);
     return { ...common, kind: "unary", method, run };
   }
-  return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
+  const method = visible as DescMethodStreaming;
+  return { ...common, kind: "stream", method, invoke: composeStream(spec, options.interceptors) };
 }
 
 /** Returns how the calls of an RPC are forwarded; `undefined` if its handler is called. */

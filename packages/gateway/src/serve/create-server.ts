@@ -3,6 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits, runSteps } from "../exchange/index.ts";
 import { isProduction, type RequestFailure, type OptionLabels, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
+import type { VisibilityOptions } from "../descriptors/index.ts";
 import { arrayOf, type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols, creatorOf, type ProtocolExtension } from "../protocols/index.ts";
@@ -44,6 +45,12 @@ export interface ServingOptions extends ConnectRouterOptions {
    * openValidation()` of `@plantstore/gateway/validation`. Off by default.
    */
   readonly validation?: Validation;
+  /**
+   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in
+   * `allow`. Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers and
+   * interceptors use complete messages. For OpenAPI and reflection, use `visibleServices`.
+   */
+  readonly visibility?: VisibilityOptions;
   /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
   readonly endpoints?: readonly Endpoint[];
   /** Allows pages of other origins to call over REST, Connect and gRPC-Web. Off by default. */
@@ -97,6 +104,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   admit: true,
   rest: restOptionNames,
   validation: true,
+  visibility: { allow: arrayOf(undefined, required) },
   endpoints: arrayOf(),
   cors: corsOptionNames,
   limits: defaultLimits,
@@ -132,19 +140,23 @@ export function createServer(
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const { nameOptions = !isProduction() } = options;
   const shownNames = typeof nameOptions === "object" ? nameOptions : nameOptions ? undefined : {};
-  return {
+  const server: Server = {
     routes,
     admit: options.admit,
     toError: guardToError(options.toError),
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
     onResponse: guardCallback("onResponse", options.onResponse, report),
-    explain: (error) => withOption(error, shownNames),
+    explain: (error) => {
+      server.routes.hidden?.removeFromDetails(error);
+      return withOption(error, shownNames);
+    },
     report,
     limits,
     defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
     trustedProxies,
   };
+  return server;
 }
 
 /**
@@ -170,18 +182,14 @@ export function* compileRoutesInSteps(
   requireFunction(routes);
   for (const endpoint of allEndpoints) refuseUnusableEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
-  const { rpcs, registry } = yield* createRpcs(
+  const { rpcs, registry, ...visibility } = yield* createRpcs(
     routes,
-    {
-      ...options,
-      acceptCompression: options.acceptCompression ?? [...compressions],
-      readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
-    },
+    withDefaults(options, compressions),
     ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
     platform,
-    options.validation,
+    options,
   );
-  const jsonOptions = { registry, ...options.jsonOptions };
+  const jsonOptions = { ...options.jsonOptions, registry };
   const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, {
     form: errorFormOf(rest),
     contentType: contentTypeOf(rest),
@@ -216,6 +224,15 @@ export function* compileRoutesInSteps(
     prefix,
     cors,
     rest: restRoutes,
+    ...visibility,
+  };
+}
+
+function withDefaults(options: ServingOptions, compressions: readonly Compression[]): ServingOptions {
+  return {
+    ...options,
+    acceptCompression: options.acceptCompression ?? [...compressions],
+    readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
   };
 }
 

@@ -1,4 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
+import type { HiddenParts } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { type HeaderFields, noBytes } from "../exchange/index.ts";
 import {
@@ -83,6 +84,10 @@ export interface Routes {
   readonly cors: Cors | undefined;
   /** The routes of REST, whose templates are below the prefix. */
   readonly rest: RestRoutes;
+  /** Removes what callers must not see from error details; `undefined` if nothing is hidden in messages. */
+  readonly hidden?: HiddenParts | undefined;
+  /** The labels of all rules of visibility in the services of handlers. */
+  readonly visibilityLabels: ReadonlySet<string>;
   /**
    * Called with a path that no route matches or, on REST, that no route with the method matches. A proxy whose routes
    * are incomplete returns an error to send instead of 404 or 405, with the status 503 on REST.

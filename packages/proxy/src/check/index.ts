@@ -9,7 +9,6 @@ export { InputError } from "./input-error.ts";
 export { readDefinition } from "./read-definition.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
-export { describeUnusedLabels } from "./unused-labels.ts";
 export { readServices, servicesOf } from "./read-services.ts";
 export {
   parseProfile,
@@ -19,4 +18,5 @@ export {
   switchNames,
   toRestOptions,
 } from "./rest-switches.ts";
+export { describeUnusedLabels } from "@plantstore/gateway/internal/descriptors";
 export { labelsOf, visibilityFlag } from "./visibility-flag.ts";

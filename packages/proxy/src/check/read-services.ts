@@ -1,8 +1,12 @@
 import { createReadStream } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
-import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
+import {
+  type DescribedServices,
+  describeUnusedLabels,
+  NotADescriptorSet,
+  readDescriptorSet,
+} from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { describeUnusedLabels } from "./unused-labels.ts";
 import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 

@@ -2,6 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ConnectError, type ConnectRouterOptions } from "@connectrpc/connect";
 import type { BodyMemory, HeaderFields } from "@plantstore/gateway/exchange";
+import type { HiddenParts } from "@plantstore/gateway/internal/descriptors";
 import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
 import {
   type CallInit,
@@ -17,7 +18,6 @@ import { Envelope, envelopeBytes, type ForwardedMessage, toEnvelope } from "@pla
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import type { Caller, Forwarder, ForwardReply } from "@plantstore/gateway/internal/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
-import type { HiddenParts } from "./hidden-parts.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { transportError, malformedResponse, responseDoesNotMatchDescriptor } from "./upstream-errors.ts";

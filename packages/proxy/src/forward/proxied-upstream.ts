@@ -10,7 +10,7 @@ import {
   stringOr,
 } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
-import type { VisibilityOptions } from "@plantstore/gateway/internal/descriptors";
+import { HiddenParts, type VisibilityOptions } from "@plantstore/gateway/internal/descriptors";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 import { registerForwarder } from "@plantstore/gateway/internal/serve";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
@@ -19,7 +19,6 @@ import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";
-import { HiddenParts } from "./hidden-parts.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 

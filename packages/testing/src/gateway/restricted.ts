@@ -1,7 +1,25 @@
-import { create, type DescFile, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import { FieldOptionsSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
+import {
+  create,
+  createFileRegistry,
+  type DescFile,
+  type DescMessage,
+  type DescService,
+  fromBinary,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import {
+  EnumDescriptorProtoSchema,
+  EnumValueOptionsSchema,
+  FieldDescriptorProtoSchema,
+  FieldOptionsSchema,
+  FileDescriptorSetSchema,
+  MethodOptionsSchema,
+  ServiceDescriptorProtoSchema,
+  ServiceOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { file_greenhouse_v1_greenhouse } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**
  * Returns options with `google.api.*_visibility`, as descriptors without google/api/visibility.proto have them.
@@ -30,4 +48,38 @@ export function restrictedGreenhouse(): DescFile {
     method.options = restrictedTo("INTERNAL", MethodOptionsSchema, method.options);
   }
   return { ...file_greenhouse_v1_greenhouse, proto };
+}
+
+/**
+ * Returns the services of the greenhouse, linked: {@link restrictedGreenhouse} with a field `mode`, whose enum value
+ * `FLOOD` is internal, and the internal service `Maintenance`.
+ */
+export function restrictedServices(): readonly DescService[] {
+  const { proto } = restrictedGreenhouse();
+  proto.enumType.push(
+    create(EnumDescriptorProtoSchema, {
+      name: "Mode",
+      value: [
+        { name: "MODE_UNSPECIFIED", number: 0 },
+        { name: "SPRAY", number: 1 },
+        { name: "FLOOD", number: 2, options: restrictedTo("INTERNAL", EnumValueOptionsSchema) },
+      ],
+    }),
+  );
+  for (const { name, field } of proto.messageType) {
+    if (name !== "Reading" && !name.startsWith("WaterBed")) continue;
+    const mode = { name: "mode", jsonName: "mode", number: 4, label: 1, type: 14, typeName: ".greenhouse.v1.Mode" };
+    field.push(create(FieldDescriptorProtoSchema, mode));
+  }
+  const [inputType, outputType] = [".greenhouse.v1.WaterBedRequest", ".greenhouse.v1.WaterBedResponse"];
+  proto.service.push(
+    create(ServiceDescriptorProtoSchema, {
+      name: "Maintenance",
+      options: restrictedTo("INTERNAL", ServiceOptionsSchema),
+      method: [{ name: "Rinse", inputType, outputType }],
+    }),
+  );
+  const set = descriptorSetOf({ ...file_greenhouse_v1_greenhouse, proto });
+  const types = createFileRegistry(fromBinary(FileDescriptorSetSchema, set));
+  return [...types].filter((type) => type.kind === "service");
 }

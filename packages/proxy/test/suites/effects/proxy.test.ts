@@ -150,7 +150,6 @@ const proxyEffects: EffectsOf<Omit<ProxyOptions, Exclude<keyof GatewayOptions, "
       return used > 0;
     });
   },
-  visibility: () => compareVisibility({ allow: ["INTERNAL"] }, undefined),
   onReload: () => {
     let reports = 0;
     let reads = 0;

@@ -16,6 +16,7 @@ import {
   type OptionValue,
   type ShortRequest,
 } from "../../../../../testing/src/gateway/compare-responses.ts";
+import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { KitchenSink, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -49,6 +50,10 @@ const showAborted: Interceptor = (next) => async (request) => {
 const signupRoutes: ServingOptions["routes"] = (router) =>
   router.service(SignupService, { register: () => ({ count: 1 }) });
 
+const restrictedRoutes: ServingOptions["routes"] = (router) => {
+  for (const service of restrictedServices()) router.service(service, {});
+};
+
 function failToAdmit(): never {
   throw new Error("a fault");
 }
@@ -69,6 +74,11 @@ const effects: EffectsOf<ServingOptions> = {
     const routes = signupRoutes;
     const request = { line: "POST /accounts", body: '{"name":"a"}' };
     return await compareResponses(request, { routes }, { routes, validation: await openValidation() });
+  },
+  visibility: () => {
+    const routes = restrictedRoutes;
+    const request = { line: "POST /greenhouse.v1.Maintenance/Rinse", body: "{}" };
+    return compareResponses(request, { routes }, { routes, visibility: { allow: [] } });
   },
   endpoints: () =>
     compareWith(unmatched, {

@@ -1,6 +1,7 @@
 import {
   clearField,
   clearExtension,
+  create,
   type DescEnum,
   type DescExtension,
   type DescField,
@@ -17,13 +18,17 @@ import {
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import type { ServiceDescriptors } from "./descriptors.ts";
+import type { DescribedServices } from "./read-descriptor-set.ts";
 
 /**
  * The most messages inside each other that are encoded as bytes: in a google.protobuf.Any, or as an extension. Deeper ones
  * are removed.
  */
 const encodedDepthMax = 16;
+
+type Detail = ConnectError["details"][number];
+type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
+type IncomingDetail = Exclude<Detail, OutgoingDetail>;
 
 /**
  * Removes from messages what `google.api.visibility` hides: fields, extensions and enum numbers that the visible part of
@@ -40,7 +45,7 @@ export class HiddenParts {
   readonly #encodedTypes = new Map<DescMessage, boolean>();
 
   constructor(
-    { types, restricted }: Pick<ServiceDescriptors, "types" | "restricted">,
+    { types, restricted }: Pick<DescribedServices, "types" | "restricted">,
     recursionLimit: number | undefined,
   ) {
     this.#types = types;
@@ -69,12 +74,13 @@ export class HiddenParts {
     this.#clean(desc, message, 0);
   }
 
-  /** Removes the hidden parts of the details of an error that an upstream has sent, and details of hidden types. */
+  /** Removes the hidden parts of the details of an error, and details of hidden types. */
   removeFromDetails(error: ConnectError): void {
     error.details = error.details.flatMap((detail): ConnectError["details"] => {
-      if ("desc" in detail) return [detail];
-      const value = this.#cleanEncoded(detail.type, detail.value, 1);
-      return value === undefined ? [] : [{ type: detail.type, value }];
+      const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
+      const visible = this.#cleanEncoded(type, value, 1);
+      if (visible === undefined) return [];
+      return [visible === value ? detail : { type, value: visible }];
     });
   }
 
@@ -149,6 +155,16 @@ export class HiddenParts {
     } catch {
       return new Uint8Array();
     }
+  }
+}
+
+/** Encodes a detail of a handler. Returns no bytes if it cannot be encoded. */
+function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
+  const type = desc.typeName;
+  try {
+    return { type, value: toBinary(desc, create(desc, value)) };
+  } catch {
+    return { type, value: new Uint8Array() };
   }
 }
 
