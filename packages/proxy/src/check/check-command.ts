@@ -62,15 +62,16 @@ export const checkCommand: CommandOf<CommandOutput> = {
     "empty-response": { value: "STATUS", about: "the status of an Empty, as rest.emptyResponse: 200 or 204" },
     against: {
       value: "OLD",
-      about: "reports which changes since OLD break clients: a descriptor set, or a git revision, compiled by buf",
+      about:
+        "reports which changes since OLD break clients; OLD is a descriptor set, or a git revision that buf compiles",
     },
     accept: {
       value: "FILE",
-      about: "with --against, accepts the changes in FILE: RULE SUBJECT per line, with comments after #",
+      about: "with --against, accepts the changes in FILE, which has RULE SUBJECT per line and comments after #",
     },
     "source-root": {
       value: "DIR",
-      about: "with --against, the folder of the .proto files, before the files in reports",
+      about: "with --against, the folder of the .proto files, for the paths in reports",
     },
     json: { about: "prints the report as JSON" },
     github: { about: "with --against, prints the changes as annotations of GitHub Actions" },

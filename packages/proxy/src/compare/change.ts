@@ -1,4 +1,4 @@
-import { type ChangeRule, changeRules, type Severity } from "./change-rules.ts";
+import { type ChangeRule, severities, type Severity } from "./change-rules.ts";
 import { lineOf, type Place } from "./source-line.ts";
 
 /** A change of a definition that breaks clients, or may break some. */
@@ -31,7 +31,7 @@ export class ChangeList {
     const key = `${rule} ${subject}`;
     if (this.#changes.has(key)) return;
     const { file, line } = lineOf(place);
-    this.#changes.set(key, { rule, severity: severity ?? changeRules[rule].severity, subject, ...text, file, line });
+    this.#changes.set(key, { rule, severity: severity ?? severities[rule], subject, ...text, file, line });
   }
 
   /** Returns the changes: errors first, each group in the order of files and lines. */

@@ -6,6 +6,7 @@
  * (accepted-changes) → a report (write-changes). No sockets.
  */
 export { sortAccepted, type SortedChanges } from "./accepted-changes.ts";
+export { severities } from "./change-rules.ts";
 export { compareServices } from "./compare-services.ts";
 export { loadRules, withoutRules } from "./validate-rules.ts";
 export { writeAnnotations, writeChanges } from "./write-changes.ts";
