@@ -209,7 +209,7 @@ describe.each([
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("the context values contain a caller that is refused for a missing scope, for the log", async () => {
+  test("a caller refused for its scope is in the context values", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
@@ -241,7 +241,7 @@ describe("admit", () => {
     { chars: 4096, readings: 1 },
     { chars: 4097, readings: 2 },
   ])(
-    "a repeated credential of $chars characters is parsed $readings times per connection",
+    "a repeated credential with $chars characters is parsed $readings times per connection",
     async ({ chars, readings }) => {
       const presented: PresentedToken[] = [];
       const verify = (token: PresentedToken): TokenOutcome => (
@@ -270,7 +270,7 @@ describe("admit", () => {
     await admit(request);
   });
 
-  test("the verifier is called for every request of a connection, so a revoked token is refused immediately", async () => {
+  test("every request is verified, so that revoked tokens are refused immediately", async () => {
     let isValid = true;
     const verifier: TokenVerifier = {
       verify: (token) => (isValid ? outcomeOf(token) : { kind: "invalid", reason: "revoked" }),
@@ -287,7 +287,7 @@ describe("admit", () => {
   });
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
-    "challenges contain resource_metadata (RFC 9728 §5.1): $name",
+    "the challenge after $name contains resource_metadata (RFC 9728 §5.1)",
     async ({ given, want }) => {
       const { admit } = createBearerAuth(synchronous, { ...options, resourceMetadata: "https://orders.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));

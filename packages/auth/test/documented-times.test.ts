@@ -25,6 +25,6 @@ test.each([
   `for ${failuresMax} different tokens in a row`,
   `or ${unhealthyForMs / 1000} seconds have passed`,
   `${inFlightMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
-])("docs/how-to/authentication.md contains the current value: %s", (sentence) => {
+])('the value "%s" in docs/how-to/authentication.md is current', (sentence) => {
   expect(page).toContain(sentence);
 });

@@ -59,7 +59,7 @@ describe("fetchText", () => {
   test.each([
     { name: "before the response header", begin: () => {} },
     { name: "in the response body", begin: (response: ServerResponse) => response.write("{") },
-  ])("fails when its signal aborts while it waits $name", async ({ begin }) => {
+  ])("waiting $name, fails when its signal aborts", async ({ begin }) => {
     const controller = new AbortController();
     await using provider = await startProvider((_, response) => {
       begin(response);
@@ -72,7 +72,7 @@ describe("fetchText", () => {
     });
   });
 
-  test("cancels the body of a response with another status, which closes the connection", async () => {
+  test("cancels the body for another status, which closes the connection", async () => {
     let closed: Promise<unknown> | undefined;
     await using provider = await startProvider((_, response) => {
       closed = once(response, "close");
@@ -103,7 +103,7 @@ describe("fetchText", () => {
   test.each([
     { name: "bytes that are not UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
     { name: "a truncated character", body: Buffer.from("ä").subarray(0, 1) },
-  ])("rejects $name", async ({ body }) => {
+  ])("with $name returns problems", async ({ body }) => {
     await using provider = await startProvider((_, response) => {
       response.end(body);
     });
@@ -120,7 +120,7 @@ describe("fetchText", () => {
     });
   });
 
-  test("decodes a character split over two chunks, and omits the query from problems", async () => {
+  test("decodes a character across two chunks, and omits queries from problems", async () => {
     await using provider = await startProvider((request, response) => {
       if (request.url === "/closed?key=secret") return request.socket.destroy();
       const bytes = Buffer.from("ä");

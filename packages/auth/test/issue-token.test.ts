@@ -15,7 +15,7 @@ function valueOf<T>(result: ParseResult<T>): T {
 }
 
 describe("issueToken", () => {
-  test("creates a token of 256 bits, and a line with its hash but not the token", async () => {
+  test("creates a token with 256 bits, and a line with only its hash", async () => {
     const { token, line } = valueOf(await issueToken(request));
     expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
@@ -40,7 +40,7 @@ describe("issueToken", () => {
   test.each([
     { name: "whose last line has a line break", text: "# mine\n" },
     { name: "whose last line has no line break", text: "# mine" },
-  ])("keeps the lines of a file $name", async ({ text }) => {
+  ])("a file $name keeps its lines", async ({ text }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, text, { mode: 0o644 });
@@ -58,7 +58,7 @@ describe("issueToken", () => {
     expect(statSync(file).size).toBe(4 * 1024 * 1024);
   });
 
-  test("replaces the target of a symbolic link", async () => {
+  test("replaces a symbolic link's target", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("real"), "");
     symlinkSync(folder.file("real"), folder.file("link"));
@@ -66,7 +66,7 @@ describe("issueToken", () => {
     expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
-  test("keeps the lines of all accepted concurrent additions, and rejects the others", async () => {
+  test("keeps all accepted concurrent additions, and rejects the others", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
@@ -109,7 +109,7 @@ describe("issueToken", () => {
       want: /would be larger than the limit of 4194304 bytes$/,
     },
     { name: "is not UTF-8", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
-  ])("does not change a file that $name", async ({ text, want }) => {
+  ])("leaves a file that $name unchanged", async ({ text, want }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, text);

@@ -12,11 +12,11 @@ test.each([
   ["an array", "[]", "is not a JSON object"],
   ["invalid JSON", "{", "is not valid JSON"],
   ["a name with a backslash", '{"a\\\\b":1}', "has a member name with a backslash"],
-])("parseJsonObject rejects %s", (_, text, problem) => {
+])("%s is rejected by parseJsonObject", (_, text, problem) => {
   expect(parseJsonObject(text, "it")).toEqual({ kind: "problems", problems: [`it ${problem}`] });
 });
 
-test("parseJsonObject does not miss a name with an escape after JSON.parse has cached another", () => {
+test("parseJsonObject reads an escaped name after JSON.parse cached another", () => {
   // V8 13 and 14 then return the first three characters of the source of the second name (nodejs/node#63785).
   const before: unknown = JSON.parse('{"active":true,"\\\\u0":0}');
   expect(before).toBeDefined();

@@ -64,7 +64,7 @@ describe("openTokenHashes", () => {
       want: /^line 2: a line must have 4 columns .*, got 1$/,
     },
     { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
-  ])("keeps the previous tokens and logs the problem when the file $name", async ({ spoil, want }) => {
+  ])("keeps the previous tokens, and logs why, when the file $name", async ({ spoil, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));
@@ -101,7 +101,7 @@ describe("openTokenHashes", () => {
       make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
       want: /is larger than 4194304 bytes$/,
     },
-  ])("does not open a file that $name", async ({ make, want }) => {
+  ])("leaves a file that $name unopened", async ({ make, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     make(path);

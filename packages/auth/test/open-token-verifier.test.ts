@@ -73,7 +73,7 @@ describe("openTokenVerifier", () => {
         /^endpoint: .* must use https/,
       ],
     },
-  ])("reports the problems of all sources$name", async ({ names, want }) => {
+  ])("all sources' problems$name are reported", async ({ names, want }) => {
     const opened = await openTokenVerifier(
       {
         tokenHashesFile: "/nowhere/tokens",
@@ -257,14 +257,14 @@ describe("createVerifierChain", () => {
     expect(calls).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
   });
 
-  test("returns when the keys of all verifiers were fetched", () => {
+  test("returns when all verifiers' keys were fetched", () => {
     const fetched: readonly KeysFetched[] = ["a", "b", "c"].map((issuer, atMs) => ({ issuer, atMs }));
     const members = [{ keysFetched: fetched.slice(0, 1) }, {}, { keysFetched: fetched.slice(1) }];
     const verifier = createVerifierChain(members.map((member) => ({ verify: () => unknown, ...member })));
     expect(verifier.keysFetched).toEqual(fetched);
   });
 
-  test("joins the problems of all verifiers", () => {
+  test("joins all verifiers' problems", () => {
     const withProblem = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
     expect(
       createVerifierChain([withProblem("no keys"), withProblem(undefined), withProblem("no response")]).problem,

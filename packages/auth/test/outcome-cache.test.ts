@@ -55,14 +55,14 @@ describe("OutcomeCache", () => {
   test.each([
     { name: "a valid token that was rejected later", first: valid, last: rejected },
     { name: "a rejected token that became valid", first: rejected, last: valid },
-  ])("returns the last outcome of $name", ({ first, last }) => {
+  ])("for $name returns the last outcome", ({ first, last }) => {
     const cache = new OutcomeCache();
     cache.set("digest", { outcome: first, untilMs: 1000 });
     cache.set("digest", { outcome: last, untilMs: 1000 });
     expect(cache.get("digest", 0)?.outcome).toEqual(last);
   });
 
-  test("does not return an old rejection of a token that became valid and was evicted", () => {
+  test("returns no old rejection for an evicted token that became valid", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: rejected, untilMs: 1000 });
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
@@ -113,7 +113,7 @@ describe("OutcomeCache", () => {
     expect(cache.get("0", 0)?.outcome).toEqual(valid);
   });
 
-  test("replaces a valid outcome of the old generation by a rejection", () => {
+  test("replaces a valid outcome in the old generation by a rejection", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
     for (let n = 0; n < 10_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });
@@ -121,7 +121,7 @@ describe("OutcomeCache", () => {
     expect(cache.get("ada's", 0)?.outcome).toEqual(rejected);
   });
 
-  test("keeps valid tokens in a flood of rejected ones", () => {
+  test("keeps valid tokens during a flood with rejected ones", () => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome: valid, untilMs: 1000 });
     for (let n = 0; n < 50_000; n += 1) cache.set(String(n), { outcome: rejected, untilMs: 1000 });

@@ -13,7 +13,7 @@ describe("parsePlainTokens", () => {
   test.each([
     { name: "a string", given: `${first}, ${second}` },
     { name: "an array", given: [first, ` ${second} `] },
-  ])("returns the hash of each token of $name, named by its position", ({ given }) => {
+  ])("returns each token's hash in $name, named by its position", ({ given }) => {
     expect(parsePlainTokens(given)).toEqual({
       kind: "value",
       value: [
@@ -23,7 +23,7 @@ describe("parsePlainTokens", () => {
     });
   });
 
-  test.each([16, 8192])("accepts a token of %i characters", (length) => {
+  test.each([16, 8192])("accepts a token with %i characters", (length) => {
     expect(parsePlainTokens("a".repeat(length))).toMatchObject({ kind: "value", value: [{ name: "token-1" }] });
   });
 
@@ -46,7 +46,7 @@ describe("parsePlainTokens", () => {
     },
     { name: "a duplicate token of an array", given: [first, second, first], want: ["token 3 is a duplicate"] },
     { name: "an empty token of an array", given: [first, ""], want: ["token 2 is empty"] },
-  ])("reports $name", ({ given, want }) => {
+  ])("with $name returns problems", ({ given, want }) => {
     expect(parsePlainTokens(given)).toEqual({ kind: "problems", problems: want });
   });
 });

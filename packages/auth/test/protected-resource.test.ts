@@ -46,7 +46,7 @@ describe("createResourceMetadata", () => {
       path: "/.well-known/oauth-protected-resource/a/b",
       resource: "https://orders.example:8443/a/b",
     },
-  ])("serves the metadata of $publicUrl, and of /mcp and /tools below it", async ({ publicUrl, path, resource }) => {
+  ])("serves metadata for $publicUrl, and for /mcp and /tools below it", async ({ publicUrl, path, resource }) => {
     const paths = ["/mcp", "/tools", "/mcp"];
     const options = { name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes, paths };
     const { endpoints, url, urlsByPath } = createResourceMetadata(options);
@@ -69,7 +69,7 @@ describe("createResourceMetadata", () => {
     }
   });
 
-  test("omits members without values (RFC 9728 §2) and issuers that are not URLs", async () => {
+  test("omits members without values (RFC 9728 §2) and non-URL issuers", async () => {
     const { endpoints } = createResourceMetadata({
       name: "Orders",
       publicUrl: new URL("https://orders.example"),
@@ -121,7 +121,7 @@ describe.each(
       : []),
   ];
 
-  test("names a document whose resource is identical to the URL of the request", async () => {
+  test("names a document whose resource is the requested URL", async () => {
     const metadata = createResourceMetadata({
       name: "Orders",
       publicUrl: new URL(publicUrl),

@@ -21,7 +21,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   };
 }
 
-test("a burst is limited to the calls of one second", () => {
+test("a burst is limited to one second's calls", () => {
   expect(openLimit().takeCalls("a", 30)).toBe(10);
 });
 
@@ -79,7 +79,7 @@ test("a refused call does not save its key from eviction", () => {
   expect([takeCalls("second", 1), takeCalls("first", 1)]).toEqual([0, 1]);
 });
 
-test("the least recently admitted key is evicted above the limit of keys", () => {
+test("above the key limit, the least recently admitted key is evicted", () => {
   const { takeCalls } = openLimit();
   takeCalls("first", 9);
   takeCalls("second", 10);

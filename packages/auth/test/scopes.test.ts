@@ -116,7 +116,7 @@ describe.each(
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test.each(calls)("is required over $name", async ({ request, refusedStatus = 403 }) => {
+  test.each(calls)("over $name is required", async ({ request, refusedStatus = 403 }) => {
     for (const carrier of ["the engine's HTTP/2", "a handler in node:http2"] as const) {
       const callsBefore = verifier.calls;
       completed.length = 0;
@@ -140,7 +140,7 @@ describe("the function that admit returns", () => {
   const options = { realm: "greenhouse", requiredScope: () => scope, open: ["greenhouse.v1.Open"] };
   const contextValues = createContextValues();
 
-  test("does not check the scope of an open procedure", async () => {
+  test("does not check an open procedure's scope", async () => {
     const check = createBearerAuth(countingVerifier(false), options).admit({ ...request, contextValues });
     if (typeof check !== "function") throw new Error("expected a function");
     expect(() => check("/greenhouse.v1.Open/Get")).not.toThrow();
@@ -157,7 +157,7 @@ describe("the function that admit returns", () => {
   });
 });
 
-test("a tool call counts once towards the rate of its address and its principal", async () => {
+test("a tool call counts once for its address and its principal", async () => {
   const auth = createBearerAuth(countingVerifier(false), { realm: "greenhouse", requiredScope: () => scope });
   for (const rates of [{ perAddress: 2 }, { perPrincipal: 2 }]) {
     await using gateway = await openEveryCarrier({

@@ -37,7 +37,7 @@ describe("parseTokenHashes", () => {
       given: `sha256:${hexA} ci - -\n# revoked: cd\nsha256:${hexB} ops@site/1 - -`,
       want: [base, { ...base, digest: hexB, name: "ops@site/1" }],
     },
-  ])("reads $name", ({ given, want }) => {
+  ])("with $name returns the tokens", ({ given, want }) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "value", value: want });
   });
 
@@ -83,7 +83,7 @@ describe("parseTokenHashes", () => {
       `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
       [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`],
     ],
-  ])("reports %s", (_, given, want) => {
+  ])("with %s returns problems", (_, given, want) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
   });
 
@@ -103,7 +103,7 @@ describe("parseTokenHashes", () => {
     base,
     { ...base, scopes: new Set(["orders:delete", "x"]) },
     { ...base, expiresAtMs: Date.UTC(2031, 4, 6, 7, 8, 9, 10) },
-  ])("parses the output of formatTokenHash: %j", (token) => {
+  ])("reads %j from formatTokenHash's output", (token) => {
     expect(parseTokenHashes(formatTokenHash(token))).toEqual({ kind: "value", value: [token] });
   });
 });
@@ -121,7 +121,7 @@ describe("removeToken", () => {
       given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
       want: "# not ci\n # ci\n",
     },
-  ])("removes $name", ({ given, want }) => {
+  ])("removes only $name from the file", ({ given, want }) => {
     expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });
 

@@ -36,7 +36,7 @@ test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
 });
 
-test("everything requires a credential, and the root does not redirect, unless open is set", () => {
+test("without open, everything requires a credential, and the root does not redirect", () => {
   const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
@@ -84,7 +84,7 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-test("the page takes five requests, one for its script, which has no imports", () => {
+test("the page takes five requests, one for its script without imports", () => {
   expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { needsCredential, type OperationObject, operationsOf } from "../src/files/description.ts";
 
-test("the page lists operations for every method, and ignores a path item's other members", () => {
+test("operationsOf lists every method's operation, and ignores a path's other members", () => {
   const object: OperationObject = { responses: {} };
   const item = { get: object, query: object, summary: "Orders", additionalOperations: { PROPFIND: object } };
   const operations = operationsOf({ info: { title: "t", version: "1" }, paths: { "/orders": item } });

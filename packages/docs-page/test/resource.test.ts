@@ -31,7 +31,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
   const ask = (path: string, header: readonly Field[] = [], httpMethod = "GET"): Promise<HttpResponse> =>
     exchange(at, version, { httpMethod, path, header });
 
-  test.each(paths)("%s has a strong ETag per coding, and is not sent again to clients that have it", async (path) => {
+  test.each(paths)("%s has a strong ETag per coding for conditional requests", async (path) => {
     const tags: string[] = [];
     for (const coding of ["identity", "gzip", "br"]) {
       const complete = await ask(path, [["accept-encoding", coding]]);
@@ -102,7 +102,7 @@ test("the document is created once for all requests", () => {
   expect(documentsMade).toBe(1);
 });
 
-test("a resource is created once for all codings, and again after a failure", async () => {
+test("a resource is created once for all codings, again after failing", async () => {
   let attempts = 0;
   const endpoint = resourceEndpoint("/a", true, () => {
     attempts += 1;

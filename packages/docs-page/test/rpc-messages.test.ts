@@ -57,7 +57,7 @@ test.each<Row>([
     bodies: ['{"page.size":"a"}'],
     want: { legacyId: "7", "in.ner": { "page.size": "a" } },
   },
-])("the message for $rpc is built when a field's JSON name has $name", ({ rpc, values, bodies = [], want }) => {
+])("with $name in a JSON name, the message for $rpc is built", ({ rpc, values, bodies = [], want }) => {
   const operation = operationsOf(description).find(({ id }) => id === rpc) ?? expect.unreachable();
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
   const [message = ""] = messagesOf(operation, input, bodies);

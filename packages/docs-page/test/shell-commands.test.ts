@@ -42,7 +42,7 @@ test.each(hostile)("a name with %j is one shell word for grpcurl and buf", async
   ]);
 });
 
-test.each(hostile)("a method, a field and a body with %j are one shell word each for curl", async (text) => {
+test.each(hostile)("method, field and body with %j are one curl argument each", async (text) => {
   const request: Call["request"] = {
     method: `M${text}`,
     url: `http://127.0.0.1:1/${text}`,

@@ -57,6 +57,6 @@ test.each([
     json: '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
     yaml: '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n',
   },
-])("writes $name", ({ json, yaml }) => {
+])("converts $name to YAML", ({ json, yaml }) => {
   expect(sorted(writeYaml(json))).toEqual(sorted(yaml));
 });

@@ -21,13 +21,13 @@ const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 const [, section = ""] = readme.split("## Members of calls\n");
 const rows = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| `"));
 
-test("the README documents all members of calls, and only members that calls have", () => {
+test("the README documents exactly the members that calls have", () => {
   const cells = rows.map((row) => row.split("|")[1] ?? "");
   const documented = cells.flatMap((cell) => [...cell.matchAll(/`(for await|\w+)/g)].map(([, member = ""]) => member));
   expect([...new Set(documented)].toSorted()).toEqual(Object.keys(members).toSorted());
 });
 
-test("a case shows each member of calls", () => {
+test("each call member has a case that shows it", () => {
   expect([...new Set(cases.flatMap(({ shows }) => shows))].toSorted()).toEqual(Object.keys(members).toSorted());
 });
 
@@ -43,7 +43,7 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
   });
 
   test.each(["AddTrees", "ListTrees", "TradeTrees"] as const)(
-    "the stream of %s closes after its response",
+    "the stream in %s closes after its response",
     async (method) => {
       const closed = Promise.withResolvers<void>();
       const addTrees = (call: Readable, callback: Callback): void => {
@@ -58,7 +58,7 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
     },
   );
 
-  test("getDeadline is the deadline of the client", async () => {
+  test("getDeadline is the client's deadline", async () => {
     await using server = await servers[name](unary((call, callback) => callback(null, say(call.getDeadline()))));
     const deadline = Date.now() + 60_000;
     const { messages } = await callGarden(server.port, { method: "GetTree", options: { deadline } });

@@ -201,7 +201,7 @@ function messageOf(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-test("a handler that never responds is cancelled at the deadline, and may call back later", async () => {
+test("a handler that never responds is cancelled at its deadline", async () => {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const handlers = unary((callback, call) => {
     call.on("cancelled", () => {
@@ -261,7 +261,7 @@ test.each(
       what: 'a listener of "cancelled" failed',
     },
   ]),
-)("$name that throws when $method is cancelled is reported, and the call ends", async (one) => {
+)("$name that throws when $method is cancelled is reported", async (one) => {
   await using garden = await startGarden(one.handlers, { interceptors: one.interceptors });
   for (const _ of [1, 2]) {
     const response = await callWithDeadline(garden, one.method);
@@ -273,7 +273,7 @@ test.each(
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
-test.each(methods)("the handler of %s is not called if an interceptor passes on a cancelled call", async (method) => {
+test.each(methods)("the %s handler is not called if its call is cancelled", async (method) => {
   const passed: string[] = [];
   const waits: Interceptor = (next) => async (request) => {
     await once(request.signal, "abort");
@@ -292,26 +292,23 @@ test.each(methods)("the handler of %s is not called if an interceptor passes on 
   expect([called, garden.faults]).toEqual([[], []]);
 });
 
-test.each(methods)(
-  "a requestDeserialize of %s that throws is INVALID_ARGUMENT, and is reported once",
-  async (method) => {
-    const definition = loadGarden();
-    const throwing = {
-      ...definition,
-      [method]: Object.assign({}, definition[method], { requestDeserialize: failing }),
-    };
-    const handlers = { getTree: read, addTrees: read, listTrees: read, tradeTrees: read };
-    await using garden = await startGarden(handlers, {}, {}, throwing);
-    for (const _ of [1, 2]) {
-      expect(await callGarden(garden.address.port, { method })).toMatchObject({
-        code: status.INVALID_ARGUMENT,
-        details: "the request does not match its definition",
-      });
-    }
-    expect(garden.faults.map(({ what }) => what)).toEqual([`requestDeserialize of /garden.v1.Garden/${method} failed`]);
-    expect(messageOf(garden.faults[0]?.error)).toBe("index out of range");
-  },
-);
+test.each(methods)("a requestDeserialize for %s that throws is INVALID_ARGUMENT, reported once", async (method) => {
+  const definition = loadGarden();
+  const throwing = {
+    ...definition,
+    [method]: Object.assign({}, definition[method], { requestDeserialize: failing }),
+  };
+  const handlers = { getTree: read, addTrees: read, listTrees: read, tradeTrees: read };
+  await using garden = await startGarden(handlers, {}, {}, throwing);
+  for (const _ of [1, 2]) {
+    expect(await callGarden(garden.address.port, { method })).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: "the request does not match its definition",
+    });
+  }
+  expect(garden.faults.map(({ what }) => what)).toEqual([`requestDeserialize of /garden.v1.Garden/${method} failed`]);
+  expect(messageOf(garden.faults[0]?.error)).toBe("index out of range");
+});
 
 function read(call: ServerDuplexStream<Message, Message>): void {
   call.resume();

@@ -39,7 +39,7 @@ function start(kind: (typeof kinds)[number], handlers: object): Promise<Listenin
 }
 
 test.each(niceCases.flatMap((one) => kinds.map((kind) => ({ ...one, kind }))))(
-  "$name, with the definition of $kind",
+  "$name with a $kind definition",
   async ({ handlers, kind, call, outcome, deviation }) => {
     await using server = await start(kind, handlers(ServerError));
     expect(await callGarden(server.address.port, call)).toMatchObject({ ...outcome, ...deviation });
@@ -47,7 +47,7 @@ test.each(niceCases.flatMap((one) => kinds.map((kind) => ({ ...one, kind }))))(
 );
 
 test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
-  "the signal of %s aborts when its client cancels the call",
+  "the signal in %s aborts when its client cancels the call",
   async (method) => {
     const started = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<boolean>();
@@ -68,7 +68,7 @@ test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
   },
 );
 
-test("a generator without an end waits for its client, and is closed when the client cancels", async () => {
+test("an endless generator waits for its client, and closes on cancellation", async () => {
   const closed = Promise.withResolvers<void>();
   const listTrees = async function* (): AsyncGenerator<object> {
     try {
@@ -89,7 +89,7 @@ test("a generator without an end waits for its client, and is closed when the cl
   await closed.promise;
 });
 
-test("a handler of a stream that returns no iterable is UNKNOWN", async () => {
+test("a stream handler that returns no iterable is UNKNOWN", async () => {
   await using server = await start("ts-proto", { listTrees: async () => [] });
   expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.UNKNOWN });
 });
@@ -107,7 +107,7 @@ test.each(
     { method, thrown: "an object without a prototype", fail: throwUnprintable },
     { method, thrown: "an error that cannot be read", fail: throwUnreadable },
   ]),
-)("a handler of $method that throws $thrown is UNKNOWN", async ({ method, fail }) => {
+)("a $method handler that throws $thrown is UNKNOWN", async ({ method, fail }) => {
   const listTrees = async function* (): AsyncGenerator<object> {
     yield fail();
   };

@@ -40,6 +40,6 @@ const effects: EffectsOf<GrpcJsOptions> = {
   exposeErrorMessages: () => compareTrees({ exposeErrorMessages: true }, (callback) => callback(new Error("no oak"))),
 };
 
-test.each(Object.entries(effects))("the option %s of addGrpcJsService has an effect", async (_, comparison) => {
+test.each(Object.entries(effects))("the addGrpcJsService option %s has an effect", async (_, comparison) => {
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });

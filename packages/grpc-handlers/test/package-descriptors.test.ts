@@ -56,14 +56,14 @@ function shapeOf(service: DescService | undefined): unknown {
 const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeName === "garden.v1.Garden");
 
 describe("the descriptors of proto-loader", () => {
-  test.each([{ keepCase: false }, { keepCase: true }])("are completed to those of buf, with %j", (options) => {
+  test.each([{ keepCase: false }, { keepCase: true }])("with %j are completed to buf's", (options) => {
     const [service, ...others] = readServices(loadGarden(options));
     expect(shapeOf(service)).toEqual(shapeOf(garden));
     expect(others).toEqual([]);
   });
 });
 
-test("extensions in definitions of proto-loader are left out", () => {
+test("extensions in proto-loader definitions are left out", () => {
   const types = `${ask} message Open { extensions 100 to 199; } extend Open { optional string note = 100; }`;
   const rpc = "rpc Put(Open) returns (Open);";
   const [service] = readServices(load("Extended", { types, rpc }));
@@ -117,7 +117,7 @@ describe("definitions of proto-loader that were loaded separately", () => {
       second: { types: `enum Kind { NONE = 0; } ${ask}` },
       services: ["separate.v1.First", "separate.v1.Second"],
     },
-  ])("have the services and rules of both, $name", ({ first, second, services }) => {
+  ])("$name have the services and rules from both", ({ first, second, services }) => {
     const merged = { ...load("First", first), ...load("Second", second) };
     const found = readServices(merged).flatMap(({ typeName, methods }) =>
       methods.map((method) => [typeName, getOption(method, http).pattern.value]),
@@ -125,7 +125,7 @@ describe("definitions of proto-loader that were loaded separately", () => {
     expect(found).toEqual(services.map((typeName) => [typeName, `/${typeName.split(".")[2]}/{the_name}`]));
   });
 
-  test("are refused if they contain different messages of the same name", () => {
+  test("are refused if they contain different messages with the same name", () => {
     const types = "message Ask { string the_name = 2; }";
     expect(() => readServices({ ...load("First", {}), ...load("Second", { types }) })).toThrow(
       'the definitions contain different types named "separate.v1.Ask": load them with one call of loadSync, or set descriptors',
@@ -158,7 +158,7 @@ describe("addGrpcJsService", () => {
       error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
     },
     { name: "a definition without methods", definition: {}, error: "the service definition has no methods" },
-  ])("refuses $name", ({ definition, descriptors, error }) => {
+  ])("with $name throws a TypeError", ({ definition, descriptors, error }) => {
     const options = descriptors === undefined ? {} : { descriptors };
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);
@@ -168,7 +168,7 @@ describe("addGrpcJsService", () => {
     { name: "a descriptor set", descriptors: bufSet },
     { name: "a generated file", descriptors: garden?.file },
     { name: "services", descriptors: garden && [garden] },
-  ])("accepts $name as descriptors of static code", ({ descriptors }) => {
+  ])("accepts $name as descriptors for static code", ({ descriptors }) => {
     const definition = { getTree: described };
     const service = addGrpcJsService(createConnectRouter(), definition, {}, { ...(descriptors && { descriptors }) });
     expect(service.typeName).toBe("garden.v1.Garden");

@@ -114,7 +114,7 @@ describe("handlers of grpc-js over REST and JSON", () => {
       path: "/v1/beds/1/trees/seven",
       response: [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
     },
-  ])("serve $name", async ({ path, init, response }) => {
+  ])("serve $name as JSON", async ({ path, init, response }) => {
     await using server = await startGarden(garden, {}, {}, loadGarden({ oneofs: true, enums: String }));
     const [httpStatus, body] = await send(server, path, init);
     expect([httpStatus, JSON.parse(body)]).toEqual(response);
@@ -126,7 +126,7 @@ describe("handlers of grpc-js over REST and JSON", () => {
     expect([httpStatus, body.trim().split("\n")]).toEqual([200, ['{"treeId":"1"}', '{"treeId":"2"}']]);
   });
 
-  test("set response headers with sendMetadata and with the metadata of an error", async () => {
+  test("set response headers with sendMetadata and with an error's metadata", async () => {
     await using server = await startGarden(garden);
     const response = await fetch(`http://127.0.0.1:${server.address.port}/v1/beds/1/trees/404`);
     const names = ["x-head", "x-why", "grpc-status", "grpc-status-details-bin"];
@@ -192,7 +192,7 @@ const refuseAll = (): never => {
 const getTree = { method: "GetTree", requests: [{ bedName: "beds/1", treeId: 7 }] } as const;
 
 describe("the gateway in front of handlers of grpc-js", () => {
-  test("gives decoded messages to interceptors of Connect", async () => {
+  test("gives decoded messages to Connect interceptors", async () => {
     const seen: unknown[] = [];
     const interceptor: Interceptor = (next) => async (request) => {
       if (!request.stream) seen.push(Reflect.get(request.message, "treeId"));
@@ -208,7 +208,7 @@ describe("the gateway in front of handlers of grpc-js", () => {
     expect([seen, messages[0]?.["speciesName"]]).toEqual([[7n], "1"]);
   });
 
-  test.each(["GetTree", "AddTrees", "ListTrees"] as const)("serves %s with interceptors of Connect", async (method) => {
+  test.each(["GetTree", "AddTrees", "ListTrees"] as const)("serves %s with Connect interceptors", async (method) => {
     await using intercepted = await startGarden(garden, {}, { interceptors: [passOn] });
     await using direct = await startGarden(garden);
     const call = { method, requests: [method === "ListTrees" ? { pageSize: 2 } : { treeId: 7 }] };
@@ -225,7 +225,7 @@ describe("the gateway in front of handlers of grpc-js", () => {
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
   });
 
-  test("runs interceptors of grpc-js, which may change messages and statuses", async () => {
+  test("runs grpc-js interceptors, which may change messages and statuses", async () => {
     const order: string[] = [];
     const interceptor =
       (name: string): ServerInterceptor =>
@@ -249,7 +249,7 @@ describe("the gateway in front of handlers of grpc-js", () => {
     expect(order).toEqual(["b /garden.v1.Garden/GetTree", "a /garden.v1.Garden/GetTree"]);
   });
 
-  test("sends messages of errors without a code with exposeErrorMessages", async () => {
+  test("sends error messages without a code with exposeErrorMessages", async () => {
     const handlers = { getTree: (_call: unknown, callback: Callback) => callback(new Error("frozen")) };
     await using server = await startGarden(handlers, { exposeErrorMessages: true });
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.UNKNOWN, details: "frozen" });

@@ -77,7 +77,7 @@ describe("a body that is not read", () => {
       start: `${head}transfer-encoding: chunked\r\n\r\n`,
       piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
     },
-  ])("$name is buffered up to about 192 KiB, and read to its end later", async ({ start, piece }) => {
+  ])("$name is buffered up to 192 KiB, and read later", async ({ start, piece }) => {
     client.write(start);
     const exchange = await within(served.promise, "the request");
     const connection = await accepted.promise;
@@ -96,7 +96,7 @@ describe("a body that is not read", () => {
   });
 });
 
-test("an unread body is read to its end after the request was refused", async () => {
+test("an unread body is read to its end after a refusal", async () => {
   client.write(inLength(2 ** 30));
   const exchange = await within(served.promise, "the request");
   const connection = await accepted.promise;
@@ -108,7 +108,7 @@ test("an unread body is read to its end after the request was refused", async ()
   expect((await client.readResponse()).httpStatus).toBe(413);
 });
 
-test("a trailer section that spans two large chunks of the socket is read completely", async () => {
+test("a trailer section across two large socket chunks is read completely", async () => {
   client.write(`${head}transfer-encoding: chunked\r\n\r\n`);
   const exchange = await within(served.promise, "the request");
   const received = new Promise<Uint8Array | undefined>((resolve) => {
@@ -140,7 +140,7 @@ describe("a body that is incomplete when the response is sent", () => {
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
-  test("rejects a later read even if the rest has arrived, because it was dropped", async () => {
+  test("rejects a later read even if the rest has arrived", async () => {
     client.write(`${inLength(5)}order`);
     const exchange = await within(served.promise, "the request");
     exchange.respond(200, [], Buffer.of());
@@ -160,14 +160,14 @@ describe("a body that is incomplete when the response is sent", () => {
   });
 });
 
-describe("a completed exchange does not affect the next one", () => {
+describe("a completed exchange", () => {
   test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([
     { name: "when it responds again", misuse: (exchange) => exchange.respond(500, [], Buffer.from("again")) },
     { name: "when it starts a response", misuse: (exchange) => exchange.begin(500, []) },
     { name: "when it writes", misuse: (exchange) => exchange.write(Buffer.from("more")) },
     { name: "when it ends the response", misuse: (exchange) => exchange.end() },
     { name: "when it is reset", misuse: (exchange) => exchange.reset() },
-  ])("$name", async ({ misuse }) => {
+  ])("does not affect the next one $name", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
     first.respond(200, [], Buffer.from("first"));
@@ -194,7 +194,7 @@ test("an exchange whose client disconnected rejects pending and later reads and 
   expect(exchange.write(Buffer.of(1))).toBeUndefined();
 });
 
-test("a response with an invalid trailer sends nothing, and another response can follow", async () => {
+test("a response with an invalid trailer sends nothing, and another may follow", async () => {
   client.write(inLength(0));
   const exchange = await within(served.promise, "the request");
   expect(() => exchange.respond(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);

@@ -12,7 +12,7 @@ import { acceptedSocket, startGreenhouse } from "../../testing/src/gateway/green
 /** The shortest request, so that one read of the socket contains thousands. */
 const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 
-test("all connections together buffer at most the limit, and nothing after they have closed", async () => {
+test("all connections together buffer at most the limit, and nothing once closed", async () => {
   const backlogBytes = 16 * 1024 * 1024;
   const pageBytes = 6 * 1024 * 1024;
   const bufferedBytesMax = 1.5 * backlogBytes;
@@ -88,7 +88,7 @@ test("a connection buffers few pipelined requests and few unread responses", asy
   expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 
-test("responses are only created as fast as the client reads them, until all are sent", async () => {
+test("responses are only created as fast as the client reads", async () => {
   const bytes = 100_000;
   const count = 300;
   const page: Endpoint = { path: "/", open: true, handle: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
@@ -158,7 +158,7 @@ describe("the buffered part of a response is counted", () => {
   test.each([
     { name: "", tls: undefined },
     { name: " over TLS", tls },
-  ])("only until it is read, so that its connection is not closed$name", async ({ tls: options }) => {
+  ])("only until it is read$name, so that its connection stays open", async ({ tls: options }) => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {

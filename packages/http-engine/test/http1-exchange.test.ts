@@ -23,7 +23,7 @@ describe("a client that does not read", () => {
       type: "application/connect+json",
       body: "\0\0\0\0\x02{}",
     },
-  ])("is disconnected: $name", async ({ target, type, body }) => {
+  ])("is disconnected during $name of more bytes than buffers hold", async ({ target, type, body }) => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       {
@@ -43,7 +43,7 @@ describe("a client that does not read", () => {
     await greenhouse.completed(1);
   });
 
-  test("is disconnected during the second of two responses", async () => {
+  test("is disconnected during its second response", async () => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }) },
@@ -61,7 +61,7 @@ describe("a client that does not read", () => {
     await within(closed.promise, "the connection to be closed");
   });
 
-  test("until it has sent another request and closed its side gets both responses and is disconnected", async () => {
+  test("and closes its side gets both responses before its disconnection", async () => {
     const paused = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
@@ -80,7 +80,7 @@ describe("a client that does not read", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("for a while, and then reads everything, is not disconnected in the idle stream that follows", async () => {
+  test("for a while is not disconnected during a later idle stream", async () => {
     const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
@@ -198,7 +198,7 @@ describe("a client that sends requests ahead", () => {
       framing: "transfer-encoding: chunked",
       body: "2\r\n{}\r\n0\r\n\r\n",
     },
-  ])("of $what, and then a body $name, is read after its head", async ({ count, paddingBytes, framing, body }) => {
+  ])("for $what, and then a body $name, is read after its head", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
@@ -279,19 +279,16 @@ describe("an unread body", () => {
       header: ["content-type: text/plain"],
       httpStatus: 415,
     },
-  ])(
-    "of a request with $name does not delay the response, although its chunks are malformed",
-    async ({ target, header, httpStatus }) => {
-      await using greenhouse = await startGreenhouse({});
-      using connection = await openHttp1(greenhouse.address);
-      const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
-      connection.write(`${head}no length\r\n`);
-      const response = await connection.readResponse();
-      expect(response.httpStatus).toBe(httpStatus);
-      expect(fieldValue(response.header, "connection")).toBe("close");
-      expect(await connection.atEnd()).toBe(true);
-    },
-  );
+  ])("with $name does not delay the response, although it is malformed", async ({ target, header, httpStatus }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
+    connection.write(`${head}no length\r\n`);
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(fieldValue(response.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+  });
 
   const largest = 256 * 1024;
 
@@ -313,7 +310,7 @@ describe("an unread body", () => {
       bytes: largest,
       header: [["expect", "100-continue"]],
     },
-  ])("is read to its end when it $name, and then the connection is closed", async ({ bytes, header }) => {
+  ])("that $name is read to its end before the connection closes", async ({ bytes, header }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });

@@ -45,7 +45,7 @@ describe("a client that waits for 100 Continue", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [100] });
   });
 
-  test("and gets the response before it has sent its body keeps its connection", async () => {
+  test("and gets an earlier response keeps its connection", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
     connection.write(`${head}connect-timeout-ms: 10\r\nexpect: 100-continue\r\n\r\n`);
@@ -87,7 +87,7 @@ describe("a client that waits for 100 Continue", () => {
       httpStatus: 400,
     },
   ])(
-    "gets $httpStatus without 100 Continue when it is $name",
+    "gets $httpStatus instead of 100 Continue if $name",
     async ({ httpMethod = "POST", target, type = "application/json", header, length = 12, httpStatus }) => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
@@ -113,7 +113,7 @@ describe("a client that waits for 100 Continue", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
   });
 
-  test("of HTTP/1.0, which has no interim responses, gets only the final response", async () => {
+  test("over HTTP/1.0 gets only the final response", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(
       `POST ${path} HTTP/1.0\r\nx-key: k\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`,
@@ -122,7 +122,7 @@ describe("a client that waits for 100 Continue", () => {
   });
 });
 
-test("the authority of a target in absolute form takes precedence over Host", async () => {
+test("the authority in an absolute-form target takes precedence over Host", async () => {
   const urls: string[] = [];
   const waterBed = (_: unknown, { url }: { readonly url: string }): object => {
     urls.push(url);
@@ -184,7 +184,7 @@ describe("a request over a limit", () => {
   test.each([
     { name: "as large as the limit", bytes: 2000, httpStatus: 200 },
     { name: "one byte larger", bytes: 2001, httpStatus: 431 },
-  ])("with a header of many small fields, $name, gets $httpStatus", async ({ bytes, httpStatus }) => {
+  ])("with many small header fields gets $httpStatus when $name", async ({ bytes, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
     connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
@@ -198,7 +198,7 @@ describe("a request over a limit", () => {
       header: ["transfer-encoding", "chunked"],
       body: Buffer.from(`6f\r\n{"note":"${"x".repeat(100)}"}\r\n0\r\n\r\n`),
     },
-  ])("with a body $name gets 413, and the connection stays usable or is closed", async ({ header, body }) => {
+  ])("with a body $name gets 413, keeping or closing the connection", async ({ header, body }) => {
     using connection = await openHttp1(greenhouse.address);
     const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
     connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });
@@ -288,7 +288,7 @@ describe.concurrent("a client that times out", () => {
     }
   });
 
-  test("a client that waits for a slow handler is not treated as idle", async () => {
+  test("a client that waits for a slow handler is not idle", async () => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     await using own = await startGreenhouse(
       { waterBed: () => slow.promise, getReading: () => ({}) },
@@ -304,7 +304,7 @@ describe.concurrent("a client that times out", () => {
   });
 });
 
-test("a request that has arrived gets its response, even if a blocked process checks deadlines late", async () => {
+test("a complete request gets its response although deadlines are checked late", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using greenhouse = await startGreenhouse(
@@ -333,7 +333,7 @@ describe("the content length of a response", () => {
     },
     { name: "a body with a status that allows none", header: {}, httpStatus: 204, body: "hello", want: null },
     { name: "a body with status 205", header: {}, httpStatus: 205, body: "hello", want: "0" },
-  ])("is that of the sent body when an endpoint returns $name", async ({ header, httpStatus, body, want }) => {
+  ])("is the sent body's if an endpoint returns $name", async ({ header, httpStatus, body, want }) => {
     await using greenhouse = await startGreenhouse(
       {},
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus, header, body }) }] },
@@ -354,7 +354,7 @@ describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },
     { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
-  ])("of $name gets the header of GET and no body", async ({ target, want }) => {
+  ])("for $name gets GET's header without a body", async ({ target, want }) => {
     await using greenhouse = await startGreenhouse(
       { getReading: ({ sensor }) => ({ sensor }) },
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
@@ -369,7 +369,7 @@ describe("HEAD", () => {
   });
 });
 
-test("a pipelined request is served after onResponse of the previous one", async () => {
+test("a pipelined request is served after the previous one's onResponse", async () => {
   const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
@@ -457,7 +457,7 @@ describe("a call whose client closes the connection", () => {
     expect(calls).toEqual([]);
   });
 
-  test("before its body is complete rejects the read of the body", async () => {
+  test("before its body is complete rejects the body's read", async () => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(
@@ -469,7 +469,7 @@ describe("a call whose client closes the connection", () => {
   });
 });
 
-test("a header field is found among any number of others", async () => {
+test("a header field is found however many others precede it", async () => {
   let last: string | null = null;
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
@@ -487,7 +487,7 @@ test("a header field is found among any number of others", async () => {
   expect(last).toBe("here");
 });
 
-test("admit gets the same connection object for all requests of a connection, and another one for others", async () => {
+test("admit gets one connection object per connection", async () => {
   const connections: object[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
@@ -503,7 +503,7 @@ test("admit gets the same connection object for all requests of a connection, an
   expect(connections[1]).not.toBe(connections[0]);
 });
 
-describe("a request that becomes malformed while it is admitted is refused once and never called", () => {
+describe("a request that becomes malformed during admission", () => {
   const expects: Field = ["expect", "100-continue"];
   const connectStream: Field = ["content-type", "application/connect+proto"];
   const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
@@ -516,7 +516,7 @@ describe("a request that becomes malformed while it is admitted is refused once 
       target: watchReadings,
       fields: [connectStream, expects],
     },
-  ])("$name", async ({ target, fields }) => {
+  ])("$name is refused once and never called", async ({ target, fields }) => {
     const admitted = Promise.withResolvers<void>();
     let ran = false;
     const run = (): never => {

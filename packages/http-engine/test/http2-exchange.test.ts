@@ -89,13 +89,13 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  describe("whose body is incomplete", () => {
+  describe("with an incomplete body", () => {
     test.each<{ name: string; end: (connection: FrameConnection) => void }>([
       { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
       { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
-    ])("fails the stream of messages when $name", async ({ end }) => {
+    ])("fails the message stream because $name", async ({ end }) => {
       const received = Promise.withResolvers<void>();
       const outcome = Promise.withResolvers<string>();
       await using greenhouse = await startGreenhouse(
@@ -122,11 +122,11 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  describe("whose body is complete, but not read to its end,", () => {
+  describe("with a complete, partly read body", () => {
     test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the response ends", end: (_, respond) => respond() },
-    ])("fails the stream of messages when $name", async ({ end }) => {
+    ])("fails the message stream because $name", async ({ end }) => {
       const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
       const response = Promise.withResolvers<void>();
       await using greenhouse = await startGreenhouse(
@@ -154,7 +154,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("that its client resets with an unread body cannot respond, but this is not reported as a fault", async () => {
+  test("that its client resets with an unread body causes no fault", async () => {
     const reached = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
@@ -202,7 +202,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     });
 
-    test("of bodies gets its response immediately, and the connection stays open", async () => {
+    test("for bodies is refused immediately; the connection stays open", async () => {
       using connection = await openHttp2(greenhouse.address);
       // Far more than the windows of HTTP/2 allow while the body is not read.
       for (let turn = 0; turn < 10; turn += 1) {
@@ -226,7 +226,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },
       { name: "one byte larger than the limit", bytes: 2001, want: "431" },
-    ])("of header fields gets $want with many small fields that are $name", async ({ bytes, want }) => {
+    ])("for header fields gets $want if the fields are $name", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -234,7 +234,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
     });
 
-    test("of open streams gets no response", async () => {
+    test("for open streams gets no response", async () => {
       using connection = await openFrames(greenhouse.address);
       for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
       // The stream is reset (RFC 9113 §5.1.2).
@@ -276,7 +276,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
     });
 
-    test("gets it once if the handler is mounted in a node server, which sends it", async () => {
+    test("gets it once, from node, if the handler is mounted there", async () => {
       const gateway = createTestGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
       });
@@ -294,7 +294,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("and has reset it with code %i gets nothing, and the server continues", async (errorCode) => {
+    test.each([0, 8])("and has reset it with code %i gets nothing more", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
@@ -311,7 +311,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("of a HEAD request gets the header of GET and no body", async () => {
+  test("for a HEAD request gets GET's header without a body", async () => {
     await using greenhouse = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { http2 });
     using connection = await openHttp2(greenhouse.address);
     const path = "/sensors/s/reading";
@@ -321,7 +321,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
   });
 
-  test("has the same connection object as the other streams of its connection, and no others", async () => {
+  test("has the connection object that its connection's other streams have", async () => {
     const connections: object[] = [];
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },

@@ -27,7 +27,7 @@ const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
 describe("a draining server", () => {
-  test("sends GOAWAY to a connection without requests, and serves streams that cross the GOAWAY", async () => {
+  test("sends GOAWAY to idle connections, and serves streams that cross it", async () => {
     const requested = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const gateway = createTestGateway({
@@ -68,7 +68,7 @@ describe("a draining server", () => {
   });
 });
 
-test("a body that fills its window while its request is admitted is read completely", async () => {
+test("a body that fills its window before admission is read completely", async () => {
   const gate = Promise.withResolvers<void>();
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -122,7 +122,7 @@ test("a long call keeps only the memory that its message needs", async () => {
   await gateway.close();
 });
 
-test("a client that waits for 100 Continue gets none once its response has started", async () => {
+test("a client awaiting 100 Continue gets none once its response started", async () => {
   const http2 = createHttp2Server({
     limits: defaultLimits,
     budget: new BacklogBudget(2 ** 30),
@@ -149,7 +149,7 @@ test("a client that waits for 100 Continue gets none once its response has start
 test.each([
   { bytes: 6000, want: "a response" },
   { bytes: 9000, want: "no response" },
-])("with headerBytes 2000, a field block of $bytes bytes gets $want", async (row) => {
+])("with headerBytes 2000, $bytes bytes in a field block get $want", async (row) => {
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, {}),
     limits: { headerBytes: 2000 },

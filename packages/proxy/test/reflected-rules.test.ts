@@ -52,7 +52,7 @@ test("standard rules from reflection are checked before the call is forwarded", 
   expect(await add(proxy, { text0: "ab" })).toMatchObject({ code: "unimplemented" });
 });
 
-test("a pattern that takes too long is interrupted, and other calls are served afterwards", async () => {
+test("a pattern that takes too long is interrupted without other effects", async () => {
   const slow = string({ pattern: "^(a?){1000}a{1000}$|^$" });
   await using proxy = await start(notesWith(slow, string({ minLen: 2n })));
   expect(await add(proxy, { text0: "a".repeat(1_000_000), text1: "ab" })).toMatchObject({
@@ -78,7 +78,7 @@ test.for<readonly [string, File, string]>([
     notesWith(string({ pattern: "a".repeat(10_001) })),
     "their patterns have more than 10000 characters",
   ],
-])("the proxy does not start with %s", async ([, file, reason]) => {
+])("with %s, the proxy does not start", async ([, file, reason]) => {
   await expect(start(file)).rejects.toThrow(`the validation rules are not accepted from a server: ${reason}`);
 });
 

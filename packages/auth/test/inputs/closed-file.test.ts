@@ -6,7 +6,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("a watched file that is closed during a check is not checked again", async () => {
+test("a watched file closed during a check is not checked again", async () => {
   using folder = createTempFolder();
   writeFileSync(folder.file("file"), "text");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

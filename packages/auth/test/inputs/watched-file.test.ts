@@ -69,7 +69,7 @@ function fileOf(folder: TempFolder, text: string): string {
 
 // Concurrent, because these tests mostly wait for the next check.
 describe("a watched file", () => {
-  test.concurrent("is applied within three seconds of a change", async () => {
+  test.concurrent("is applied within three seconds after a change", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using watching = await watch(path);
@@ -111,7 +111,7 @@ describe("a watched file", () => {
         symlinkSync(`${path}.other`, path);
       },
     },
-  ])("that has not changed for long is applied after $name", async ({ change }) => {
+  ])("is applied after $name, although unchanged for long", async ({ change }) => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
@@ -132,7 +132,7 @@ describe("a watched file", () => {
 
   // The timestamps of a file in /proc do not change when it is written, as if all writes were in one clock tick.
   test.runIf(existsSync("/proc/self/comm"))(
-    "is read again while it is young, even if its timestamps do not change",
+    "is read again shortly after a write, even with unchanged timestamps",
     async () => {
       const path = "/proc/self/comm";
       // While the file is open, the kernel keeps the timestamps of the first check, unless the file is truncated.
@@ -183,7 +183,7 @@ describe("a watched file", () => {
   const rejected = "file not reloaded, keeping the previous one";
   const reloaded = "file reloaded";
 
-  test("logs each change of its state once", async () => {
+  test("logs each state change once", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using watching = await watch(path, { limitBytes: 10 });
@@ -226,7 +226,7 @@ describe("a watched file", () => {
     expect(withDefaults.messages).toEqual([rejected]);
   });
 
-  test("reports whether its last reload succeeded, and the time of the last success", async () => {
+  test("reports its last reload's success, and the last success's time", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const openedAtMs = Date.now();
@@ -295,7 +295,7 @@ describe("a watched file", () => {
         await checking;
       },
     },
-  ])("is no longer applied after the watch is closed $name", async ({ close }) => {
+  ])("whose watch is closed $name is no longer applied", async ({ close }) => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const watching = await watch(path);

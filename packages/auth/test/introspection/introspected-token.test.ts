@@ -25,7 +25,7 @@ describe("an introspection response", () => {
     expect(untilMs).toBeLessThanOrEqual(performance.now() + seconds * 1000);
   });
 
-  test("for an active token is cached until the token expires, if that is sooner", () => {
+  test("for an active token is cached until the token expires", () => {
     // The two clocks are read one after the other, so their difference is not exact.
     const remainingMs = (untilMsOf({ active: true, sub: "ada", exp: nowS + 10 }) ?? 0) - performance.now();
     expect(remainingMs).toBeLessThanOrEqual((nowS + 10) * 1000 - Date.now() + 5);

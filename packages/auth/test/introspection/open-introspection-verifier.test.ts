@@ -85,7 +85,7 @@ function startClock(): Disposable & { readonly advance: (ms: number) => void } {
 }
 
 describe("an introspection endpoint", () => {
-  test("gets a POST with a form and the client credentials (RFC 7662 §2.1)", async () => {
+  test("gets a POST form with the client credentials (RFC 7662 §2.1)", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     await outcomeOf(endpoint, "a+token/with~signs==");
     const [request] = endpoint.requests;
@@ -98,7 +98,7 @@ describe("an introspection endpoint", () => {
     });
   });
 
-  test("gets the new secret, without its line break, after the file has changed", async () => {
+  test("gets a changed secret, without its line break", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     writeFileSync(endpoint.secretFile, "rot\nated\r\n");
     await endpoint.verifier.reload?.();
@@ -134,7 +134,7 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "an expired token within the clock skew", response: { active: true, sub: "ada", exp: nowS - 5 } },
     { name: "a token that is rejected for its claims", response: { active: true, sub: "ada", cnf: {} } },
-  ])("gets another request for $name", async ({ response }) => {
+  ])("for $name gets another request", async ({ response }) => {
     await using endpoint = await openEndpoint(response);
     await outcomeOf(endpoint, "first");
     expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
@@ -143,23 +143,20 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "active", response: { active: true, sub: "ada" }, forMs: 30_000 },
     { name: "inactive", response: { active: false }, forMs: 10_000 },
-  ])(
-    "gets another request for an $name token after its TTL, even if the wall clock is set back",
-    async ({ response, forMs }) => {
-      await using endpoint = await openEndpoint(response);
-      const { kind } = await outcomeOf(endpoint);
-      using clock = startClock();
-      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
-      try {
-        endpoint.response = { active: kind !== "principal", sub: "ada" };
-        expect(await outcomeOf(endpoint)).toMatchObject({ kind });
-        clock.advance(forMs);
-        expect((await outcomeOf(endpoint)).kind).not.toBe(kind);
-      } finally {
-        vi.useRealTimers();
-      }
-    },
-  );
+  ])("is asked about an $name token after its monotonic TTL", async ({ response, forMs }) => {
+    await using endpoint = await openEndpoint(response);
+    const { kind } = await outcomeOf(endpoint);
+    using clock = startClock();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+    try {
+      endpoint.response = { active: kind !== "principal", sub: "ada" };
+      expect(await outcomeOf(endpoint)).toMatchObject({ kind });
+      clock.advance(forMs);
+      expect((await outcomeOf(endpoint)).kind).not.toBe(kind);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
 
 describe("an active token", () => {
@@ -236,7 +233,7 @@ describe("a failing introspection endpoint", () => {
     ["never responds", () => {}, /timeout/i],
     ["responds without active", { sub: "ada" }, /has no boolean "active"/, true],
     ["responds with a string for active", { active: "false" }, /has no boolean "active"/, true],
-  ])("makes tokens unavailable when it %s", async (_, response, want, isAboutToken = false) => {
+  ])("that %s makes tokens unavailable", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for a response on a busy machine. The endpoint that never responds takes one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
@@ -261,7 +258,7 @@ describe("a failing introspection endpoint", () => {
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("is not reported as a problem after four failed tokens, and gets the next token", async () => {
+  test("is not reported after four failed tokens, and gets the next token", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
@@ -272,7 +269,7 @@ describe("a failing introspection endpoint", () => {
     expect(reported).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"]]);
   });
 
-  test("is reported as a problem after five failed tokens, until an earlier request succeeds", async () => {
+  test("is reported after five failed tokens until an earlier request succeeds", async () => {
     const firstRequest = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => firstRequest.resolve(response));
     const first = outcomeOf(endpoint, "first");
@@ -287,7 +284,7 @@ describe("a failing introspection endpoint", () => {
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
   });
 
-  test("gets requests again after the pause, even if the first of them fails", async () => {
+  test("gets requests again after the pause, even if its first fails", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -320,7 +317,7 @@ describe("a failing introspection endpoint", () => {
     expect(messages).toEqual([failed, recovered, failed, recovered]);
   });
 
-  test("is paused for the same time even if the wall clock is set back", async () => {
+  test("is paused by monotonic time if the wall clock is set back", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -334,7 +331,7 @@ describe("a failing introspection endpoint", () => {
     }
   });
 
-  test("is not reported as a problem if fewer than five tokens fail in a row", async () => {
+  test("is not reported if fewer than five tokens fail in a row", async () => {
     await using endpoint = await openEndpoint({});
     for (let round = 0; round < 4; round += 1) {
       endpoint.response = (_request, response) => void response.writeHead(500).end();
@@ -352,7 +349,7 @@ describe("a failing introspection endpoint", () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
-  test("makes tokens unavailable while 64 requests are in flight, and closing the verifier aborts these", async () => {
+  test("makes tokens unavailable above 64 requests, which closing the verifier aborts", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
     endpoint.response = () => {};
@@ -384,7 +381,7 @@ describe("openIntrospectionVerifier", () => {
     { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
     { name: "an empty secret", secret: "\n", want: /: the secret is empty$/ },
     { name: "a secret file that is too large", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
-  ])("reports $name", async ({ source = {}, secret = "x".repeat(4096), want }) => {
+  ])("with $name returns a problem", async ({ source = {}, secret = "x".repeat(4096), want }) => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");
     writeFileSync(clientSecretFile, secret);

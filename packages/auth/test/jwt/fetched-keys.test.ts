@@ -24,7 +24,7 @@ describe("keys that a provider publishes", () => {
       hide: ["/.well-known/openid-configuration"],
       want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
     },
-  ])("are found through $name", async ({ hide, want }) => {
+  ])("in $name are found", async ({ hide, want }) => {
     using provider = await startProvider();
     provider.hidden = hide;
     using verifier = await openVerifier({ issuer: provider.issuer });
@@ -32,7 +32,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(want);
   });
 
-  test("are found through the metadata of an issuer with a path, with and without a trailing slash", async () => {
+  test("are found by metadata for an issuer's path with and without slash", async () => {
     const hidden = "/realms/orders/.well-known/openid-configuration";
     for (const issuer of ["/realms/orders", "/realms/orders/"]) {
       const key = await createSigningKey("ES256", "first");
@@ -51,7 +51,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(["/keys"]);
   });
 
-  test("are fetched once for any number of tokens", async () => {
+  test("are fetched once however many tokens arrive", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
@@ -88,7 +88,7 @@ describe("keys that are fetched in the background", () => {
     expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
   });
 
-  test("are not fetched after close, and close cancels a running fetch without a log line", async () => {
+  test("are not fetched after close, which cancels a fetch silently", async () => {
     using provider = await startProvider();
     using other = await startProvider();
     const warnings: object[] = [];
@@ -165,7 +165,7 @@ describe("a token that names an unknown key", () => {
     expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
   });
 
-  test("causes one fetch for any number of concurrent tokens", async () => {
+  test("causes one fetch however many concurrent tokens name it", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const stranger = await createSigningKey("ES256", "stranger");
@@ -217,7 +217,7 @@ describe("unchanged keys", () => {
   });
 });
 
-test("a valid key is used even if other keys are invalid, and also for a token without kid", async () => {
+test("a valid key is used among invalid ones, also without kid", async () => {
   using provider = await startProvider();
   const [first] = provider.keys.map(({ jwk }) => jwk);
   const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });

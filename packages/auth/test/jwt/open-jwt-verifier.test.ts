@@ -61,7 +61,7 @@ function base64url(value: object | string): string {
 }
 
 describe("an accepted token", () => {
-  test.each(["RS256", "PS256", "ES256", "EdDSA"])("is signed with %s", async (algorithm) => {
+  test.each(["RS256", "PS256", "ES256", "EdDSA"])("may have a %s signature", async (algorithm) => {
     const token = await provider.sign({ sub: "ada" }, {}, keys[algorithm]);
     expect(await outcomeOf(token)).toEqual({
       kind: "principal",
@@ -97,7 +97,7 @@ describe("an accepted token", () => {
     expect(await outcomeOf(token)).toMatchObject({ kind: "principal" });
   });
 
-  test("has the last value of a duplicate claim (RFC 7519 §4)", async () => {
+  test("has a duplicate claim's last value (RFC 7519 §4)", async () => {
     const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
     const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
     expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
@@ -169,7 +169,7 @@ describe("a rejected token", () => {
     });
   });
 
-  test("is signed with the key of another trusted issuer", async () => {
+  test("is signed with another trusted issuer's key", async () => {
     const token = await other.sign({ iss: provider.issuer });
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
   });
@@ -257,7 +257,7 @@ describe("the type at+jwt (RFC 9068)", () => {
     { typ: "JWT", want: "invalid", verb: "rejects" },
     { typ: undefined, want: "invalid", verb: "rejects" },
     { typ: 5, want: "invalid", verb: "rejects" },
-  ])("$verb a token of the type $typ", async ({ typ, want }) => {
+  ])("$verb a token whose type is $typ", async ({ typ, want }) => {
     const by = await open({ type: "at+jwt" });
     expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
     by.close?.();
@@ -339,12 +339,12 @@ describe("openJwtVerifier", () => {
         /configured twice/,
       ],
     ],
-  ])("reports %s", async (_, sources, want) => {
+  ])("with %s returns problems", async (_, sources, want) => {
     const result = await openJwtVerifier(sources, quietLog);
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
   });
 
-  test("reloads keys from a file, and rejects the tokens of removed keys", async () => {
+  test("reloads keys from a file, and rejects removed keys' tokens", async () => {
     using folder = createTempFolder();
     const path = folder.file("keys.json");
     const [before, after] = await Promise.all([
@@ -370,7 +370,7 @@ describe("openJwtVerifier", () => {
     by.close?.();
   });
 
-  test("uses the configured algorithms instead of the default ones", async () => {
+  test("uses the configured algorithms instead of the defaults", async () => {
     const by = await open({ algorithms: ["RS512"] });
     const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
     const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
@@ -387,7 +387,7 @@ describe("openJwtVerifier", () => {
   });
 });
 
-test("a token that expired while the wall clock was wrong is accepted as soon as the clock is set back", async () => {
+test("a token refused under a wrong wall clock is accepted once corrected", async () => {
   const token = await provider.sign({ sub: "ada", iat: nowS - 7_200, exp: nowS - 600 });
   expect(await outcomeOf(token)).toMatchObject({ kind: "expired" });
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });

@@ -57,7 +57,7 @@ describe("the outcome for a token", () => {
     },
     { name: "its subject is empty", claims: { sub: "" }, kind: "invalid" },
     { name: "a claim has a backslash in its name", claims: { "a\\": 1 }, kind: "invalid" },
-  ])("is cached for a minute if $name", async ({ claims, kind }) => {
+  ])("if $name, is cached for a minute", async ({ claims, kind }) => {
     const before = Date.now();
     const { outcome, untilMs } = await verify(claims);
     expect(outcome.kind).toBe(kind);
@@ -73,7 +73,7 @@ describe("the outcome for a token", () => {
   test.each([
     { name: "is not valid yet", claims: { nbf: nowS + 600 } },
     { name: "was issued in the future", claims: { iat: nowS + 600 } },
-  ])("is not cached if the token $name", async ({ claims }) => {
+  ])("that $name is not cached", async ({ claims }) => {
     expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
   });
 });

@@ -254,7 +254,7 @@ test.each([
   ["chunked \t", false],
   ["chunked\t ", false],
   ["chunked,", false],
-])("a Transfer-Encoding of %j is accepted or rejected as node does", async (coding, isAccepted) => {
+])("Transfer-Encoding: %j is accepted or rejected as node does", async (coding, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\nTransfer-Encoding:${coding}\r\n\r\n0\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });
@@ -267,13 +267,13 @@ test.each([
   ["3;a", true],
   ["3;a=b;c", true],
   ['3;a="b \\" \xe9"', true],
-])("a chunk of the size %s is accepted or rejected as node does", async (size, isAccepted) => {
+])("the chunk size %s is accepted or rejected as node does", async (size, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });
 
 test.each(["3; a", "3 ;a", "3\t;a", "3;a =b", '3;a= "b" ; c'])(
-  "a chunk of the size %s is accepted, as RFC 9112 requires, although node rejects it",
+  "the chunk size %s is accepted (RFC 9112), unlike in node",
   async (size) => {
     const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
     const bytes = Buffer.from(request, "latin1");

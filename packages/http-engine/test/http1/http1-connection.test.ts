@@ -116,7 +116,7 @@ test.each([
     name: "that arrives after its response",
     read: (_: RequestBody, http1: Http1Connection) => http1.respond(200, [], Buffer.of()),
   },
-])("the memory of chunks is freed for a body $name", async ({ read }) => {
+])("a body $name frees its chunks", async ({ read }) => {
   const length = 250_000;
   const chunks: Buffer[] = [];
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
@@ -150,7 +150,7 @@ test("a defect closes the connection before the pipelined request is served", as
   expect(requests).toBe(1);
 });
 
-test("a reset by the client is detected while the read-ahead buffer is full", async () => {
+test("a client's reset is detected while the read-ahead buffer is full", async () => {
   const disconnected = Promise.withResolvers<void>();
   let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
@@ -172,7 +172,7 @@ test("a reset by the client is detected while the read-ahead buffer is full", as
   expect(requests).toBe(1);
 });
 
-test("a buffered response is freed when the client disconnects, although its call continues", async () => {
+test("a disconnected client's buffered response is freed although its call continues", async () => {
   let piece: WeakRef<Uint8Array> | undefined;
   using ends = await openEnds(Buffer.alloc(16 * 1024 * 1024), 1000, (http1) => {
     const page = Buffer.alloc(16_000_000);
@@ -191,7 +191,7 @@ test("a buffered response is freed when the client disconnects, although its cal
   expect([piece?.deref(), late.deref()]).toEqual([undefined, undefined]);
 });
 
-test.each(["close", "keep-alive"])("a head is freed after its request, with connection: %s", async (option) => {
+test.each(["close", "keep-alive"])("with connection: %s a head is freed after its request", async (option) => {
   let weakHead: WeakRef<Http1RequestHead> | undefined;
   using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
     weakHead = new WeakRef(head);
@@ -214,7 +214,7 @@ test("a response without a body has Content-Length 0", async () => {
 test.each([
   { name: "with the length in its fields", fields: [["content-length", "5"]], body: undefined },
   { name: "with a body", fields: [], body: Buffer.from("order") },
-])("a response to HEAD $name has the Content-Length of GET", async ({ fields, body }) => {
+])("a HEAD response $name has GET's Content-Length", async ({ fields, body }) => {
   using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, fields, body));
   ends.client.end("HEAD / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
   const responses = String(await within(buffer(ends.client), "the responses"));
@@ -222,7 +222,7 @@ test.each([
   expect(responses).not.toContain("order");
 });
 
-test("a client that sometimes reads stays connected, one that reads nothing is disconnected", async () => {
+test("a client that sometimes reads stays connected, unlike one that never reads", async () => {
   // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
@@ -242,7 +242,7 @@ test("a client that sometimes reads stays connected, one that reads nothing is d
   expect(socket.destroyed).toBe(true);
 });
 
-test("a pipelined request is served once the client has read the previous response", async () => {
+test("a pipelined request is served once its predecessor's response was read", async () => {
   // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   const targets: string[] = [];
@@ -258,7 +258,7 @@ test("a pipelined request is served once the client has read the previous respon
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
-test("a pipelined request is served although its client has closed its side before a large response", async () => {
+test("a half-closed client's pipelined request is served after a large response", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   const targets: string[] = [];
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, (connection, { target }) => {
@@ -302,7 +302,7 @@ test("a connection is busy until its client has read the response", async () => 
   await expect.poll(() => [connection.busy, connection.requests]).toEqual([false, 0]);
 });
 
-test("a client that has not yet read the end of its last response is not disconnected by a check", async () => {
+test("a client that still reads its last response is not disconnected", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -315,7 +315,7 @@ test("a client that has not yet read the end of its last response is not disconn
   expect(String(response.subarray(-5))).toBe("0\r\n\r\n");
 });
 
-describe("a draining connection closes after the last request that has arrived", () => {
+describe("a draining connection", () => {
   const request = "GET / HTTP/1.1\r\nhost: x\r\n";
   test.each([
     {
@@ -324,7 +324,7 @@ describe("a draining connection closes after the last request that has arrived",
       want: ["keep-alive", "keep-alive", "close"],
     },
     { name: "whose body has not arrived", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
-  ])("$name", async ({ sent, want }) => {
+  ])("closes after the last request $name", async ({ sent, want }) => {
     using ends = await openEnds(Buffer.of(), 1000, (http1) => {
       http1.drain();
       http1.respond(200, [], Buffer.of());
@@ -336,7 +336,7 @@ describe("a draining connection closes after the last request that has arrived",
   });
 });
 
-test("a client that reads as fast as the response is written stays connected until it stops reading", async () => {
+test("a client that reads at writing speed is disconnected once it stops", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;
@@ -396,7 +396,7 @@ describe("a piece uses shared memory until it must be buffered", () => {
   });
 });
 
-test("the unread part of a response is counted again whenever the client reads some", async () => {
+test("an unread response is counted again whenever the client reads some", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   let writable = 0;
   using ends = await openEnds(page, 1000, (http1) => {
@@ -430,7 +430,7 @@ test("a streamed response is counted with each piece", async () => {
   expect(budget.bytes).toBe(socket.writableLength);
 });
 
-test("an idle client is disconnected after the idle timeout, counted from the first check", async () => {
+test("an idle client is disconnected after the timeout from its first check", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { socket, connection } = ends;
   // The client then has the linger time to close its side, which has not passed at the next check.
@@ -455,7 +455,7 @@ test("empty lines do not extend the idle timeout", async () => {
   expect(isClosing).toEqual([false, false, true]);
 });
 
-test("empty lines are counted however they are split, and only until the next request", async () => {
+test("empty lines are counted per request, however they are split", async () => {
   using ends = await openEnds(Buffer.of(), 1000);
   const { client, socket } = ends;
   const send = async (text: string): Promise<void> => {
@@ -474,7 +474,7 @@ test("empty lines are counted however they are split, and only until the next re
   expect(socket.writableEnded).toBe(true);
 });
 
-test("only the last part of a large response is copied, so that its buffer can be freed", async () => {
+test("only a large response's last part is copied", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
   const { client, socket } = ends;
@@ -523,7 +523,7 @@ test.each([
     remaining: 32 * mebibytes,
     highWaterMark: 64 * mebibytes,
   },
-])("the memory of a large response $name", async ({ mark, bytes, remaining, highWaterMark }) => {
+])("a large response's memory $name", async ({ mark, bytes, remaining, highWaterMark }) => {
   const want = Buffer.alloc(bytes, "a");
   const page = mark(new Uint8Array(want));
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, [], page), highWaterMark);
@@ -563,7 +563,7 @@ test("the idle timeout starts after a long call", async () => {
   expect(isClosing).toEqual([false, false, true]);
 });
 
-test("a client that has closed its side is not refused while its response continues", async () => {
+test("a half-closed client is not refused while its response continues", async () => {
   let errors = 0;
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 4, (http1) => {
     http1.receiver = { ...receiver, onRequestError: () => void (errors += 1) };
@@ -603,7 +603,7 @@ test("a head that arrives slowly times out", async () => {
   expect(checks).toBe(5);
 });
 
-test("a chunked body that arrives slowly times out, however it is split, even during the response", async () => {
+test("a slow chunked body times out however it is split", async () => {
   const { requestTimeoutMs } = defaultLimits;
   let errors = 0;
   using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (http1) => {
@@ -630,25 +630,22 @@ test.each([
   { httpMethod: "HEAD", httpStatus: 200 },
   { httpMethod: "GET", httpStatus: 204 },
   { httpMethod: "GET", httpStatus: 304 },
-])(
-  "a response with status $httpStatus to $httpMethod has no body, even if one is written",
-  async ({ httpMethod, httpStatus }) => {
-    using ends = await openEnds(Buffer.of(), 1000, (http1) => {
-      http1.begin(httpStatus, []);
-      http1.write(Buffer.from("order"));
-      http1.end(undefined);
-    });
-    const { client } = ends;
-    const received: Buffer[] = [];
-    const ended = once(client, "end");
-    client.on("data", (bytes: Buffer) => received.push(bytes));
-    client.resume().end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
-    await within(ended, "the close of the connection");
-    const [head = "", ...rest] = String(Buffer.concat(received)).split("\r\n\r\n");
-    expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
-    expect(rest).toEqual([""]);
-  },
-);
+])("a $httpMethod response with status $httpStatus never has a body", async ({ httpMethod, httpStatus }) => {
+  using ends = await openEnds(Buffer.of(), 1000, (http1) => {
+    http1.begin(httpStatus, []);
+    http1.write(Buffer.from("order"));
+    http1.end(undefined);
+  });
+  const { client } = ends;
+  const received: Buffer[] = [];
+  const ended = once(client, "end");
+  client.on("data", (bytes: Buffer) => received.push(bytes));
+  client.resume().end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
+  await within(ended, "the close of the connection");
+  const [head = "", ...rest] = String(Buffer.concat(received)).split("\r\n\r\n");
+  expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
+  expect(rest).toEqual([""]);
+});
 
 test("an empty piece does not end a chunked body", async () => {
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
@@ -661,7 +658,7 @@ test("an empty piece does not end a chunked body", async () => {
   expect(String(response).split("\r\n\r\n").slice(1).join("|")).toBe("5\r\norder\r\n0|");
 });
 
-test("the request timeout of a body starts after its head", async () => {
+test("a body's request timeout starts after its head", async () => {
   const { requestTimeoutMs, headerTimeoutMs } = defaultLimits;
   let errors = 0;
   using ends = await openEnds(Buffer.of(), Math.min(headerTimeoutMs, requestTimeoutMs) / 4, (http1) => {
@@ -685,7 +682,7 @@ test("the request timeout of a body starts after its head", async () => {
   expect(checks).toBe(1 + Math.ceil((4 * requestTimeoutMs) / Math.min(headerTimeoutMs, requestTimeoutMs)));
 });
 
-test("a client that waits for 100 Continue gets it with each request, unless its response has started", async () => {
+test("every request that awaits 100 Continue gets it before its response", async () => {
   let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     requests++;

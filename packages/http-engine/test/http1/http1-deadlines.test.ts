@@ -112,7 +112,7 @@ describe("an HTTP/1.1 connection that waits", () => {
     expect(firstAction(wait, long, limits)).toEqual(want);
   });
 
-  test("for a request has the full timeout after a response that was read late", () => {
+  test("for a request has the full timeout after a slow response", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += timeoutCheckIntervalMs) {
       expect(deadlines.check({ ...idle, stage: "head", congested: true })).toBe("nothing");
@@ -120,7 +120,7 @@ describe("an HTTP/1.1 connection that waits", () => {
     expect(deadlines.check({ ...idle, stage: "head" })).toBe("nothing");
   });
 
-  test("restarts its wait with each activity of the client", () => {
+  test("restarts its wait with each client activity", () => {
     const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let checks = 0; checks < 100; checks += 1) {
       expect(deadlines.check({ ...idle, clientClosed: true })).toBe("nothing");

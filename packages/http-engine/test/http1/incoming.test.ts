@@ -44,7 +44,7 @@ test("retained bytes are copied once, into a buffer that doubles", () => {
   expect(incoming.bytes.buffer).toBe(buffer);
 });
 
-test("a buffer that is too small doubles, even if it was not full", () => {
+test("a buffer that is too small doubles even before it is full", () => {
   const incoming = new Incoming();
   const sizes: number[] = [];
   for (const bytes of [1_000, 1, 1_000]) {
@@ -55,7 +55,7 @@ test("a buffer that is too small doubles, even if it was not full", () => {
   expect(sizes).toEqual([1_000, 2_000, 4_000]);
 });
 
-test("bytes of two chunks are joined, also if others were retained before", () => {
+test("bytes from two chunks are joined, even after others were retained", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
   incoming.retain();
@@ -76,7 +76,7 @@ test("retained bytes are unchanged, also if there was a buffer before", () => {
   expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
 });
 
-test("sections are found for any split of the bytes, also if some are consumed or retained", () => {
+test("sections are found however the bytes are split or consumed", () => {
   const wrong = textsOf(6).flatMap((text) =>
     [0, 5, 6, 11, 19, 24, 29, 31].flatMap((cuts) => {
       const expected = expectedOf(text, cuts).join();
@@ -86,7 +86,7 @@ test("sections are found for any split of the bytes, also if some are consumed o
   expect(wrong).toEqual([]);
 });
 
-test("bytes that were searched for the end of a section are not searched again", () => {
+test("bytes that were searched for a section end are not searched again", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("u".repeat(50) + "x".repeat(50)));
   incoming.consumeSection();

@@ -12,7 +12,7 @@ test("stop frees what has arrived", () => {
   expect(reader.incoming.unusedBytes).toBe(0);
 });
 
-test("the rest of a chunk is copied, even a single byte", () => {
+test("a chunk's rest is copied, even a single byte", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   const chunk = Buffer.from("G");
@@ -21,7 +21,7 @@ test("the rest of a chunk is copied, even a single byte", () => {
   expect(reader.incoming.bytes.toString()).toBe("G");
 });
 
-test("a repeated head is parsed once, also after a longer one was cached", () => {
+test("a repeated head is parsed once, even after a longer one", () => {
   const sections: unknown[] = [];
   const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
   const callbacks = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
@@ -33,7 +33,7 @@ test("a repeated head is parsed once, also after a longer one was cached", () =>
   expect(sections.map((section) => sections.indexOf(section))).toEqual([0, 1, 1]);
 });
 
-test("an incomplete request line is refused as soon as its target is certainly too long", () => {
+test("a request line is refused once its target is certainly too long", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
     const callbacks = {
@@ -80,7 +80,7 @@ test("chunk extensions are counted once, also if they arrive in several pieces",
   expect(events).toEqual(["order", "end"]);
 });
 
-test("transferring the memory of a body does not affect the next request", () => {
+test("transferring a body's memory does not affect the next request", () => {
   const callbacks = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\n"));
@@ -88,7 +88,7 @@ test("transferring the memory of a body does not affect the next request", () =>
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
 });
 
-test("read returns for each chunk whether a view of it was kept", () => {
+test("read returns for each chunk whether its view was kept", () => {
   const callbacks = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   const chunks = ["POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"];
@@ -96,7 +96,7 @@ test("read returns for each chunk whether a view of it was kept", () => {
   expect(chunks.map((chunk) => reader.read(Buffer.from(chunk)))).toEqual([false, true, false]);
 });
 
-test("field sections of up to 4 KiB and 64 fields are cached in one buffer, larger ones are not", () => {
+test("field sections up to 4 KiB and 64 fields share one cache", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
   using allocations = vi.spyOn(Buffer, "allocUnsafeSlow");

@@ -9,7 +9,7 @@ const renamed: Readonly<Record<number, string>> = { 413: "Content Too Large", 42
 // Statuses of proxies, of WebDAV and of other extensions: they have no phrase, which is allowed (RFC 9112 §4).
 const unnamed = new Set([207, 208, 226, 305, 407, 418, 423, 424, 425, 451, 506, 507, 508, 509, 510, 511]);
 
-test("every status of RFC 9110 that a server sends has its reason phrase, and all others an empty one", () => {
+test("every RFC 9110 status has its reason phrase, others an empty one", () => {
   for (let httpStatus = 200; httpStatus < 600; httpStatus++) {
     const phrase = unnamed.has(httpStatus) ? "" : (renamed[httpStatus] ?? STATUS_CODES[httpStatus] ?? "");
     expect(formatResponseHead(httpStatus, [], "none", "")).toBe(`HTTP/1.1 ${httpStatus} ${phrase}\r\n\r\n`);
@@ -23,7 +23,7 @@ test("connection fields are omitted by their complete name, in any case", () => 
   );
 });
 
-test("the lines of prepared fields are formatted once", () => {
+test("prepared fields are formatted once", () => {
   const prepared = prepareHeaderFields("a", "b");
   const head = formatResponseHead(200, [prepared], "none", "");
   prepared[1] = "c";

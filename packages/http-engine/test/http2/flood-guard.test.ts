@@ -130,7 +130,7 @@ describe("flood limits", () => {
     expect(await connection.readEnd(1)).toStrictEqual(want);
   });
 
-  test("a field block as long as the limit is accepted, and one octet more is not", async () => {
+  test("a field block at the limit is accepted, no longer one", async () => {
     const headerBlockBytes = getBlock.byteLength;
     for (const [more, want] of [
       [0, answered],
@@ -183,7 +183,7 @@ describe("flood limits", () => {
     }
   });
 
-  test("streams above the limit are not counted before the client knows the limit (§5.1.2)", async () => {
+  test("streams above the limit count once the client knows it (§5.1.2)", async () => {
     const limits = { resets: 0, concurrentStreams: 1 };
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address, { settled: false });
@@ -199,7 +199,7 @@ describe("flood limits", () => {
     expect(await isAlive(connection, ping)).toBe(true);
   });
 
-  test("the parts of a late DATA frame count once", async () => {
+  test("a late DATA frame counts once, whatever its parts", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { ignoredFrames: 5 } });
     using connection = await openFrames(engine.address);
     connection.send(headersFrame(1, postHeader(["connection", "close"])));
@@ -243,7 +243,7 @@ describe("the counts of events", () => {
     expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
   });
 
-  test("compare resets with the streams of their interval", () => {
+  test("compare resets with their interval's streams", () => {
     const guard = new FloodGuard({ ...defaultHttp2Limits, resets: 1 }, { headerBlocks: 0, dataFrames: 0 });
     guard.openedStreams = 10;
     for (let i = 0; i < 5; i++) guard.count("resets");

@@ -226,7 +226,7 @@ describe("the connection window", () => {
       "is complete and gets no response",
       (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
     ],
-  ])("is restored after a stream that %s", async (_, framesOf) => {
+  ])("after a stream that %s is restored", async (_, framesOf) => {
     const used: string[] = [];
     await using engine = await startEngine({
       serve: (stream, head) => {
@@ -281,7 +281,7 @@ describe("a response that the client does not read", () => {
     await expect.poll(() => sentBytes).toBe(65_535);
   });
 
-  test("is sent only up to the socket's buffer, even if the server never waits", async () => {
+  test("is sent only up to the socket's buffer", async () => {
     let pieces = 0;
     await using engine = await startEngine({
       serve: (stream) => {

@@ -146,7 +146,7 @@ interface Output {
   readonly others: string[];
 }
 
-test("the output is the same for a connection that arrives octet by octet", async () => {
+test("the output does not change when a connection arrives octet by octet", async () => {
   const octets = Array.from(recorded, (octet) => Buffer.from([octet]));
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });
@@ -196,7 +196,7 @@ function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: st
 }
 
 test.each([1, 9, 24, 33, 1000, 4095, 4096, 4105, 8192, 12_297, 16_384, 16_393, 16_417, 32_768, 65_536])(
-  "bodies are the same in chunks of %i bytes",
+  "bodies are the same whether in chunks of %i bytes or more",
   (chunkBytes) => {
     expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000));
   },
@@ -208,7 +208,7 @@ test.each([
   { name: "its header", cuts: [0], want: ["1: 16384"] },
   { name: "all but one octet", cuts: [16_383], want: ["0: 16383", "1: 1"] },
   { name: "parts, one of them small,", cuts: [5000, 5001, 12_000], want: ["0: 5000", "copy: 11384"] },
-])("of a DATA frame that arrives as $name first, large parts are passed on in place", ({ cuts, want }) => {
+])("a DATA frame arriving as $name first passes large parts in place", ({ cuts, want }) => {
   const sent = frameBytes(dataFrame(1, bytesFrom(1, 16_384)));
   const ends = [...cuts.map((cut) => cut + 9), sent.byteLength];
   const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
@@ -231,7 +231,7 @@ function bytesFrom(seed: number, length: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, i) => seed * 31 + i * 7));
 }
 
-test("reading an octet of a long frame costs no more than one of many short frames", async () => {
+test("reading an octet costs equally little in long and short frames", async () => {
   const long = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
   const short = Buffer.concat(Array.from({ length: 64 }, () => frameBytes(dataFrame(1, Buffer.alloc(247)))));
   expect(await costRatio(readOctets(long), readOctets(short))).toBeLessThan(4);

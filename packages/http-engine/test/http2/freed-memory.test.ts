@@ -14,7 +14,7 @@ import { answered, begun, windowUpdateFrame } from "../../../testing/src/http2/h
 
 const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
 
-test("a chunk is freed unless a piece of it was kept", async () => {
+test("a chunk is freed unless one of its pieces was kept", async () => {
   const kept: Uint8Array[] = [];
   const used = new Set<ArrayBufferLike>();
   const serve = (stream: Http2Stream): void => {

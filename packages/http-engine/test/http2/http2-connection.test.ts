@@ -91,7 +91,7 @@ function sendEndlessly(stream: Http2Stream): void {
 }
 
 describe("a draining connection", () => {
-  test("sends GOAWAY, a PING and the final GOAWAY, completes its streams and closes", async () => {
+  test("sends GOAWAY, PING and final GOAWAY, completes its streams, then closes", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
@@ -273,7 +273,7 @@ describe("a connection whose client", () => {
     expect(await patient.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("has acknowledged a PING stays open in a blocked process that reads it late", async () => {
+  test("has acknowledged a PING stays open although a blocked process reads late", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const begins = Promise.withResolvers<void>();
@@ -313,7 +313,7 @@ describe("a connection whose client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("continues a body after its response is reset after the linger time, despite other timeouts", async () => {
+  test("continues a body after its response is reset after the linger time", async () => {
     await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3]) {
@@ -326,7 +326,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "it is reset", everyMs: 13, last: frameType.resetStream },
     { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
-  ])("continues a body after its response is checked by a timer until $name", async ({ everyMs, last }) => {
+  ])("continues a body after its response has a timer while not closed", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
@@ -342,7 +342,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => stopped.every(({ value }) => isCleared(value))).toBe(true);
   });
 
-  test("reads nothing of its response is closed after the blocked timeout", async () => {
+  test("reads nothing in its response is closed after the blocked timeout", async () => {
     await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
     using connection = await openFrames(engine.address);
     connection.send(
@@ -357,7 +357,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
     { name: "requests", sent: whole(1), limits: {} },
-  ])("sends $name and does not read is no longer read from, and is closed", async ({ sent, limits }) => {
+  ])("sends $name without reading is no longer read, then closed", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
     await using engine = await startEngine({
@@ -384,7 +384,7 @@ describe("a connection whose client", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("violates the protocol and does not close its side is disconnected, even during a drain", async () => {
+  test("violates the protocol is disconnected without closing its side, even when draining", async () => {
     using pair = quietPair();
     let closed = false;
     const connection = serveConnection(pair.server, { limits: { lingerMs: 300 } }, () => (closed = true));

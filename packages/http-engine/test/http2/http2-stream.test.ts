@@ -109,7 +109,7 @@ describe("the engine", () => {
     { bytes: 16_385, frames: [16_384, 1] },
     { bytes: 32_768, frames: [16_384, 16_384] },
     { bytes: 32_769, frames: [16_384, 16_384, 1] },
-  ])("sends a field block of $bytes octets in as many frames as required (§4.3)", async ({ bytes, frames }) => {
+  ])("sends a field block with $bytes octets in minimal frames (§4.3)", async ({ bytes, frames }) => {
     await using engine = await startEngine({
       // A table size update precedes the first one.
       serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
@@ -130,7 +130,7 @@ describe("the engine", () => {
     );
   });
 
-  test("ends a response that is already sent with an empty DATA frame, not a trailer section (§8.1)", async () => {
+  test("ends a sent response with an empty DATA frame (§8.1)", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.sendHeaders([statusBlock(200)], false);
@@ -189,7 +189,7 @@ describe("the engine", () => {
     expect(pieces).toEqual(["a", "b", "c"]);
   });
 
-  test("sends the reset of the last stream of a drain (§6.8)", async () => {
+  test("sends the reset for a drain's last stream (§6.8)", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -219,7 +219,7 @@ describe("the engine", () => {
       end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
       want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
     },
-  ])("sends nothing after $name", async ({ end, want }) => {
+  ])("after $name sends nothing", async ({ end, want }) => {
     await using engine = await startEngine({
       serve: (stream) => {
         end(stream);
@@ -240,7 +240,7 @@ describe("the engine", () => {
     expect(sent).toMatchObject([want]);
   });
 
-  test("credits the unread body when it responds, although its client continues to send", async () => {
+  test("credits an unread body when it responds to a sending client", async () => {
     let heldBytes = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -264,7 +264,7 @@ describe("the engine", () => {
     expect(granted).toStrictEqual([uint32(48_000)]);
   });
 
-  test("credits what arrives while its response is queued, and then sends the response", async () => {
+  test("credits what arrives while its response is queued, then sends it", async () => {
     await using engine = await startEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
@@ -282,7 +282,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
-  test("resets a stream with a body of more than 256 KiB after its response (§8.1)", async () => {
+  test("resets a stream with more than 256 KiB after its response (§8.1)", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     using connection = await openFrames(engine.address);
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
@@ -328,7 +328,7 @@ describe("the engine", () => {
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },
-  ])("resets the stream of a server that throws $name, and serves the others", async ({ throwing, begin }) => {
+  ])("resets only the failed stream when a server throws $name", async ({ throwing, begin }) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),
@@ -346,7 +346,7 @@ describe("the engine", () => {
     expect(faults).toContainEqual(new Error("a fault of the test's"));
   });
 
-  test("closes the connection with INTERNAL_ERROR after a defect outside of a stream, and reports it (§5.4.1)", async () => {
+  test("closes the connection with INTERNAL_ERROR after a wider defect (§5.4.1)", async () => {
     const faults: unknown[] = [];
     const errors: unknown[] = [];
     await using engine = await startEngine({

@@ -106,7 +106,7 @@ describe("a header is malformed:", () => {
       name: "RFC 9110 §8.6: with a Content-Length that is too large",
       fields: [...get, "content-length", "9".repeat(30)],
     },
-  ])("$name", ({ fields }) => {
+  ])("violating $name is malformed", ({ fields }) => {
     expect(readRequestHead(fields)).toBeUndefined();
   });
 });

@@ -26,7 +26,7 @@ describe("SendFlow", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
-  test("sends one DATA frame per WINDOW_UPDATE, and none if the queue is empty", async () => {
+  test("sends one DATA frame per WINDOW_UPDATE while data is queued", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
@@ -38,14 +38,14 @@ describe("SendFlow", () => {
     expect(sent).toEqual(["1:a", "3:ab"]);
   });
 
-  test("changes the windows of streams without queued data", async () => {
+  test("changes windows for streams without queued data", async () => {
     await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
     using connection = await openFrames(engine.address);
     connection.send(whole(1), settingFrame(4, 100_000), ping);
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   });
 
-  test("handles WINDOW_UPDATE at the same cost for any number of queued streams", async () => {
+  test("handles WINDOW_UPDATE at constant cost however many streams are queued", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -74,7 +74,7 @@ describe("SendFlow", () => {
     expect(sendFlow.queuedBytes).toBe(999 * streams.length);
   });
 
-  test("uses a single byte of the connection window", async () => {
+  test("uses a single byte in the connection window", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 100_000), whole(1));
@@ -134,7 +134,7 @@ describe("SendFlow", () => {
   });
 });
 
-test("short responses are not blocked by long ones while the windows are small", async () => {
+test("short responses are not blocked by long ones in small windows", async () => {
   await using engine = await startEngine({
     serve: (stream) => answer(stream, Buffer.alloc(stream.id === 1 ? 1_000_000 : 20_000)),
   });

@@ -63,7 +63,7 @@ async function check(...args: readonly string[]): Promise<{ exitCode: number; pr
   return { exitCode, printed: output.join("\n"), errorOutput: errors.join("\n") };
 }
 
-test("check counts the services and bindings of a valid definition", async () => {
+test("check counts a valid definition's services and bindings", async () => {
   expect(await check(orders)).toEqual({
     exitCode: 0,
     errorOutput: "",
@@ -78,7 +78,7 @@ test("check counts the RPCs without a rule", async () => {
   );
 });
 
-test("check lists the options of grpc-gateway that a description does not use", async () => {
+test("check lists grpc-gateway options that a description does not use", async () => {
   const file = structuredClone(file_orders_v1_orders.proto);
   const responses = { no: 1042, wireType: 2, data: Uint8Array.of(2, 9 * 8 + 2, 0) };
   for (const { method } of file.service) for (const rpc of method) rpc.options?.$unknown?.push(responses);
@@ -88,7 +88,7 @@ test("check lists the options of grpc-gateway that a description does not use", 
   );
 });
 
-test("the program runs check, and prints its usage for missing or unknown arguments", async () => {
+test("the program runs check, or prints usage for wrong arguments", async () => {
   const file = join(projectFolder, "packages/proxy/src/command/main.ts");
   expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({
     exitCode: 0,
@@ -146,7 +146,7 @@ describe("a definition that is not valid", () => {
   });
 });
 
-test("--rules accepts a service config in JSON or YAML, and ignores rules of other services", async () => {
+test("--rules accepts JSON and YAML service configs, ignoring other services' rules", async () => {
   const http = {
     rules: [
       { selector: unbound, get: "/x" },
@@ -210,14 +210,14 @@ describe("plantstore-proxy check", () => {
       content: setWith(["M"]),
       message: "cannot check the definition: ",
     },
-  ])("reports $name", async ({ content, message }) => {
+  ])("with $name in a file exits with 2 and a message", async ({ content, message }) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
     expect(errorOutput).not.toMatch(/\n {4}at /);
   });
 
-  test("names the missing file of googleapis, and where it is", async () => {
+  test("names the missing import and the npm package that contains it", async () => {
     const date = { name: "date", number: 1, type: 11, label: 1, typeName: ".google.type.Date" };
     const file = {
       name: "a.proto",
@@ -275,7 +275,7 @@ describe("plantstore-proxy check", () => {
       args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
       message: "/a.yaml: line 2, column 10: *a is an alias",
     },
-  ])("reports $name", async ({ args, message }) => {
+  ])("with $name exits with 2 and a message", async ({ args, message }) => {
     const { exitCode, printed, errorOutput } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
@@ -309,7 +309,7 @@ function sameNames(): string {
   return write("same.binpb", toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files })));
 }
 
-test("--mcp lists the RPCs that are not tools, names that would be equal, and selectors without an RPC", async () => {
+test("--mcp lists RPCs that are not tools, and equal names", async () => {
   const { exitCode, printed } = await check(sameNames(), "--mcp", "a.*", "--mcp", "c.*");
   expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
     0,
@@ -333,7 +333,7 @@ test("--mcp lists the RPCs that are not tools, names that would be equal, and se
   });
 });
 
-test("--help lists every switch of --rest", async () => {
+test("--help lists every --rest switch", async () => {
   const { exitCode, printed } = await check("--help");
   expect(exitCode).toBe(0);
   expect(switchNames.filter((name) => !printed.includes(name))).toEqual([]);

@@ -98,7 +98,7 @@ const connections: readonly {
   },
 ];
 
-test.each(connections)("every kind of call succeeds $name", async (connection) => {
+test.each(connections)("$name, every kind of call succeeds", async (connection) => {
   await using server = await startServer(connection.listen);
   await using transport = createGrpcTransport(connection.options(server.port));
   const client = createClient(GreenhouseService, transport);
@@ -120,7 +120,7 @@ test.each(connections)("every kind of call succeeds $name", async (connection) =
   rmSync(socketPath, { force: true });
 });
 
-test("metadata is sent in both directions, and an error has its code, message, metadata and details", async () => {
+test("metadata passes in both directions, and errors keep all members", async () => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
@@ -152,7 +152,7 @@ test("metadata is sent in both directions, and an error has its code, message, m
 test.each([
   { bytes: 1023, flags: 0 },
   { bytes: 1024, flags: 1 },
-])("a message of $bytes bytes has the flags $flags with sendCompression", async ({ bytes, flags }) => {
+])("a message with $bytes bytes has the flags $flags with sendCompression", async ({ bytes, flags }) => {
   let sent: number | undefined;
   await using server = await startScriptedServer({
     ...respondWatered,
@@ -241,7 +241,7 @@ test("aborting the signal cancels a stream", async () => {
   turns.dispatchEvent(new Event("go"));
 });
 
-test("the input of a call is read and closed in the async context of that call", async () => {
+test("a call's input is read and closed in its async context", async () => {
   await using greenhouse = await startGreenhouse({});
   const { address, port } = greenhouse.address;
   await using transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
@@ -284,7 +284,7 @@ const delay: Interceptor = (next) => async (request) => {
 test.each([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor that delays the call", interceptors: [delay] },
-])("a call with a timeout of 25 days, $name, does not time out immediately", async ({ interceptors }) => {
+])("a call with a 25-day timeout $name does not time out immediately", async ({ interceptors }) => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
   const client = createClient(GreenhouseService, transport);
@@ -303,7 +303,7 @@ test("a call in an interceptor fails at its deadline", async () => {
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
-test("the minimum of each option is accepted", () => {
+test("each option's minimum is accepted", () => {
   const least = { compressMinBytes: 0, readMaxBytes: 1, writeMaxBytes: 1, defaultTimeoutMs: 0, keepaliveMs: 1 };
   expect(createGrpcTransport({ baseUrl: "http://x", connections: 1, ...least })).toBeDefined();
 });
@@ -324,7 +324,7 @@ test.each([
     error: RangeError,
   })),
   { options: { baseUrl: "https://x", tls: { cert: "none", key: "none" } }, error: Error },
-])("createGrpcTransport rejects $options", ({ options, error }) => {
+])("$options cannot create a gRPC transport", ({ options, error }) => {
   expect(() => createGrpcTransport(options)).toThrow(error);
 });
 

@@ -55,7 +55,7 @@ const failures = [
 const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
-test.each(failures)("a stream that is $how loses no message, even if the next one is large", async ({ failFrame }) => {
+test.each(failures)("a stream that is $how loses no message before a large one", async ({ failFrame }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
@@ -91,24 +91,21 @@ test.each(failures)("a stream that is $how loses no message, even if the next on
   expect([...bodies.values()].at(-1)?.equals(allMessages)).toBe(true);
 });
 
-test.each(failures)(
-  "a stream that is $how is not retried after its sent messages were discarded",
-  async ({ failFrame }) => {
-    await using server = await startScriptedServer({
-      opening: windowsForLarge,
-      request: (connection, id) => connection.send(failFrame(id)),
-    });
-    await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
-    async function* input(): AsyncGenerator<{ sensor: string }> {
-      yield { sensor: large };
-    }
-    const call = createClient(GreenhouseService, transport).recordReadings(input());
-    await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(server.requests).toBe(1);
-  },
-);
+test.each(failures)("a stream that is $how after discarding messages is not retried", async ({ failFrame }) => {
+  await using server = await startScriptedServer({
+    opening: windowsForLarge,
+    request: (connection, id) => connection.send(failFrame(id)),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  async function* input(): AsyncGenerator<{ sensor: string }> {
+    yield { sensor: large };
+  }
+  const call = createClient(GreenhouseService, transport).recordReadings(input());
+  await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(server.requests).toBe(1);
+});
 
-test("the input is not read beyond the flow-control window, nor after the response", async () => {
+test("the input is not read beyond the window or after the response", async () => {
   const responder = Promise.withResolvers<() => void>();
   let receivedBytes = 0;
   await using server = await startScriptedServer({
@@ -167,7 +164,7 @@ test("streams that are not read do not block other calls", async () => {
   controller.abort();
 });
 
-test("frames for a cancelled call do not affect other calls, even if there are many", async () => {
+test("frames for a cancelled call do not affect other calls", async () => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       // The messages are small: about ten thousand fit in the window.
@@ -189,7 +186,7 @@ test("frames for a cancelled call do not affect other calls, even if there are m
   expect(server.connections).toBe(1);
 });
 
-test("responses to hundreds of cancelled calls do not close the connection", async () => {
+test("responses to hundreds of cancelled calls keep the connection open", async () => {
   const ids: number[] = [];
   const batch = 600;
   let arrived = Promise.withResolvers<ScriptedConnection>();
@@ -215,7 +212,7 @@ test("responses to hundreds of cancelled calls do not close the connection", asy
   expect(server.connections).toBe(1);
 });
 
-test("the client does not reconnect in a loop to a server that allows no streams and closes connections", async () => {
+test("the client reconnects with pauses to a server that allows no streams", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(streamsMax, 0)],
     frame: ({ socket }, { type }) => {
@@ -238,7 +235,7 @@ test.each([
     },
   },
   { when: "later", close: () => Promise.reject(new Error("not now")) },
-])("an input that throws $when while it is closed does not prevent the call from ending", async ({ close }) => {
+])("an input that throws $when while closing delays no call", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -316,7 +313,7 @@ test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: re
   if (isReset) expect(await within(reset, "RST_STREAM")).toBe(8);
 });
 
-test("an error with invalid details has the fields of the header, and is marked as a wire error", async () => {
+test("an error with invalid details keeps header fields as a wire error", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const trailer = [
@@ -334,7 +331,7 @@ test("an error with invalid details has the fields of the header, and is marked 
   expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
 });
 
-test("a cancelled call returns no more messages, even if the response has arrived", async () => {
+test("a cancelled call returns no more messages from a received response", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcResponse(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
   });
@@ -347,7 +344,7 @@ test("a cancelled call returns no more messages, even if the response has arrive
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
-test("an error of the input after the response does not fail the call", async () => {
+test("an input error after the response does not fail the call", async () => {
   const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
@@ -384,7 +381,7 @@ async function* throwing(): AsyncGenerator<{ sensor: string }> {
 }
 
 test.each([{ hasHeader: false }, { hasHeader: true }])(
-  "an error of the input is the error of the call, response header received: $hasHeader",
+  "an input error fails the call (response header received: $hasHeader)",
   async ({ hasHeader }) => {
     await using server = await startScriptedServer({
       frame: (connection, { type, streamId }) => {
@@ -401,7 +398,7 @@ test.each([{ hasHeader: false }, { hasHeader: true }])(
 test.each([
   { name: "has ended", isFinite: true, count: 0 },
   { name: "has not ended", isFinite: false, count: 1 },
-])("an input that $name when the response arrives is not read further, and closed $count times", async (testCase) => {
+])("an input that $name at the response is closed $count times, unread", async (testCase) => {
   const responded = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, flags }) => {
@@ -434,7 +431,7 @@ test.each([
 test.each([
   { how: "succeeds", status: "0" },
   { how: "fails", status: "5" },
-])("the input of a call that $how is closed if it has not ended", async ({ status }) => {
+])("the input for a call that $how is closed if still open", async ({ status }) => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       if (type !== frameType.headers) return;
@@ -480,7 +477,7 @@ test.each([
       await call.catch(({ code }) => console.log(code));`,
     output: `${Code.Canceled}\n`,
   },
-])("a process exits once $name", async ({ code, output }) => {
+])("once $name, a process exits", async ({ code, output }) => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcResponse(id, watered)),
   });
@@ -513,13 +510,13 @@ async function expectWaitForReady(options: UpstreamOptions, start: () => Promise
 
 const greenhouse = { waterBed: () => ({ bed: 7n }) };
 
-test("a call that waits for ready is sent once its server can be reached, and others fail immediately", async () => {
+test("a call with waitForReady is sent once its server is reachable", async () => {
   using folder = createTempFolder();
   const path = folder.file("late.sock");
   await expectWaitForReady({ addresses: `unix:${path}` }, () => startGreenhouse(greenhouse, {}, { path }));
 });
 
-test("a call that waits for ready is sent once its name resolves, and others fail immediately", async () => {
+test("a call with waitForReady is sent once its name resolves", async () => {
   await using server = await startGreenhouse(greenhouse);
   let addresses: { address: string }[] = [];
   await expectWaitForReady(
@@ -538,7 +535,7 @@ test("a call that waits for ready fails when its transport is closed", async () 
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
-test("a call that waits for a connection fails with 'the transport is closed' when it is closed", async () => {
+test("a call without a connection fails when its transport is closed", async () => {
   await using server = await startScriptedServer({});
   const transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const call = createClient(GreenhouseService, transport).waterBed({});

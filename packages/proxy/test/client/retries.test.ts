@@ -238,7 +238,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 test.each(retryCases)(
-  "$name leads to $attempts attempts and $want",
+  "$name leads to $attempts attempts, then to $want for the caller",
   async ({ steps, retry = policy, options, want, attempts }) => {
     await using server = await startSteps(steps);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
@@ -282,7 +282,7 @@ test.each([
   { code: 8, lateMs: 0, want: "Canceled" },
   { code: 8, lateMs: 60_000, want: "DeadlineExceeded" },
   { code: 2, lateMs: 60_000, want: "Internal" },
-])("a reset with code $code after $lateMs of 60,000 ms is $want", async ({ code, lateMs, want }) => {
+])("a reset with code $code after $lateMs ms becomes $want for callers", async ({ code, lateMs, want }) => {
   const realNow = performance.now.bind(performance);
   let aheadMs = 0;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
@@ -325,7 +325,7 @@ test("a call that is cancelled while another is refused is not retried", async (
   expect(await Promise.all([failing, cancelled].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
-test("a call that waits for its next attempt is not sent after its transport is closed", async () => {
+test("a call between attempts is not sent after its transport is closed", async () => {
   const { retry, failed } = watchPolicy(policy);
   await using server = await startSteps([unavailable]);
   const transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
@@ -336,7 +336,7 @@ test("a call that waits for its next attempt is not sent after its transport is 
   expect(server.requests).toBe(1);
 });
 
-test("a call that was not sent when its transport is closed fails immediately, without retries", async () => {
+test("an unsent call fails immediately when its transport is closed", async () => {
   const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true, retry: slowPolicy });
   const call = createClient(GreenhouseService, transport).waterBed({});
   await transport[Symbol.asyncDispose]();
@@ -348,7 +348,7 @@ async function* twoReadings(): AsyncGenerator<{ sensor: string }> {
   yield { sensor: "b" };
 }
 
-test("every attempt sends the number of previous attempts, all messages, and the remaining time", async () => {
+test("every attempt sends its number, all messages, and the remaining time", async () => {
   const attempts: { before: unknown; timeoutMs: number; body: Buffer }[] = [];
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -491,7 +491,7 @@ describe("a call is retried only if all conditions hold", () => {
   });
 });
 
-test("no call is retried below half of the budget, until successes refill it", () => {
+test("below half its budget, no call is retried until successes refill it", () => {
   const retries = new Retries({ ...policy, budget: { maxTokens: 4, tokenRatio: 0.5 } });
   const isRetried = (): boolean => retries.failed(failure) !== undefined;
   for (let i = 0; i < 10; i++) retries.succeeded();
@@ -523,7 +523,7 @@ const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: t
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
   { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
-])("a policy at its limits is accepted: %j", (retry) => {
+])("a policy with the limits %j is accepted", (retry) => {
   expect(new Retries(retry)).toBeDefined();
 });
 

@@ -112,7 +112,7 @@ test("a refused call is retried once", async () => {
   expect(never.requests).toBe(2);
 });
 
-test("no call is lost or processed twice when a server sends GOAWAY every ten calls", async () => {
+test("a server that sends GOAWAY every ten calls loses none", async () => {
   let processed = 0;
   await using server = await startScriptedServer({
     request: (connection, id) => {
@@ -156,7 +156,7 @@ test("the next call after a lost connection opens a new one", async () => {
 });
 
 test.each([0, -1, Number.POSITIVE_INFINITY])(
-  "a timeout of %d disables the deadline, even if there is a default",
+  "the timeout %d disables the deadline, even if there is a default",
   async (timeoutMs) => {
     const limited: boolean[] = [];
     await using server = await nodeServer({}, (headers) => limited.push("grpc-timeout" in headers));
@@ -169,7 +169,7 @@ test.each([0, -1, Number.POSITIVE_INFINITY])(
   },
 );
 
-test("calls to an unreachable server fail immediately, and the client does not reconnect during the backoff", async () => {
+test("calls to an unreachable server fail immediately without reconnecting during backoff", async () => {
   // A long interval, so that the result does not depend on the periodic check.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -207,30 +207,27 @@ test.each([
     intercepts: true,
     want: Code.Canceled,
   },
-])(
-  "a call to a silent server fails $name, and resets its stream with CANCEL",
-  async ({ options, abort, intercepts, want }) => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const controller = new AbortController();
-    const reset = Promise.withResolvers<number>();
-    await using server = await startScriptedServer({
-      frame: (_, { type, payload }) => {
-        if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
-      },
-      request: () => {
-        if (abort) controller.abort();
-        else vi.advanceTimersByTime(50);
-      },
-    });
-    await using client = clientOf(server.baseUrl, intercepts === true ? { interceptors: [(next) => next] } : {});
-    const call = client.greenhouse.waterBed({}, { ...options, signal: controller.signal });
-    await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: want });
-    expect(await within(reset.promise, "RST_STREAM")).toBe(constants.NGHTTP2_CANCEL);
-  },
-);
+])("$name, a call to a silent server fails and resets its stream", async ({ options, abort, intercepts, want }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const controller = new AbortController();
+  const reset = Promise.withResolvers<number>();
+  await using server = await startScriptedServer({
+    frame: (_, { type, payload }) => {
+      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+    },
+    request: () => {
+      if (abort) controller.abort();
+      else vi.advanceTimersByTime(50);
+    },
+  });
+  await using client = clientOf(server.baseUrl, intercepts === true ? { interceptors: [(next) => next] } : {});
+  const call = client.greenhouse.waterBed({}, { ...options, signal: controller.signal });
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: want });
+  expect(await within(reset.promise, "RST_STREAM")).toBe(constants.NGHTTP2_CANCEL);
+});
 
-test("a PING is sent only while a call is in flight, and the connection is closed without an acknowledgement", async () => {
+test("a missing PING acknowledgement during a call closes the connection", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const second = Promise.withResolvers<void>();
@@ -257,7 +254,7 @@ test("a PING is sent only while a call is in flight, and the connection is close
   expect(pings()).toBe(1);
 });
 
-test("a client without calls sends no PING, for which gRPC servers would close the connection (too_many_pings)", async () => {
+test("a client without calls sends no PING", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer(respondWatered);
@@ -276,7 +273,7 @@ test("a client without calls sends no PING, for which gRPC servers would close t
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
 
-test("a request is sent one octet at a time through a window of one octet", async () => {
+test("a request passes a one-octet window octet by octet", async () => {
   const sizes = new Set<number>();
   await using server = await startScriptedServer({
     opening: [settingFrame(4, 1)],
@@ -297,7 +294,7 @@ test("a request is sent one octet at a time through a window of one octet", asyn
   expect([...sizes]).toEqual([1]);
 });
 
-test("responses larger than the window arrive, and no WINDOW_UPDATE of 0 is sent", async () => {
+test("responses larger than the window arrive without any WINDOW_UPDATE for 0", async () => {
   const note = "y".repeat(40_000);
   await using server = await nodeServer({});
   await using client = clientOf(server.baseUrl);
@@ -328,7 +325,7 @@ async function nodeServer(
 }
 
 test.each([0, 31, 64, 128, 300, 4096, 65_536])(
-  "nghttp2 decodes the fields of every call with a table of %i bytes",
+  "nghttp2 decodes every call's fields with a table for %i bytes",
   async (headerTableSize) => {
     await using server = await nodeServer({ settings: { headerTableSize } });
     await using client = clientOf(server.baseUrl);
@@ -346,7 +343,7 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
 const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
 const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
 
-test("a repeated header section takes four octets, and a resized table is filled again", () => {
+test("a repeated header section takes four octets until its table is resized", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(10_000);
   const lengths: number[] = [];

@@ -103,7 +103,7 @@ test.each<{ name: string; next: Certificate; problem: RegExp }>([
   expect(logged[0]).toMatch(problem);
 });
 
-test("an expired certificate in use sets the metric and is logged until a valid one replaces it", async () => {
+test("an expired certificate sets the metric and is logged until replaced", async () => {
   writePair(expired);
   await using proxy = await start();
   const { command } = proxy;

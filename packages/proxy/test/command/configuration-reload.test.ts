@@ -65,7 +65,7 @@ async function metric({ adminUrl }: ProxyProcess, name: string): Promise<readonl
   return samples.filter((sample) => sample.name === name).map(({ value }) => value);
 }
 
-test("a changed file is used without closing the port, and calls in flight finish at their old upstream", async () => {
+test("a changed file is used without a gap, and running calls finish", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
   const slow = read(proxy, 8);
@@ -82,7 +82,7 @@ test("a changed file is used without closing the port, and calls in flight finis
   expect(upstreams.map(({ labels }) => labels["upstream"])).toEqual([addresses[1]]);
 });
 
-test("a refused file leaves the previous configuration in use, with a log line and a metric", async () => {
+test("a refused file keeps the previous configuration, and is logged and measured", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
   const successful = (): Promise<readonly number[]> => metric(proxy, "gateway_file_reload_successful");
@@ -107,7 +107,7 @@ test("a refused file leaves the previous configuration in use, with a log line a
   expect(await successful()).toEqual([1]);
 });
 
-test("an upstream that cannot be reached keeps its descriptors, and does not prevent a reload", async () => {
+test("an unreachable upstream keeps its descriptors, and does not prevent a reload", async () => {
   const orders = createTestGateway({
     routes: (router: ConnectRouter) => {
       router.service(OrderService, {});
@@ -186,7 +186,7 @@ test("an upstream that is configured as before keeps its connection", async () =
   await expect.poll(proxy.command.stdout).toContain('"path":"/sensors/1/reading"');
 });
 
-test("SIGHUP while the proxy waits for descriptors makes it wait for those of the changed file", async () => {
+test("SIGHUP while waiting for descriptors reads them from the changed file", async () => {
   configure("http://127.0.0.1:1", "wait: true\n");
   await using command = startNode([proxyProgram, "--config", file], projectFolder);
   await expect.poll(command.stderr, { timeout: 5_000 }).toContain("waiting for descriptors: ");
@@ -200,7 +200,7 @@ test("SIGHUP while the proxy waits for descriptors makes it wait for those of th
   expect(await response.text()).toBe('{"sensor":"1","degreesCelsius":3}');
 });
 
-test("unchanged authentication and rates keep their keys and their counts, even while the issuer cannot be reached", async () => {
+test("a reload keeps unchanged authentication and rate counts, even without the issuer", async () => {
   using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
   const admission = `authentication: { jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }] }
 rateLimit: { perPrincipal: 0.01 }

@@ -119,7 +119,7 @@ docs: false`,
   expect(proxy.command.stdout() + proxy.command.stderr()).not.toMatch(/hunter2|a-token-of/);
 });
 
-test("JWTs of an issuer are accepted, open RPCs need none, and addresses of callers are limited", async () => {
+test("an issuer's JWTs are accepted, and open RPCs need none", async () => {
   using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
   await using proxy = await start(
     "jwt.yaml",
@@ -143,7 +143,7 @@ trustedProxies: [127.0.0.1]`,
   expect(await call("/beds/1:water", "192.0.2.3", "none", "POST")).toBe(501);
 });
 
-test("methodConfig sets timeouts and retries of single methods", async () => {
+test("methodConfig sets single methods' timeouts and retries", async () => {
   await using proxy = await start(
     "methods.yaml",
     "",
@@ -163,7 +163,7 @@ test("methodConfig sets timeouts and retries of single methods", async () => {
   expect(performance.now() - startedAtMs).toBeLessThan(10_000);
 });
 
-test("rest.services sets the profile and options of single services, and refused requests name settings", async () => {
+test("rest.services sets single services' profile and options", async () => {
   await using proxy = await start(
     "services.yaml",
     "",
@@ -247,14 +247,14 @@ describe("a file that is not valid", () => {
       problem: ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs",
     },
     { others: "listen: { tls: { cert: a } }", problem: ':8:1: mapping keys must be unique, got "listen" again' },
-  ])("is reported with its line by --check: $others", async ({ others, problem }) => {
+  ])("with $others is reported with its line by --check", async ({ others, problem }) => {
     const file = configure("wrong.yaml", "", others);
     const { exitCode, stdout, stderr } = await check(file);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
     expect(stderr).toContain(`${file}${problem}`);
   });
 
-  test("ends the start with --wait, which retries only descriptors that cannot be read", async () => {
+  test("ends the start with --wait, which retries only unreadable descriptors", async () => {
     const rules = folder.file("rules.yaml");
     writeFileSync(rules, `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
     const file = configure("wait.yaml", "", `wait: true\nrest: { rules: [${rules}] }`);
@@ -269,7 +269,7 @@ describe("a file that is not valid", () => {
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
   });
 
-  test("is not needed for --check, which prints the timeouts of methodConfig", async () => {
+  test("is not needed for --check, which prints methodConfig timeouts", async () => {
     const methods = `methodConfig: [{ name: [{ method: GetReading, service: ${GreenhouseService.typeName} }], timeout: 0.3s }]`;
     const { stdout } = await check(configure("timeouts.yaml", "", methods));
     expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
@@ -281,19 +281,16 @@ describe("a file that is not valid", () => {
   test.each([
     { open: `/${GreenhouseService.typeName}/GetReading`, listed: `${GreenhouseService.typeName}.GetReading` },
     { open: "other.v1.Service", listed: "none" },
-  ])(
-    "is not needed for --check, which prints the tools, and $listed without a credential",
-    async ({ open, listed }) => {
-      writeFileSync(folder.file("check-token"), token);
-      const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
+  ])("is not needed for --check, which lists $listed as open", async ({ open, listed }) => {
+    writeFileSync(folder.file("check-token"), token);
+    const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
 authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }
 `;
-      const { stdout } = await check(configure("tools.yaml", "", settings));
-      expect(stdout).toContain(
-        `Tools over MCP:\n  ${GreenhouseService.typeName}.WaterBed\n\nRPCs without a credential:\n  ${listed}\n\nTimeouts`,
-      );
-    },
-  );
+    const { stdout } = await check(configure("tools.yaml", "", settings));
+    expect(stdout).toContain(
+      `Tools over MCP:\n  ${GreenhouseService.typeName}.WaterBed\n\nRPCs without a credential:\n  ${listed}\n\nTimeouts`,
+    );
+  });
 
   test("is described by the JSON Schema that the command prints", async () => {
     const { exitCode, stdout } = await runProgram(process.execPath, [main, "schema"]);

@@ -8,7 +8,7 @@ function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
   return { log: new FailureLog(terminal), logged };
 }
 
-test("a failure is logged once in ten seconds, even if other failures are logged in between", () => {
+test("a failure is logged once in ten seconds, even among other failures", () => {
   let nowMs = 0;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
   const { log, logged } = openLog();

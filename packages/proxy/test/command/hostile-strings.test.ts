@@ -138,7 +138,7 @@ async function outputOf(args: readonly string[]): Promise<string> {
   return lines.join("\n");
 }
 
-test("the definition has strings of each kind, and is valid", async () => {
+test("the definition has every kind of string, and is valid", async () => {
   expect(paths).toEqual(expect.arrayContaining([".file.syntax", ".rule.pattern.value", ".rule.body"]));
   serve("", String);
   expect(await outputOf(["check", set])).toContain("The gateway would start");

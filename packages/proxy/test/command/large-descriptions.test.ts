@@ -106,28 +106,25 @@ test.each<Nesting & { readonly name: string; readonly note: string | undefined }
     note: noExample,
   },
   { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", note: cutOff },
-])(
-  "$name: the description is limited in size, does not block other calls, and SIGTERM stops the proxy",
-  async ({ note, ...nesting }) => {
-    await using upstream = await startReflectingServer([nestedMessages(nesting)]);
-    const main = join(projectFolder, "packages/proxy/src/command/main.ts");
-    const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];
-    const names = [`http://127.0.0.1:${port}=greenhouse.*`, `http://${upstream.address}=nested.*`];
-    const services = names.flatMap((name) => ["--service", name]);
-    const args = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, ...services, "--reflection"];
-    await using program = startNode([main, ...args], folder.path);
-    const [, url = ""] = await program.find(/^(\S+) serves/m);
-    const description = fetch(`${url}/openapi.json`).then(async (response) => {
-      return { httpStatus: response.status, text: await response.text() };
-    });
-    const reading = await within(fetch(`${url}/sensors/4/reading`), "a concurrent call");
-    expect(await reading.json()).toMatchObject({ sensor: "4" });
-    const { httpStatus, text } = await within(description, "the description");
-    expect(httpStatus).toBe(200);
-    expect(JSON.parse(text)).toHaveProperty("paths./nested");
-    if (note !== undefined) expect(text).toContain(note);
-    expect(text.length).toBeLessThan(20_000_000);
-    program.process.kill("SIGTERM");
-    expect(await program.end()).toBe(0);
-  },
-);
+])("$name has a limited description, which blocks neither calls nor SIGTERM", async ({ note, ...nesting }) => {
+  await using upstream = await startReflectingServer([nestedMessages(nesting)]);
+  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];
+  const names = [`http://127.0.0.1:${port}=greenhouse.*`, `http://${upstream.address}=nested.*`];
+  const services = names.flatMap((name) => ["--service", name]);
+  const args = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, ...services, "--reflection"];
+  await using program = startNode([main, ...args], folder.path);
+  const [, url = ""] = await program.find(/^(\S+) serves/m);
+  const description = fetch(`${url}/openapi.json`).then(async (response) => {
+    return { httpStatus: response.status, text: await response.text() };
+  });
+  const reading = await within(fetch(`${url}/sensors/4/reading`), "a concurrent call");
+  expect(await reading.json()).toMatchObject({ sensor: "4" });
+  const { httpStatus, text } = await within(description, "the description");
+  expect(httpStatus).toBe(200);
+  expect(JSON.parse(text)).toHaveProperty("paths./nested");
+  if (note !== undefined) expect(text).toContain(note);
+  expect(text.length).toBeLessThan(20_000_000);
+  program.process.kill("SIGTERM");
+  expect(await program.end()).toBe(0);
+});

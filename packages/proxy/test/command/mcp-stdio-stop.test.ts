@@ -52,7 +52,7 @@ describe("MCP on standard input", () => {
     for (const each of results) expect(each).toMatchObject({ result: { structuredContent: { sensor: "slow" } } });
   });
 
-  test("a last line without a line feed is read when the input ends", async () => {
+  test("a last line without a line feed is read at the end", async () => {
     const client = openStdio(createGreenhouse(), { stop: { requested: never, timeoutMs: hourMs } });
     client.send({ jsonrpc: "2.0", id: 1, method: "ping" });
     client.input.end(JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }));
@@ -101,7 +101,7 @@ describe("MCP on standard input", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("calls that wait for the client to read add one listener to the output", async () => {
+  test("calls that wait for a slow reader share one output listener", async () => {
     const client = openStdio(createGreenhouse(), { reads: false });
     for (let id = 1; id <= runningMax; id++) client.send(call(id, "GetReading", { sensor: "x".repeat(50_000) }));
     await expect.poll(() => client.output.writableLength).toBeGreaterThan((runningMax - 2) * 50_000);
@@ -180,13 +180,13 @@ describe("the command with --mcp-stdio", () => {
     expect(await within(once(running, "exit"), "the exit")).toEqual([0, null]);
   });
 
-  test("exits with code 0 after its input ended although its output is not read", async () => {
+  test("exits with 0 after its input ended, even with unread output", async () => {
     const running = start(["--drain-timeout-ms", "100"]);
     running.stdin?.end(`${ping}\n`.repeat(3_000));
     expect(await within(once(running, "exit"), "the exit")).toEqual([0, null]);
   });
 
-  test("writes the results of calls in flight after its input ended", async () => {
+  test("writes running calls' results after its input ended", async () => {
     const called = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse({

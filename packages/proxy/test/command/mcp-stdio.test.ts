@@ -9,7 +9,7 @@ import { call, createGreenhouse, openStdio } from "./stdio-peer.ts";
 // MCP on the streams of a process: one message in each line.
 
 describe("MCP on standard input and output", () => {
-  test("responds to each request in one line, with both kinds of revisions", async () => {
+  test("responds to each request in one line, with both revision kinds", async () => {
     await using client = openStdio(createGreenhouse());
     client.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25" } });
     expect(await client.read()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25" } });
@@ -23,7 +23,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 3, result: { structuredContent: { sensor: "ä" } } });
   });
 
-  test("writes progress and the result of a stream", async () => {
+  test("writes a stream's progress and result", async () => {
     await using client = openStdio(createGreenhouse());
     client.send(call(1, "WatchReadings", { sensor: "a", count: 2 }, { progressToken: "p" }));
     for (const progress of [1, 2]) {
@@ -32,7 +32,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 1, result: { structuredContent: { messages: [{}, {}] } } });
   });
 
-  test("cancels a call when the client notifies it, and writes nothing more for it", async () => {
+  test("cancels a notified call, and writes nothing more for it", async () => {
     const greenhouse = createGreenhouse();
     await using client = openStdio(greenhouse);
     client.send(call("x", "WatchReadings", { sensor: "endless", count: 1 }));
@@ -43,7 +43,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 2, result: {} });
   });
 
-  test("reads cancellations of running and queued requests while 32 calls run", async () => {
+  test("reads cancellations for running and queued requests while 32 calls run", async () => {
     await using client = openStdio(createGreenhouse());
     for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
     for (const id of [33, 34]) client.send(call(id, "GetReading", { sensor: String(id) }));
@@ -53,7 +53,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 34, result: { structuredContent: { sensor: "34" } } });
   });
 
-  test("refuses requests while 32 calls run and 16 MiB of requests are queued", async () => {
+  test("refuses requests beyond 32 calls and 16 MiB in the queue", async () => {
     await using client = openStdio(createGreenhouse());
     for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
     const sensor = "x".repeat(6 * 1024 * 1024);
@@ -81,19 +81,19 @@ describe("MCP on standard input and output", () => {
       error: { code: -32602, message: "unknown tool" },
       id: 7,
     },
-  ])("responds with an error to $name", async ({ line, error, id }) => {
+  ])("for $name returns an error", async ({ line, error, id }) => {
     await using client = openStdio(createGreenhouse());
     client.send(line);
     expect(await client.read()).toMatchObject({ error, ...(id !== undefined && { id }) });
   });
 
-  test("sends the token of the environment with each call", async () => {
+  test("sends the environment's token with each call", async () => {
     await using client = openStdio(createGreenhouse(), { token: "secret" });
     client.send(call(1, "GetReading", { sensor: "token" }));
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
 
-  test.each([1, "$'"])("reports a refusal with the id %j of the request", async (id) => {
+  test.each([1, "$'"])("reports a refusal with the request's id %j", async (id) => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });
@@ -118,7 +118,7 @@ describe("MCP on standard input and output", () => {
       fetch: async () =>
         new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })),
     },
-  ])("responds with an error to an exchange $name", async ({ fetch }) => {
+  ])("for an exchange $name returns an error", async ({ fetch }) => {
     await using client = openStdio({ fetch });
     client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     client.send({ jsonrpc: "2.0", id: "a", method: "ping" });
@@ -130,7 +130,7 @@ describe("MCP on standard input and output", () => {
   });
 });
 
-test.each(["", "two words", "line\n", "ümlaut"])("an MCP_TOKEN of %j is invalid, and not printed", async (token) => {
+test.each(["", "two words", "line\n", "ümlaut"])("the MCP_TOKEN %j is invalid, and not printed", async (token) => {
   vi.stubEnv("MCP_TOKEN", token);
   onTestFinished(() => void vi.unstubAllEnvs());
   const errors: string[] = [];

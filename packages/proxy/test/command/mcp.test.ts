@@ -57,7 +57,7 @@ async function start(rules: ForwardRules = {}, ignoreUnknownFields = true): Prom
 }
 
 describe("the proxy", () => {
-  test("lists and calls the tools of an upstream", async () => {
+  test("lists and calls an upstream's tools", async () => {
     await using proxied = await start();
     expect(JSON.parse(await proxied.exchange(statelessRequest("tools/list")))).toMatchObject({
       result: { tools: ["GetReading", "WaterBed", "WatchReadings"].map((name) => ({ name: `${service}_${name}` })) },

@@ -143,7 +143,7 @@ async function get(url: string): Promise<{ readonly status: number; readonly bod
   return { status: response.status, body: await response.text() };
 }
 
-test("a service with reflection is served over REST, with description, docs page, health and metrics", async () => {
+test("a service with reflection is served over REST with docs and metrics", async () => {
   await using upstream = await startUpstream();
   await using running = proxy(
     "--upstream",
@@ -180,7 +180,7 @@ test("a service with reflection is served over REST, with description, docs page
   expect(metrics).toContain(`rpc_client_call_duration_seconds_count{${called},rpc_response_status_code="OK"} 1`);
 });
 
-test("options select services, rules, REST options, deadlines and origins, and disable the docs page", async () => {
+test("options select services, rules, deadlines and origins, and disable the docs", async () => {
   await using upstream = await startUpstream();
   const rules = write(
     "rules.yaml",
@@ -233,7 +233,7 @@ test("a rule for / replaces the redirect to the docs page", async () => {
   expect([await statusOf("--rules", rules), await statusOf()]).toEqual([200, 302]);
 });
 
-test("TLS is used for callers, with a certificate that SIGHUP reloads, and for the upstream", async () => {
+test("TLS is used for callers, reloaded on SIGHUP, and for the upstream", async () => {
   await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
   const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];
   const args = [
@@ -268,7 +268,7 @@ test("TLS is used for callers, with a certificate that SIGHUP reloads, and for t
   expect(await commonName()).toBe("renewed");
 });
 
-test("a descriptor file is read again when it changes, and an invalid one leaves the previous descriptors in use", async () => {
+test("a changed descriptor file is read again, and used if valid", async () => {
   await using upstream = await startUpstream();
   const file = write("watched.binpb", greenhouses);
   await using running = proxy("--upstream", `http://${upstream.address}`, "--descriptors", file);
@@ -310,7 +310,7 @@ test("SIGHUP reads reflection again", async () => {
   await expect.poll(() => running.errors).toEqual([expect.stringContaining("server reflection failed: [unavailable]")]);
 });
 
-test("with --wait, the proxy is not ready until there are descriptors, then serves", async () => {
+test("with --wait, the proxy serves once there are descriptors", async () => {
   const file = folder.file("later.binpb");
   await using upstream = await startUpstream();
   const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--wait", "--admin-port", "0"];
@@ -329,7 +329,7 @@ test("with --wait, the proxy is not ready until there are descriptors, then serv
   expect(body.match(/^# TYPE http_server_request_duration_seconds/gm)).toHaveLength(1);
 });
 
-test("with --wait, the proxy stops on SIGTERM before there are descriptors, and logs repeated failures once", async () => {
+test("with --wait, SIGTERM stops the proxy before there are descriptors", async () => {
   await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
   await expect.poll(() => running.errors.length).toBe(1);
   // Waits until a second attempt has failed for the same reason.
@@ -337,7 +337,7 @@ test("with --wait, the proxy stops on SIGTERM before there are descriptors, and 
   expect(running.errors).toHaveLength(1);
 });
 
-test("a proxy that is stopped before it serves exits with 0 and prints nothing", async () => {
+test("a proxy stopped before it serves exits with 0, printing nothing", async () => {
   const printed: string[] = [];
   const print = (text: string): unknown => printed.push(text);
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("late.binpb", greenhouses)];
@@ -346,7 +346,7 @@ test("a proxy that is stopped before it serves exits with 0 and prints nothing",
   expect(printed).toEqual([]);
 });
 
-test("a proxy whose upstream does not respond survives SIGHUP and stops immediately on SIGTERM", async () => {
+test("a proxy with a silent upstream survives SIGHUP and stops on SIGTERM", async () => {
   const silent = createServer(() => undefined);
   const connected = once(silent, "connection");
   const upstream = await listenOnLoopback(silent);
@@ -362,7 +362,7 @@ test("a proxy whose upstream does not respond survives SIGHUP and stops immediat
   silent.close();
 });
 
-test("a call of more than a second finishes after SIGTERM", async () => {
+test("a call longer than a second finishes after SIGTERM", async () => {
   const received = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using upstream = await startUpstream({}, () => {
@@ -383,7 +383,7 @@ test("a call of more than a second finishes after SIGTERM", async () => {
   await stopped;
 });
 
-test("a draining proxy is not ready, and serves new connections until the drain delay has passed", async () => {
+test("a draining proxy is unready, but serves connections until its delay ends", async () => {
   await using upstream = await startUpstream();
   const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--admin-port", "0"];
   await using running = proxy(...args, "--drain-delay-ms", "3000");
@@ -421,7 +421,7 @@ test("a call that does not finish is aborted after the drain timeout", async () 
   release.resolve();
 });
 
-test("the cause of upstream failures is logged once, and not sent to callers", async () => {
+test("the cause for upstream failures is logged once, and hidden from callers", async () => {
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses)];
   await using running = proxy(...args, "--admin-port", "0");
   const url = await running.serving;
@@ -443,7 +443,7 @@ test("the cause of upstream failures is logged once, and not sent to callers", a
   ]);
 });
 
-test("rules that match no RPC are logged at the start and when descriptors change", async () => {
+test("rules without an RPC are logged at start and after descriptor changes", async () => {
   const file = write("rules-of.binpb", greenhouses);
   const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";
   const rules = write("unknown.yaml", `rules:\n- selector: other.v1.Service.Nope\n  get: /nope\n${known}`);
@@ -457,7 +457,7 @@ test("rules that match no RPC are logged at the start and when descriptors chang
   await expect.poll(() => running.errors).toEqual([warning, warning]);
 });
 
-test("misspelled names of services and RPCs are reported with the nearest name", async () => {
+test("misspelled service and RPC names are reported with the nearest name", async () => {
   const served = "greenhouse.v1.GreenhouseService";
   const settings = [
     'upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: DESCRIPTORS }]',
@@ -492,7 +492,7 @@ test("misspelled names of services and RPCs are reported with the nearest name",
   });
 });
 
-test("labels of visibility that no definition uses are reported with those that are used", async () => {
+test("visibility labels that no definition uses are reported with used ones", async () => {
   const file = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
   const warning = 'the visibility label "internal" has no effect: the definitions use INTERNAL';
@@ -538,7 +538,7 @@ test.each(
     { option, certificate: outdated, reason: "expired at 2020-03-01T00:00:00.000Z" },
     { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
   ]),
-)("--check rejects a certificate of $option that $reason", async ({ option, certificate: { cert, key }, reason }) => {
+)("for $option, --check rejects a certificate that $reason", async ({ option, certificate: { cert, key }, reason }) => {
   const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
   const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
   const args = ["--upstream", "https://127.0.0.1:1", ...checked];
@@ -607,7 +607,7 @@ describe("an unreachable upstream of two", () => {
     expect(running.errors).toHaveLength(2);
   });
 
-  test("makes --check exit with 1, after printing the services of the other upstream", async () => {
+  test("makes --check exit with 1 after printing the other's services", async () => {
     await using upstream = await startUpstream();
     const { exitCode, printed, errorOutput } = await run(...args(upstream, "--check"));
     expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
@@ -761,7 +761,7 @@ describe("invalid arguments and files are reported with exit code 2, problems of
 test.each([
   { signals: ["SIGTERM"], exitCode: 0, when: "once its calls have finished" },
   { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
-] as const)("the program survives SIGHUP, and exits on $signals $when", async ({ signals, exitCode }) => {
+] as const)("the program survives SIGHUP, and exits on $signals, $when", async ({ signals, exitCode }) => {
   const received = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using upstream = await startUpstream({}, () => {

@@ -41,7 +41,7 @@ async function startProxy(file: string) {
   return { reload, stop: stop.resolve, done };
 }
 
-test("a thousand reloads of the configuration file leave the heap as large as a hundred do", async () => {
+test("a thousand configuration reloads leave the heap as after a hundred", async () => {
   using folder = createTempFolder();
   const file = folder.file("proxy.yaml");
   writeFileSync(folder.file("set.binpb"), descriptorSetOf(GreenhouseService.file));

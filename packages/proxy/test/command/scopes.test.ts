@@ -106,7 +106,7 @@ describe("a proxy with publicUrl and scopes", () => {
   test.each([
     { path: "", resource: publicUrl },
     { path: "/mcp", resource: `${publicUrl}/mcp` },
-  ])("publishes the metadata of $resource without a credential", async ({ path, resource }) => {
+  ])("publishes metadata for $resource without a credential", async ({ path, resource }) => {
     const url = `/.well-known/oauth-protected-resource/shop${path}`;
     const document = await ask(proxy, "1.1", { httpMethod: "GET", path: url, header: [] });
     expect(document.httpStatus).toBe(200);
@@ -119,7 +119,7 @@ describe("a proxy with publicUrl and scopes", () => {
     });
   });
 
-  test("describes the scope of each operation", async () => {
+  test("describes each operation's scope", async () => {
     const { body } = await ask(proxy, "1.1", { httpMethod: "GET", path: "/openapi.json", header: [] });
     const { security, components, paths } = JSON.parse(body);
     expect({
@@ -139,7 +139,7 @@ describe("a proxy with publicUrl and scopes", () => {
     { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
     { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
     { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, document: "/shop" },
-  ])("names the document of the URL in the challenge to $name", async ({ request, document }) => {
+  ])("names the URL's document when it challenges $name", async ({ request, document }) => {
     const { httpStatus, challenge } = await ask(proxy, "1.1", request);
     expect([httpStatus, challenge]).toEqual([
       401,
@@ -193,7 +193,7 @@ describe("a proxy with publicUrl and scopes", () => {
   });
 });
 
-test("a proxy without scopes accepts tokens without scopes, and publishes no metadata without publicUrl", async () => {
+test("a proxy without scopes accepts tokens without scopes, publishing no metadata", async () => {
   await using proxy = await startProxyProcess(["--config", configure("", "mcp: { tools: [greenhouse.v1.*] }")]);
   const path = "/.well-known/oauth-protected-resource/mcp";
   const { httpStatus, challenge } = await ask(proxy, "1.1", { httpMethod: "GET", path, header: [] });
@@ -202,7 +202,7 @@ test("a proxy without scopes accepts tokens without scopes, and publishes no met
   expect(calls).toEqual(["WaterBed"]);
 });
 
-test("a reload applies new scopes, and names that match no RPC are reported", async () => {
+test("a reload applies new scopes, and reports names without an RPC", async () => {
   const file = configure("  scopes: { greenhouse.v1.*: a }");
   await using proxy = await startProxyProcess(["--config", file]);
   const token = await issuer.sign({ scope: "b" });

@@ -37,7 +37,7 @@ function documentedArgs(first: string, second: string): readonly string[] {
   return words.map((word) => word.replace("dns:shelves:50051", first).replace("dns:orders:50051", second));
 }
 
-test("the upstreams of the page serve the services of their patterns, and a conflict is logged and counted", async () => {
+test("the page's upstreams serve their patterns, and conflicts are reported", async () => {
   const [a, b] = [await start(shelves), await start(orders)];
   await using proxy = await startProxyProcess([...documentedArgs(a.address, b.address), "--port", "0"]);
   const conflicts = async (): Promise<readonly number[]> => {
@@ -110,7 +110,7 @@ test.each([
     flags: ["--service", "dns:c:3=c.*"],
     want: ['plantstore-proxy: --service must have the address of an upstream before "=", got "dns:c:3"'],
   },
-])("the flags of two upstreams are refused with $name", async ({ flags, want }) => {
+])("flags for two upstreams with $name are refused", async ({ flags, want }) => {
   const { exitCode, errors } = await run([...both, ...flags]);
   expect(exitCode).toBe(2);
   expect(errors.split("\n")).toEqual(expect.arrayContaining(want));

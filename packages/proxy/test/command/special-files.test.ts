@@ -37,7 +37,7 @@ upstreams:
 `,
 };
 
-test("a reload refuses each file that has become a pipe, and the process stops at SIGTERM", async () => {
+test("a reload refuses files that became pipes, and SIGTERM still works", async () => {
   for (const [name, content] of Object.entries(contents)) writeFileSync(folder.file(name), content);
   await using proxy = await startProxyProcess(["--config", folder.file("proxy.yaml")]);
   const { process: child, stderr, stdout } = proxy.command;

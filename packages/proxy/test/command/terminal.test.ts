@@ -12,7 +12,7 @@ test.each([
   { first: "SIGTERM", second: "SIGTERM", afterMs: 1_000, exitCode: 1 },
   { first: "SIGTERM", second: "SIGINT", afterMs: 1, exitCode: 1 },
 ])(
-  "the command exits with $exitCode when $second arrives $afterMs ms after $first",
+  "the command exits with $exitCode if $second follows $first after $afterMs ms",
   async ({ first, second, afterMs, exitCode }) => {
     const program = `
     import { processTerminal } from ${source};

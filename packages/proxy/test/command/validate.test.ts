@@ -41,7 +41,7 @@ test("--validate refuses requests that violate rules", async () => {
   ]);
 });
 
-test("the description of a proxy with --validate has the rules", async () => {
+test("the description with --validate has the rules", async () => {
   const response = await fetch(`${proxy.baseUrl}/openapi.json`);
   await expect(response.json()).resolves.toMatchObject({
     components: { schemas: { Account: { properties: { name: { minLength: 2 } } } } },

@@ -57,7 +57,7 @@ function limitsOf({ options: { readMaxBytes } = {} }: HostileCase): { readonly r
   return readMaxBytes === undefined ? {} : { readMaxBytes };
 }
 
-test.each(hostileCases)("a gRPC caller gets the expected result when the upstream sends $name", async (testCase) => {
+test.each(hostileCases)("if the upstream sends $name, a gRPC caller gets the expected result", async (testCase) => {
   await using upstream = await startScriptedServer(testCase.script);
   await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], limitsOf(testCase));
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
@@ -82,7 +82,7 @@ test.each(hostileCases)("a gRPC caller gets the expected result when the upstrea
   expect(upstream.requests).toBe(testCase.requests === 0 ? upstream.requests : (testCase.requests ?? 1));
 });
 
-test.each(hostileCases)("a REST caller gets the expected result when the upstream sends $name", async (testCase) => {
+test.each(hostileCases)("if the upstream sends $name, a REST caller gets the expected result", async (testCase) => {
   await using upstream = await startScriptedServer(testCase.script);
   const causes: unknown[] = [];
   await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], {
@@ -163,32 +163,29 @@ test.each<{
     frames: (id) => grpcResponse(id, Buffer.concat([reading, reading])),
     want: [Code.Internal, "the response of the service has more than one message", upstreamError],
   },
-])(
-  "a caller gets the expected result when the upstream responds to a stream with $name",
-  async ({ rpc, frames, want, fields = 0 }) => {
-    await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });
-    const codes: unknown[] = [];
-    const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
-    await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], { onError });
-    const response = await exchangeHttp2(proxy.address, {
-      httpMethod: "POST",
-      path: `/greenhouse.v1.GreenhouseService/${rpc ?? "WatchReadings"}`,
-      header: [
-        ["content-type", "application/grpc"],
-        ["te", "trailers"],
-      ],
-      body: envelope(Buffer.alloc(0)),
-    });
-    const received = [...response.header, ...response.trailer];
-    const [code = 0, message, errorCode] = want;
-    expect(fieldValue(received, "grpc-status")).toBe(String(code));
-    expect(decodeURIComponent(fieldValue(received, "grpc-message") ?? "")).toBe(message);
-    expect(received.filter(([name]) => name === "x-a")).toHaveLength(fields);
-    expect(codes).toEqual(code === 0 ? [] : [errorCode]);
-  },
-);
+])("if a stream's response is $name, callers get the expected result", async ({ rpc, frames, want, fields = 0 }) => {
+  await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });
+  const codes: unknown[] = [];
+  const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], { onError });
+  const response = await exchangeHttp2(proxy.address, {
+    httpMethod: "POST",
+    path: `/greenhouse.v1.GreenhouseService/${rpc ?? "WatchReadings"}`,
+    header: [
+      ["content-type", "application/grpc"],
+      ["te", "trailers"],
+    ],
+    body: envelope(Buffer.alloc(0)),
+  });
+  const received = [...response.header, ...response.trailer];
+  const [code = 0, message, errorCode] = want;
+  expect(fieldValue(received, "grpc-status")).toBe(String(code));
+  expect(decodeURIComponent(fieldValue(received, "grpc-message") ?? "")).toBe(message);
+  expect(received.filter(([name]) => name === "x-a")).toHaveLength(fields);
+  expect(codes).toEqual(code === 0 ? [] : [errorCode]);
+});
 
-test("a stream fails with Unavailable when the connection to the upstream is lost", async () => {
+test("a stream fails with Unavailable when its upstream connection is lost", async () => {
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
       connection.send(headersFrame(id, grpcHead), dataFrame(id, reading));
@@ -238,8 +235,8 @@ async function startWatched(): Promise<{ readonly closed: string[]; readonly ups
   return { closed, upstream };
 }
 
-describe("the connection to the upstream is closed before the promise resolves", () => {
-  test("when a proxy is closed", async () => {
+describe("an upstream connection", () => {
+  test("is closed before a proxy's close() resolves", async () => {
     const { closed, upstream } = await startWatched();
     const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file]);
     const response = await exchangeHttp1(address, { httpMethod: "POST", path: "/beds/7:water", header: [] });
@@ -250,7 +247,7 @@ describe("the connection to the upstream is closed before the promise resolves",
     await upstream[Symbol.asyncDispose]();
   });
 
-  test("when a transport is disposed of", async () => {
+  test("is closed before a transport's disposal resolves", async () => {
     const { closed, upstream } = await startWatched();
     const transport = createGrpcTransport({ baseUrl: upstream.baseUrl });
     const call = createClient(GreenhouseService, transport).waterBed({});

@@ -129,7 +129,7 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
     expect((await collect(client.controlClimate(each()))).map(({ heatWatts }) => heatWatts)).toEqual([5, 6]);
   });
 
-  test("fails with the error of the upstream, including details and trailer", async () => {
+  test("fails with the upstream's error, including details and trailer", async () => {
     await using upstream = await startGreenhouse({
       waterBed: fail,
       // oxlint-disable-next-line require-yield
@@ -152,7 +152,7 @@ describe.each(protocols)("a call with $name through a proxy", ({ transport }) =>
   });
 });
 
-test("on REST, errors of an upstream have their details as JSON, and their metadata as header fields", async () => {
+test("on REST, upstream errors have JSON details and header fields", async () => {
   await using upstream = await startGreenhouse({
     waterBed: () => {
       const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
@@ -175,7 +175,7 @@ test("on REST, errors of an upstream have their details as JSON, and their metad
 test.each([
   { name: "no details", details: [] },
   { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
-])("the message of an error with $name is escaped only where gRPC requires it", async ({ details }) => {
+])("an error message with $name is escaped only where gRPC requires it", async ({ details }) => {
   await using upstream = await startGreenhouse({
     waterBed: () => {
       throw new ConnectError("tank 1: 50% left, é @ /a?b=c#d&e", Code.NotFound, undefined, details);
@@ -351,7 +351,7 @@ describe("the deadline of a caller", () => {
   );
 });
 
-test.each([waterBed, watchReadings])("a caller that cancels %s resets the stream of the upstream", async (path) => {
+test.each([waterBed, watchReadings])("a caller that cancels %s resets the upstream's stream", async (path) => {
   const requested = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<Buffer>();
   await using upstream = await startScriptedServer({
@@ -370,7 +370,7 @@ test.each([waterBed, watchReadings])("a caller that cancels %s resets the stream
   expect(calls).toMatchObject([{ httpStatus: 0 }]);
 });
 
-test("a signal that an interceptor sets resets the stream of the upstream", async () => {
+test("a signal that an interceptor sets resets the upstream's stream", async () => {
   const controller = new AbortController();
   const reset = Promise.withResolvers<Buffer>();
   await using upstream = await startScriptedServer({
@@ -384,7 +384,7 @@ test("a signal that an interceptor sets resets the stream of the upstream", asyn
   expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
 });
 
-test("a caller that cancels resets both streams of a call that an interceptor forwarded twice", async () => {
+test("a cancelled call that was forwarded twice resets both streams", async () => {
   const requested = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<void>();
   let resets = 0;
@@ -407,7 +407,7 @@ test("a caller that cancels resets both streams of a call that an interceptor fo
 test.each([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] satisfies Interceptor[] },
-])("a call after the shutdown signal is not forwarded, $name", async ({ interceptors }) => {
+])("a call $name is not forwarded after the shutdown signal", async ({ interceptors }) => {
   await using upstream = await startGreenhouse({});
   const errors: string[] = [];
   await using proxy = await startProxy(urlOf(upstream), files, {
@@ -421,7 +421,7 @@ test.each([
   expect(upstream.completedRequests).toEqual([]);
 });
 
-test("a stream is reset when an interceptor stops reading it after one message", async () => {
+test("a stream is reset when its interceptor stops reading it", async () => {
   const [reset, reading] = [Promise.withResolvers<void>(), envelope(Buffer.from("\n\u0001a"))];
   await using upstream = await startScriptedServer({
     request: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, reading)),
@@ -444,7 +444,7 @@ test("a stream is reset when an interceptor stops reading it after one message",
   expect([response.body, fieldValue(response.trailer, "grpc-status")]).toEqual([reading, "0"]);
 });
 
-test("a failed stream that an interceptor does not read causes no unhandled rejection", async () => {
+test("a failed stream that nobody reads causes no unhandled rejection", async () => {
   const none: Interceptor = (next) => async (request) => {
     const response = await next(request);
     return response.stream ? { ...response, message: messagesOf() } : response;
@@ -460,7 +460,7 @@ async function* messagesOf(...messages: readonly Message[]): AsyncGenerator<Mess
   yield* messages;
 }
 
-test("the header of a response is forwarded before its first message", async () => {
+test("a response header is forwarded before its first message", async () => {
   let upstreamConnection: readonly [ScriptedConnection, number] | undefined;
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
@@ -520,7 +520,7 @@ test("an unreachable upstream is UNAVAILABLE, 503 with Retry-After, without its 
   expect(String(causes[0])).toContain("127.0.0.1:1");
 });
 
-test("an upstream cannot send more than the flow-control windows if the caller does not read", async () => {
+test("an upstream sends at most the flow-control windows to an idle caller", async () => {
   let sent = 0;
   await using upstream = await startGreenhouse({
     async *watchReadings() {

@@ -76,7 +76,7 @@ describe("fields that control more than a response", () => {
     expect(fields).toEqual({ ...Object.fromEntries(forwarded), "x-content-type-options": "nosniff" });
   });
 
-  test("are not forwarded because allow contains the exact name of another", async () => {
+  test("are not forwarded because allow names another one exactly", async () => {
     const { httpStatus, fields } = await fieldsOf("/files/a", { allow: ["*", "Location"] });
     expect({ httpStatus, fields }).toEqual({
       httpStatus: 200,

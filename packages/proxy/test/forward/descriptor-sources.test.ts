@@ -26,7 +26,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // The sources of descriptors, and when a proxy reads them again.
 
-test("reflection is read every reloadEveryMs, and a reload is reported only if something changed", async () => {
+test("reflection is read every reloadEveryMs, and only changes are reported", async () => {
   let listed: readonly DescService[] = [GreenhouseService, ServerReflection];
   let reads = 0;
   const upstream = createGateway({
@@ -98,7 +98,7 @@ async function startReflecting(services: readonly DescService[], path: string) {
   return { counts, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
-test("reflection is read again when calls reach a new server, and once more after a second if others follow", async () => {
+test("reflection is read again when calls reach new servers", async () => {
   const reports: ReloadReport[] = [];
   using folder = createTempFolder();
   const path = folder.file("upstream.sock");
@@ -173,7 +173,7 @@ test("reflection without a response is aborted when the proxy closes", async () 
   await upstream.close();
 });
 
-test("a URL that is not a file and times out of range are rejected", async () => {
+test("a URL without a file and times out of range are rejected", async () => {
   const upstream = "http://127.0.0.1:1";
   const create = (more: Omit<ProxiedUpstream, "upstream">): Promise<unknown> =>
     createProxy({ upstreams: [{ upstream, ...more }] });
@@ -202,7 +202,7 @@ test("a file larger than 64 MiB is rejected", async () => {
   await expect(started).rejects.toThrow("large.binpb is larger than 67108864 bytes");
 });
 
-test("a file is read at the start, on reload, and when it changes", async () => {
+test("a file is read at start, on reload, and after changes", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
@@ -219,7 +219,7 @@ test("a file is read at the start, on reload, and when it changes", async () => 
   await proxy.close();
 });
 
-test("a missing file is reported, and so is its return, even if its content is unchanged", async () => {
+test("a missing file and its return are reported, even if unchanged", async () => {
   using folder = createTempFolder();
   const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
@@ -243,7 +243,7 @@ function countRefedTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
-test("a file is not read while it is being written, and watching it does not keep the process alive", async () => {
+test("a file is read once completely written, without keeping the process alive", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);
@@ -267,7 +267,7 @@ test("a file is not read while it is being written, and watching it does not kee
   await proxy.close();
 });
 
-test("an error about a header field of reflection does not contain its value", async () => {
+test("an error about a reflection header field does not contain its value", async () => {
   const opening = createProxy({
     upstreams: [
       { upstream: "http://127.0.0.1:1", descriptors: "reflection", reflectionHeader: { "x-ask": "s3cret\u2026" } },

@@ -22,14 +22,14 @@ function failToConnect(): Promise<never> {
 test.each<{ name: string; options: Partial<ProxyOptions> }>([
   { name: "trustedProxies are not valid", options: { trustedProxies: { addresses: ["nonsense"] } } },
   { name: "an endpoint has no handler", options: { endpoints: [Object.assign(Object.create(null), { path: "/a" })] } },
-])("an unreachable upstream is not read again after a start failed because $name", async ({ options }) => {
+])("if $name, an unreachable upstream is not read again", async ({ options }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const upstreams = [upstreamOf(1), upstreamOf(2, { read: failToConnect })];
   await expect(createProxy({ ...options, upstreams })).rejects.toMatchObject({ code: "ERR_OPTIONS" });
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("watches that have started stop, and read nothing, after a later watch failed", async () => {
+test("started watches stop after a later watch failed", async () => {
   const watching: (() => void)[] = [];
   const stopped: number[] = [];
   const watched = (port: number): ProxiedUpstream =>

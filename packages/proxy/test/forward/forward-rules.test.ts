@@ -41,7 +41,7 @@ describe("without rules", () => {
     expect(received).toEqual({ ...grpcFields, ...client });
   });
 
-  test("Connection and the value of TE are not forwarded", async () => {
+  test("Connection and the TE value are not forwarded", async () => {
     const { received } = await forward(
       [
         ["Connection", "close"],
@@ -90,7 +90,7 @@ describe("without rules", () => {
       trustedProxies: { addresses: ["127.0.0.1"] },
       want: { "x-forwarded-for": "192.0.2.7", "x-forwarded-host": "public.example:8443" },
     },
-  ])("X-Forwarded-For and X-Forwarded-Host are those $who", async ({ trustedProxies, want }) => {
+  ])("X-Forwarded-For and X-Forwarded-Host come from $who, not from the caller", async ({ trustedProxies, want }) => {
     const sent: readonly Field[] = [
       ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"],
       ["X-Forwarded-Host", "forged.example, public.example:8443"],
@@ -156,11 +156,11 @@ describe("without rules", () => {
     { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
     { address: "::ffff:1", want: "::ffff:1" },
     { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
-  ])("X-Forwarded-For of a caller at $address is $want", ({ address, want }) => {
+  ])("X-Forwarded-For for a caller at $address is $want", ({ address, want }) => {
     expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
   });
 
-  test("mounted in a node:http server, X-Forwarded-For is the peer of its socket", async () => {
+  test("in a node:http server, X-Forwarded-For is the socket's peer", async () => {
     const received: unknown[] = [];
     const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
       received.push(requestHeader.get("x-forwarded-for"));
@@ -178,7 +178,7 @@ describe("without rules", () => {
     expect(received).toEqual(["192.0.2.9"]);
   });
 
-  test("a renamed client field is not forwarded from a caller without an address", async () => {
+  test("no client field is renamed for a caller without an address", async () => {
     let received = {};
     await using upstream = await startGreenhouse({
       getReading: (_, { requestHeader }) => {
@@ -288,7 +288,7 @@ describe("with rules", () => {
   });
 
   test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])(
-    "rename and set reject the name %s",
+    "rename and set with the name %s are rejected",
     async (name) => {
       await expect(forward([], {}, { requestHeader: { rename: { "x-a": name } } })).rejects.toThrow(
         `rename and set must name a field that can be forwarded, got "${name}"`,

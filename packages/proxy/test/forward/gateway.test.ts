@@ -74,7 +74,7 @@ test("REST streams messages in both directions, and errors within streams", asyn
   expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
 });
 
-test("hooks run in the async context of their own request, not of the request that opened the connection", async () => {
+test("hooks run in their own request's async context on a shared connection", async () => {
   await using upstream = await startGreenhouse({
     getReading: ({ sensor }) => {
       if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
@@ -124,7 +124,7 @@ test("a google.api.HttpBody is returned as bytes", async () => {
   ]);
 });
 
-test("admit runs before anything is forwarded, with the RPC, its route and the credential", async () => {
+test("admit runs before forwarding, with RPC, route and credential", async () => {
   await using upstream = await startScriptedServer({});
   const events: unknown[] = [];
   await using proxy = await startProxy(upstream.baseUrl, files, {
@@ -140,7 +140,7 @@ test("admit runs before anything is forwarded, with the RPC, its route and the c
   expect(upstream.connections).toBe(0);
 });
 
-test("CORS, trusted proxies, endpoints, local services and onResponse work as in a gateway", async () => {
+test("CORS, trusted proxies, endpoints and onResponse work as in a gateway", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   const requests: CompletedRequest[] = [];
   const options: Partial<ProxyOptions> = {
@@ -167,7 +167,7 @@ test("CORS, trusted proxies, endpoints, local services and onResponse work as in
   expect(Buffer.from(data).toString()).toBe("local b");
 });
 
-test("an upstream address uses TLS with the certificates of its options", async () => {
+test("an upstream address uses TLS with the certificates in its options", async () => {
   const { cert, key } = createCertificate("localhost");
   const handlers = { getReading: () => ({ degreesCelsius: 21 }) };
   await using upstream = await startGreenhouse(handlers, {}, { tls: { cert, key } });
@@ -176,7 +176,7 @@ test("an upstream address uses TLS with the certificates of its options", async 
   expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });
 
-test("a proxy can be mounted in another server, responds to Fetch requests, and provides its services for OpenAPI", async () => {
+test("a proxy can be mounted, responds to Fetch, and provides OpenAPI", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   const proxy = await createProxy({
     upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
@@ -193,7 +193,7 @@ test.each<{ name: string; options: object }>([
   { name: "is omitted", options: {} },
   // TypeScript allows it without exactOptionalPropertyTypes.
   { name: "is undefined", options: { engine: undefined } },
-])("a proxy whose engine $name serves HTTP with the engine of the package", async ({ options }) => {
+])("a proxy whose engine $name uses the package's engine", async ({ options }) => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   using connection = await openHttp1(proxy.address);
@@ -202,7 +202,7 @@ test.each<{ name: string; options: object }>([
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
-test("the connections to upstreams are closed when close() resolves, and after a failed start", async () => {
+test("upstream connections are closed after close() and after a failed start", async () => {
   let socket: unknown;
   const opened = (message: unknown): unknown => (socket = Reflect.get(Object(message), "socket"));
   subscribe("net.client.socket", opened);
@@ -219,7 +219,7 @@ test("the connections to upstreams are closed when close() resolves, and after a
   unsubscribe("net.client.socket", opened);
 });
 
-test("a request that is being received when the proxy drains is forwarded, and the drain waits for it", async () => {
+test("a drain waits for a request that is still being received", async () => {
   await using upstream = await startGreenhouse({ getReading: () => ({}), waterBed: ({ bed }) => ({ bed }) });
   const admitted = Promise.withResolvers<void>();
   const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
@@ -239,7 +239,7 @@ test("a request that is being received when the proxy drains is forwarded, and t
 test.each([
   { retry: "transparent", requests: 2, httpStatus: 200 },
   { retry: "off", requests: 1, httpStatus: 503 },
-] as const)("a refused call is sent $requests times with retry: $retry", async ({ retry, requests, httpStatus }) => {
+] as const)("with retry $retry a refused call is sent $requests times", async ({ retry, requests, httpStatus }) => {
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
       if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));

@@ -76,7 +76,7 @@ async function sendAll(proxy: ProxyGateway, lines: readonly string[]): Promise<r
   return statuses;
 }
 
-test("routes that overlap those of earlier upstreams are left out of a later one", async () => {
+test("a later upstream's routes that overlap earlier ones are left out", async () => {
   const [a, b, c] = [await start(orders), await start(stock), await start(evil, claimed)];
   const proxy = await open([reflected(a, "shop.*"), reflected(b, "stock.*"), reflected(c, "evil.*")]);
   for (const reload of [false, true, true]) {
@@ -103,7 +103,7 @@ test("routes that overlap those of earlier upstreams are left out of a later one
   ]);
 });
 
-test("a rule takes precedence over the annotations of an earlier upstream", async () => {
+test("a rule takes precedence over an earlier upstream's annotations", async () => {
   const [a, b] = [await start(evil, claimed), await start(orders)];
   const rules = [
     { selector: "shop.v1.Orders.Delete", pattern: { case: "delete", value: "/v1/orders/{id}" } },
@@ -125,7 +125,7 @@ test("a rule takes precedence over the annotations of an earlier upstream", asyn
   }
 });
 
-test("calls of an upstream that is down at the start get 503 until it is reached", async () => {
+test("calls to an upstream down at start get 503 until it starts", async () => {
   const [a, b, c] = [await start(orders), await start(evil, claimed), await start(stock)];
   await a.stop();
   const proxy = await open([reflected(a, "shop.*"), reflected(c, "stock.*"), reflected(b, "evil.*")]);
@@ -152,7 +152,7 @@ test.each([
   { name: "the status 403", httpStatus: 403 },
   { name: "the status 500", httpStatus: 500 },
   { name: "a page", httpStatus: 200 },
-])("no other upstream gets the calls of one whose reflection responds with $name", async ({ httpStatus }) => {
+])("an upstream whose reflection responds with $name loses no calls to others", async ({ httpStatus }) => {
   const [a, b] = [await start(orders), await start(evil, claimed)];
   await a.stop();
   const server = createServer((_, response) => {
@@ -171,7 +171,7 @@ test.each([
   }
 });
 
-test("calls of an upstream that goes down later get 503, also after the others were reloaded twice", async () => {
+test("calls to a stopped upstream get 503 even after others are reloaded", async () => {
   const [a, b] = [await start(orders), await start(evil)];
   const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
   await a.stop();
@@ -202,31 +202,28 @@ const invalid = [
   { name: "only services of others", service: serviceWithRoutes("other.v1.Evil", { A: [] }) },
 ];
 
-test.each(invalid)(
-  "an upstream that offers $name stops neither another's reload nor the next start",
-  async ({ service }) => {
-    const [a, b] = [await start(orders), await start(evil)];
-    const upstreams = [reflected(b, "evil.*"), reflected(a, "shop.*")];
-    const proxy = await open(upstreams);
-    b.offer(service);
-    for (const added of ["Later", "Latest"]) {
-      a.offer(serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/orders/{id}"], [added]: [] }));
-      const report = await proxy.reload();
-      expect(report.added).toEqual([`/shop.v1.Orders/${added}`]);
-      expect(report.problems.length).toBeGreaterThan(0);
-      expect(proxy.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
-      expect(await send(proxy, "POST /evil.v1.Evil/Steal")).toBe(200);
-    }
-    const next = await open(upstreams);
-    expect(next.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
-    expect(await sendAll(next, ["GET /v1/orders/7", "POST /evil.v1.Evil/Steal"])).toEqual([200, 503]);
-    b.offer(evil);
-    expect((await next.reload()).problems).toEqual([]);
-    expect(await send(next, "POST /evil.v1.Evil/Steal")).toBe(200);
-  },
-);
+test.each(invalid)("an upstream offering $name prevents neither reloads nor the next start", async ({ service }) => {
+  const [a, b] = [await start(orders), await start(evil)];
+  const upstreams = [reflected(b, "evil.*"), reflected(a, "shop.*")];
+  const proxy = await open(upstreams);
+  b.offer(service);
+  for (const added of ["Later", "Latest"]) {
+    a.offer(serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/orders/{id}"], [added]: [] }));
+    const report = await proxy.reload();
+    expect(report.added).toEqual([`/shop.v1.Orders/${added}`]);
+    expect(report.problems.length).toBeGreaterThan(0);
+    expect(proxy.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
+    expect(await send(proxy, "POST /evil.v1.Evil/Steal")).toBe(200);
+  }
+  const next = await open(upstreams);
+  expect(next.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
+  expect(await sendAll(next, ["GET /v1/orders/7", "POST /evil.v1.Evil/Steal"])).toEqual([200, 503]);
+  b.offer(evil);
+  expect((await next.reload()).problems).toEqual([]);
+  expect(await send(next, "POST /evil.v1.Evil/Steal")).toBe(200);
+});
 
-test("an upstream that no longer offers the RPC of rest.omit or of a rule does not affect the others", async () => {
+test("an upstream that stops offering a configured RPC affects no others", async () => {
   const [a, b] = [await start(orders), await start(stock)];
   const rest = {
     omit: ["stock.v1.Stock.Count"],
@@ -239,7 +236,7 @@ test("an upstream that no longer offers the RPC of rest.omit or of a rule does n
   expect(await send(await open(upstreams, { rest }), "GET /v1/orders/7")).toBe(200);
 });
 
-test("an upstream without patterns does not get the service of this process or of a file", async () => {
+test("an upstream without patterns gets no local or file service", async () => {
   const [a, b] = [await start(orders), await start(claimed, stock, evil)];
   const local = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"] });
   const called: string[] = [];
@@ -263,7 +260,7 @@ test("an upstream without patterns does not get the service of this process or o
   ]);
 });
 
-test("reconfigure keeps an upstream that became invalid, and rejects rules that make it invalid", async () => {
+test("reconfigure keeps an invalid upstream, but rejects rules that invalidate it", async () => {
   const [a, b] = [await start(orders), await start(stock)];
   const upstreams = [reflected(a, "shop.*"), reflected(b, "stock.*")];
   const proxy = await open(upstreams);
@@ -281,7 +278,7 @@ test("reconfigure keeps an upstream that became invalid, and rejects rules that 
   }
 });
 
-test("no other upstream gets Connect calls of a service without a package that a pattern names", async () => {
+test("a service without a package gets Connect calls only at its upstream", async () => {
   const file = create(FileDescriptorProtoSchema, {
     name: "greeter.proto",
     syntax: "proto3",
@@ -299,7 +296,7 @@ test("no other upstream gets Connect calls of a service without a package that a
   expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
 });
 
-test("the conflicts of a descriptor file are still reported after reloads of an unchanged file", async () => {
+test("a descriptor file's conflicts are still reported after unchanged reloads", async () => {
   const a = await start(orders);
   const descriptors = Buffer.concat([descriptorSetOf(evil.file), descriptorSetOf(orders.file)]);
   const ofFile = { upstream: "http://127.0.0.1:1", descriptors, services: ["evil.*"] };
@@ -312,7 +309,7 @@ test("the conflicts of a descriptor file are still reported after reloads of an 
   }
 });
 
-test("the conflicts of an upstream are still reported while it cannot be reached", async () => {
+test("an unreachable upstream's conflicts are still reported", async () => {
   const [a, b] = [await start(orders), await start(evil, claimed)];
   const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
   const conflicts = proxy.descriptorReloads[1]?.conflicts;
@@ -322,7 +319,7 @@ test("the conflicts of an upstream are still reported while it cannot be reached
   expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
 });
 
-test("a route at the path of an endpoint or of this server's RPC is left out", async () => {
+test("a route at an endpoint's or local RPC's path is left out", async () => {
   const [a, b] = [
     await start(serviceWithRoutes("evil.v1.Evil", { Show: ["GET /docs", "GET /v1/evil"], Take: ["GET /v1/local/7"] })),
     await start(orders),

@@ -73,7 +73,7 @@ function largeFields(fields: readonly Field[]): Field[] {
   return fields.filter(([name]) => name.startsWith("x-field-"));
 }
 
-test.each([20_000, 40_000, 60_000])("header and trailer of %i bytes are forwarded", async (bytes) => {
+test.each([20_000, 40_000, 60_000])("header and trailer with %i bytes are forwarded", async (bytes) => {
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
       const head = [...grpcHead, ...fieldsOf(bytes)];
@@ -94,7 +94,7 @@ test.each([
   { name: "a trailer", head: 0, trailer: 100_000 },
   { name: "a header", head: 100_000, trailer: 0 },
   { name: "a trailer of 900 kB", head: 0, trailer: 900_000 },
-])("$name above the limit fails its call, and no other call on its connection", async ({ head, trailer }) => {
+])("$name above the limit fails only its own call", async ({ head, trailer }) => {
   const held: (() => void)[] = [];
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
@@ -116,7 +116,7 @@ test.each([
   expect(upstream.connections).toBe(1);
 });
 
-test("limits.headerBytes of an upstream is the limit of its responses", async () => {
+test("limits.headerBytes in an upstream limits its responses", async () => {
   await using upstream = await startScriptedServer({
     request: (connection, id) =>
       connection.send(...largeResponse(id, watered, [...failure, ...fieldsOf(2_000)], grpcHead)),
@@ -131,7 +131,7 @@ test("limits.headerBytes of an upstream is the limit of its responses", async ()
   }
 });
 
-test("a request above the limit of the upstream is not sent", async () => {
+test("a request above the upstream's limit is not sent", async () => {
   await using upstream = await startScriptedServer({
     opening: [settingFrame(6, 8_192)],
     request: (connection, id) => connection.send(...largeResponse(id, watered, success, grpcHead)),
@@ -153,7 +153,7 @@ test("a request above the limit of the upstream is not sent", async () => {
   expect(upstream.requests).toBe(2);
 });
 
-test("a request above the limit of the proxy gets status 431", async () => {
+test("a request above the proxy's limit gets status 431", async () => {
   await using proxy = await startProxy("http://127.0.0.1:1", files);
   const request = { httpMethod: "GET", path: "/sensors/1/reading" };
   const statusFor = async (bytes: number): Promise<number> =>

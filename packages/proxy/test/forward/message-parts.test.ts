@@ -106,7 +106,7 @@ async function pingSeveralTimes(session: ClientHttp2Session): Promise<void> {
 const waitingBytesMax = 20 * 256 * kibibyte + 2 * mebibyte;
 const start = messageOf(4 * mebibyte, readMaxBytes);
 
-test.each(Object.values(rpcs))("parts of requests of %s wait for an upstream that does not read", async (rpc) => {
+test.each(Object.values(rpcs))("for %s, request parts wait for an upstream that does not read", async (rpc) => {
   const arrived = Promise.withResolvers<unknown>();
   await using proxied = await startCalls((stream) => stream.once("readable", arrived.resolve));
   for (let at = 0; at < 20; at++) proxied.open(rpc).write(start);
@@ -116,7 +116,7 @@ test.each(Object.values(rpcs))("parts of requests of %s wait for an upstream tha
   expect([bytesWritten > 0, bytesWritten < waitingBytesMax]).toEqual([true, true]);
 });
 
-test.each(downloads)("parts of responses of %s wait for a caller that does not read", async (rpc) => {
+test.each(downloads)("for %s, response parts wait for a caller that does not read", async (rpc) => {
   await using proxied = await startCalls((stream) => {
     stream.resume().respond(grpcHeader);
     stream.write(start);
@@ -130,7 +130,7 @@ test.each(downloads)("parts of responses of %s wait for a caller that does not r
   expect([bytesWritten > 0, bytesWritten < waitingBytesMax]).toEqual([true, true]);
 });
 
-test.each(Object.values(rpcs))("large messages of %s are forwarded completely in both directions", async (rpc) => {
+test.each(Object.values(rpcs))("large %s messages are forwarded completely in both directions", async (rpc) => {
   const sizes = [64 * kibibyte + 1, 100_000, mebibyte];
   await using proxied = await startCalls((stream) => {
     const pieces: Buffer[] = [];
@@ -165,7 +165,7 @@ const invalidRequests = [
 ] as const;
 
 describe.each(invalidRequests)("$name", ({ body, code, isForwarded }) => {
-  test.each(Object.values(rpcs))("of %s gets its status, and is never complete at the upstream", async (rpc) => {
+  test.each(Object.values(rpcs))("for %s gets its status, and is never complete upstream", async (rpc) => {
     const requests: ReturnType<typeof requestEnd>[] = [];
     await using proxied = await startCalls((stream) => void requests.push(requestEnd(stream)));
     const stream = proxied.open(rpc);
@@ -177,7 +177,7 @@ describe.each(invalidRequests)("$name", ({ body, code, isForwarded }) => {
   });
 });
 
-test("a large request of a unary call that is refused when the initial window is full is retried", async () => {
+test("a large unary request refused at the full initial window is retried", async () => {
   let calls = 0;
   await using proxied = await startCalls((stream) => {
     const isRefused = ++calls === 1;
@@ -196,7 +196,7 @@ test("a large request of a unary call that is refused when the initial window is
   expect([statusOf(response), response.body.byteLength, calls]).toEqual([0, mebibyte + 10, 2]);
 });
 
-test("a second message after a large one of a unary call resets the request at the upstream", async () => {
+test("a second message in a unary call resets the upstream's request", async () => {
   const requests: ReturnType<typeof requestEnd>[] = [];
   await using proxied = await startCalls((stream) => void requests.push(requestEnd(stream)));
   const stream = proxied.open(rpcs.unary);
@@ -232,7 +232,7 @@ const upstreamEnds = [
 ] as const;
 
 describe.each(upstreamEnds)("$name within a message", ({ end, code }) => {
-  test.each(downloads)("of %s is reported to the caller after the parts", async (rpc) => {
+  test.each(downloads)("for %s is reported to the caller after the parts", async (rpc) => {
     const part = messageOf(100_000, readMaxBytes);
     await using proxied = await startCalls((stream) => {
       stream.resume().respond(grpcHeader, { waitForTrailers: true });
@@ -251,24 +251,21 @@ describe.each(upstreamEnds)("$name within a message", ({ end, code }) => {
   });
 });
 
-test.each(Object.values(rpcs))(
-  "a caller that cancels within a message of %s cancels the upstream's call",
-  async (rpc) => {
-    const ends: ReturnType<typeof requestEnd>[] = [];
-    const arrived = Promise.withResolvers<unknown>();
-    await using proxied = await startCalls((stream) => {
-      ends.push(requestEnd(stream));
-      stream.once("data", arrived.resolve);
-    });
-    const stream = proxied.open(rpc);
-    stream.write(messageOf(mebibyte, readMaxBytes));
-    await within(arrived.promise, "a part");
-    stream.close(NGHTTP2_CANCEL);
-    expect(await Promise.all(ends)).toEqual([{ resetCode: NGHTTP2_CANCEL }]);
-  },
-);
+test.each(Object.values(rpcs))("a caller that cancels within a %s message cancels the upstream's call", async (rpc) => {
+  const ends: ReturnType<typeof requestEnd>[] = [];
+  const arrived = Promise.withResolvers<unknown>();
+  await using proxied = await startCalls((stream) => {
+    ends.push(requestEnd(stream));
+    stream.once("data", arrived.resolve);
+  });
+  const stream = proxied.open(rpc);
+  stream.write(messageOf(mebibyte, readMaxBytes));
+  await within(arrived.promise, "a part");
+  stream.close(NGHTTP2_CANCEL);
+  expect(await Promise.all(ends)).toEqual([{ resetCode: NGHTTP2_CANCEL }]);
+});
 
-test.each(downloads)("a caller that cancels within a response of %s cancels the upstream's call", async (rpc) => {
+test.each(downloads)("a caller that cancels within a %s response cancels the upstream's call", async (rpc) => {
   const closed = Promise.withResolvers<number>();
   await using proxied = await startCalls((stream) => {
     stream.resume().respond(grpcHeader);
@@ -282,7 +279,7 @@ test.each(downloads)("a caller that cancels within a response of %s cancels the 
   expect(await within(closed.promise, "the end of the upstream's call")).toBe(NGHTTP2_CANCEL);
 });
 
-test.each(downloads)("a response of %s above the limit fails before any of it is forwarded", async (rpc) => {
+test.each(downloads)("a %s response above the limit fails before any part is forwarded", async (rpc) => {
   await using proxied = await startCalls((stream) => respond(stream.resume(), messageOf(100, readMaxBytes + 1)));
   const stream = proxied.open(rpc);
   stream.end(messageOf(0));

@@ -31,7 +31,7 @@ const complete = fileOf("complete", undefined, ["openapi/v3/annotations.proto"])
 const other = fileOf("other", ".third.Text", ["third.proto"]);
 const third = fileOf("third", undefined, []);
 
-test("a service that lacks a type is omitted with a reason until a reload finds the type", async () => {
+test("a service without a type is omitted until a reload finds it", async () => {
   await using upstream = await startReflectingServer([complete, other]);
   const reports: ReloadReport[] = [];
   const proxy = await within(
@@ -92,7 +92,7 @@ test.each([
     unread: [],
     problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,
   },
-])("a reload fails if a service that is served would lack $name", async ({ files, unread, problem }) => {
+])("a reload after which a service lacks $name fails", async ({ files, unread, problem }) => {
   let set = setOf(complete, other, third);
   let omitted: ReadonlyMap<string, string> = new Map();
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set), omitted: () => omitted });
@@ -130,7 +130,7 @@ test("a service that was omitted at the start does not prevent reloads", async (
   expect([served(), proxy.omitted]).toEqual([["added.Service", "complete.Service"], [`127.0.0.1:1: ${missing}`]]);
 });
 
-test("services omitted by a failed read do not prevent a later reload of another upstream", async () => {
+test("services omitted by a failed read do not prevent other upstreams' reloads", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
   let read = (): Promise<Uint8Array> => Promise.resolve(setOf(complete, other, third));
   let omitted: ReadonlyMap<string, string> = new Map();
@@ -147,7 +147,7 @@ test("services omitted by a failed read do not prevent a later reload of another
   expect(served()).toContain("other.Service");
 });
 
-test("an upstream that could not be read yet is retried after a failed reload", async () => {
+test("an upstream that was never read is retried after a failed reload", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
   let set = setOf(complete, other, third);
   let count = 0;

@@ -103,7 +103,7 @@ test.each([
   expect(createFileRegistry(files).getService(KitchenSink.typeName)?.methods.length).toBe(KitchenSink.methods.length);
 });
 
-test("files that a server sends one at a time are requested until none is missing", async () => {
+test("files sent one at a time are requested until none is missing", async () => {
   // Each file imports the next two, so the number of import paths is exponential.
   const respond = (name: string): ReflectionResponse => {
     const at = Number.parseInt(name, 10);
@@ -146,13 +146,13 @@ test("well-known files that the server does not send are added", async () => {
 test.each([
   { name: "does not have it", response: notKnown },
   { name: "sends a different file", response: sending({ name: "c.proto" }) },
-])("an imported file is omitted if the server $name", async ({ response }) => {
+])("an imported file that the server $name is omitted", async ({ response }) => {
   const { services, files } = await read(importing(["b.proto"], () => response));
   expect(services).toEqual(["a.A"]);
   expect(files.file.map(({ name }) => name)).not.toContain("b.proto");
 });
 
-test("services that the server lists but does not describe are omitted, with the reason", async () => {
+test("services that the server lists without describing them are omitted", async () => {
   const { services, omitted } = await read(
     responding((request) => {
       if (request.case === "listServices") return listing("a.A", "a.B", "a.C");
@@ -296,7 +296,7 @@ test.each<{
     })),
     problem: `the services: ${" [31m".repeat(40)}`.slice(0, 200),
   },
-])("readReflection reports a server whose reflection $name", async ({ routes, options, problem }) => {
+])("a server whose reflection $name is reported by readReflection", async ({ routes, options, problem }) => {
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: expect.stringContaining(problem) });
   // If the call failed, its error is the cause.

@@ -69,7 +69,7 @@ test.each<{ name: string; body: string; first: "now" | "after"; send: (connectio
 test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (TrustedProxiesOptions | undefined)[] }>([
   { name: "trusts no proxy", later: [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }] },
   { name: "trusts a proxy", atStart: { addresses: ["127.0.0.1"] }, later: [undefined, { addresses: ["192.0.2.1"] }] },
-])("reconfigure keeps the trusted proxies of a proxy that $name", async ({ atStart, later }) => {
+])("reconfigure keeps the trusted proxies when the proxy $name", async ({ atStart, later }) => {
   const clients: unknown[] = [];
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader }) => {
@@ -94,7 +94,7 @@ test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (Trus
   expect(clients).toEqual(Array(3).fill(atStart === undefined ? "127.0.0.1" : "192.0.2.7"));
 });
 
-test("`routes` of a proxy lists the routes of the current upstreams", async () => {
+test("`routes` lists the current upstreams' routes", async () => {
   await using upstream = await startGreenhouse({});
   const url = `http://127.0.0.1:${upstream.address.port}`;
   await using started = await startProxy(url, [GreenhouseService.file]);
@@ -110,7 +110,7 @@ function offered(name: string): Uint8Array {
   return descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);
 }
 
-test("an upstream that cannot be read keeps descriptors that a reload has read while reconfigure was running", async () => {
+test("an unreadable upstream keeps descriptors that a reload read during reconfigure", async () => {
   const upstream = "http://127.0.0.1:1";
   let current = offered("Old");
   const proxy = await createProxy({ upstreams: [{ upstream, descriptors: { read: () => Promise.resolve(current) } }] });
@@ -146,7 +146,7 @@ function namesOf({ services }: ProxyGateway): readonly string[] {
 describe("concurrent calls of reconfigure", () => {
   const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: offered("Start") }];
 
-  test("are applied in their order, even if the first one reads for longer", async () => {
+  test("are applied in order, even if the first reads longer", async () => {
     const proxy = await createProxy({ upstreams });
     const [first, second, third] = [delayed("First"), delayed("Second"), delayed("Third")];
     second.read();
@@ -164,7 +164,7 @@ describe("concurrent calls of reconfigure", () => {
     await proxy.close();
   });
 
-  test("settle by their own options: a failed one rejects, and the next one is applied", async () => {
+  test("settle separately, so a failed one does not affect the next", async () => {
     const proxy = await createProxy({ upstreams });
     const [failed, next] = [delayed("Failed"), delayed("Next")];
     next.read();

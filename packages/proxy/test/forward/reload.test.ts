@@ -28,7 +28,7 @@ test.each<{ form: string; fail: () => Promise<never> }>([
     },
   },
   { form: "rejects", fail: () => Promise.reject(new Error("no file")) },
-])("a source of descriptors that $form is read again by each reload", async ({ fail }) => {
+])("a descriptor source that $form is read again by each reload", async ({ fail }) => {
   const first = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let read = (): Promise<Uint8Array> => Promise.resolve(first);
   const proxy = await createProxy({
@@ -45,7 +45,7 @@ test.each<{ form: string; fail: () => Promise<never> }>([
   await proxy.close();
 });
 
-test("a reload uses new descriptors, or keeps the previous ones if there are problems", async () => {
+test("a reload uses new descriptors, or keeps the previous if they fail", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
   let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let changed: (() => void) | undefined;
@@ -153,7 +153,7 @@ test.each([
     sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
     problem: "kitchensink.v1.KitchenSink is served by two upstreams",
   },
-])("a proxy does not start with descriptors that $name", async ({ sets, problem }) => {
+])("descriptors that $name prevent a proxy's start", async ({ sets, problem }) => {
   const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
   await expect(createProxy({ upstreams })).rejects.toMatchObject({
     message: expect.stringMatching(new RegExp(`${problem}$`)),
@@ -287,7 +287,7 @@ test("a successful read resets the backoff", async () => {
   await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
 });
 
-test("an error of onReload is reported as a fault, and the reload stays in effect", async () => {
+test("an onReload error is reported as a fault; the reload stays", async () => {
   const faults: string[] = [];
   let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   const proxy = await createProxy({
@@ -344,7 +344,7 @@ test("a reload in progress when the proxy is closed changes nothing", async () =
   expect(reports).toEqual([]);
 });
 
-test("the problems of all upstreams are reported together", async () => {
+test("all upstreams' problems are reported together", async () => {
   const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
     upstream,
     descriptors: Buffer.from("x"),

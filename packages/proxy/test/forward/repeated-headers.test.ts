@@ -45,7 +45,7 @@ const blue: readonly Field[] = [
 ];
 const headers = [red, red, red, blue, red, blue, blue, blue];
 
-test("equal headers are forwarded like the first one, each with its own deadline", async () => {
+test("equal headers are forwarded alike, each with its own deadline", async () => {
   expect(await forward(headers, {})).toEqual(
     headers.map((header) =>
       header === red ? [null, "red", "127.0.0.1", "Bearer a", false] : [null, "blue", "127.0.0.1", null, true],
@@ -62,7 +62,7 @@ test("fields from `set` are per call, even if headers are equal", async () => {
   );
 });
 
-test("a header and its credentials are not retained after its connection is closed", async () => {
+test("a closed connection's header and credentials are not retained", async () => {
   const rules = compileForwardRules("request");
   const begin = (): WeakRef<readonly string[]> => {
     const header = ["authorization", "Bearer a"];
@@ -99,7 +99,7 @@ test("the client field is cached for a thousand addresses", () => {
   expect(of(0)).not.toBe(first);
 });
 
-test("two sets of rules forward different fields of the same header list", () => {
+test("two rule sets forward different fields from the same header list", () => {
   const header = ["x-color", "red", "x-size", "1"];
   const forwarded = [{ deny: ["x-size"] }, { deny: ["x-color"] }].map((rules) =>
     compileForwardRules("request", rules).of(header, noAddedFields),

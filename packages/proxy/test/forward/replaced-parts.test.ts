@@ -69,7 +69,7 @@ function createSource(): CountingSource {
   };
 }
 
-test("only the last of eleven sources is watched, and it is read again when it changes", async () => {
+test("only the last among eleven sources is watched", async () => {
   const upstream = "http://127.0.0.1:1";
   const sources = Array.from({ length: replacements + 1 }, createSource);
   const [first, ...others] = sources;
@@ -93,7 +93,7 @@ test("only the last of eleven sources is watched, and it is read again when it c
   expect(last.watches).toBe(0);
 });
 
-test("only the server of the last upstream has a connection, which is replaced when it is lost", async () => {
+test("only the last upstream's server has a connection", async () => {
   const connections: ScriptedConnection[] = [];
   await using old = await startScriptedServer(respondWatered);
   await using current = await startScriptedServer({
@@ -119,7 +119,7 @@ test("only the server of the last upstream has a connection, which is replaced w
   await proxy.close();
 });
 
-test("the limit of the last options applies after each replacement", async () => {
+test("the last options' limit applies after each replacement", async () => {
   await using server = await startScriptedServer(respondWatered);
   const optionsOf = (readMaxBytes: number) => ({
     upstreams: [{ upstream: server.baseUrl, descriptors: greenhouse }],

@@ -32,7 +32,7 @@ const routes = templates.flatMap((text) =>
   ["GET", "POST", "*"].map((httpMethod) => ({ httpMethod, template: parsePathTemplate(text), owner: text })),
 );
 
-test.each(templates)("a search for %s finds the routes that overlap it, and no others", (text) => {
+test.each(templates)("a search for %s finds exactly the routes that overlap it", (text) => {
   for (const httpMethod of ["GET", "HEAD", "POST"]) {
     const shape = { httpMethod, template: parsePathTemplate(text) };
     for (const route of routes) {
@@ -50,7 +50,7 @@ test.each([
   { name: "below the same literals", text: (at: number) => `/v1/things/{id}/x${at}` },
   { name: "below a wildcard", text: (at: number) => `/v1/{id}/x${at}` },
   { name: "that begin with a wildcard", text: (at: number) => `/{id}/x${at}` },
-])("each of 2,000 routes $name is compared with few others", ({ text }) => {
+])("each among 2,000 routes $name is compared with few others", ({ text }) => {
   const index = new RouteIndex<string>();
   let comparisons = 0;
   for (let at = 0; at < 2_000; at++) {
@@ -69,7 +69,7 @@ test.each([
   expect(comparisons).toBeLessThan(2_000);
 });
 
-test("a template of 100,000 segments is found", () => {
+test("a template with 100,000 segments is found", () => {
   const index = new RouteIndex<string>();
   const template = parsePathTemplate("/a".repeat(100_000));
   index.add({ httpMethod: "GET", template, owner: "one" });

@@ -8,7 +8,7 @@ import { createUpstream } from "../../src/upstreams/index.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("a file of descriptors whose watch stops during a check is not checked again", async () => {
+test("a descriptor file whose watch stops during a check is left alone", async () => {
   using folder = createTempFolder();
   const path = folder.file("set.binpb");
   writeFileSync(path, "");

@@ -50,7 +50,7 @@ async function statusOf(url: string, method = "GET"): Promise<number> {
   return (await fetch(url, { method })).status;
 }
 
-test("an upstream that is unreachable at the start is served once it is reachable", async () => {
+test("an upstream unreachable at start is served once reachable", async () => {
   const port = await freePort();
   const greenhouse = { upstream: `http://127.0.0.1:${port}`, descriptors: "reflection" } as const;
   const rules = [{ selector: "streams.v1.StreamService.Count", pattern: { case: "get", value: "/counts" } }] as const;
@@ -79,7 +79,7 @@ test("an upstream that is unreachable at the start is served once it is reachabl
   expect(reports.at(-1)).toMatchObject({ removed: [], problems: [] });
 });
 
-test("an upstream that is unreachable at a reload keeps its descriptors, and others are reloaded", async () => {
+test("an upstream unreachable at a reload keeps its descriptors", async () => {
   let set = descriptorSetOf(GreenhouseService.file);
   let isUnreachable = false;
   const unreachable = new Error("unreachable", { cause: new ConnectError("no connection", Code.Unavailable) });
@@ -104,7 +104,7 @@ test("an upstream that is unreachable at a reload keeps its descriptors, and oth
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName, GreenhouseService.typeName]);
 });
 
-test("an upstream that is unreachable at the start and later has an empty descriptor set is reported", async () => {
+test("an upstream whose first descriptor set is empty is reported", async () => {
   const unreachable = new ConnectError("no connection", Code.Unavailable);
   let count = 0;
   const read = (): Promise<Uint8Array> =>
@@ -116,7 +116,7 @@ test("an upstream that is unreachable at the start and later has an empty descri
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(503);
 });
 
-test("an upstream that does not respond delays the start for a limited time, and is served when it responds", async () => {
+test("a silent upstream delays the start briefly, and is served later", async () => {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const { promise: never } = Promise.withResolvers<Uint8Array>();
   let count = 0;
@@ -143,7 +143,7 @@ test("an upstream that responds after a failed start causes no reload", async ()
   expect(reports).toEqual([]);
 });
 
-test("calls of reload() lengthen the backoff of an unreachable upstream", async () => {
+test("reload() lengthens an unreachable upstream's backoff", async () => {
   const unreachable = new ConnectError("no connection", Code.Unavailable);
   let count = 0;
   const read = (): Promise<Uint8Array> => {
@@ -177,11 +177,11 @@ test.each([
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstream],
     problem: "server reflection failed",
   },
-])("a proxy does not start $name", async ({ upstreams, problem }) => {
+])("$name, a proxy does not start", async ({ upstreams, problem }) => {
   await expect(createProxy({ upstreams })).rejects.toThrow(problem);
 });
 
-test("HTTP rules of an unreachable upstream do not prevent the start", async () => {
+test("an unreachable upstream's HTTP rules do not prevent the start", async () => {
   const rules = [
     { selector: "greenhouse.v1.GreenhouseService.GetReading", pattern: { case: "get", value: "/r" } },
   ] as const;
@@ -216,7 +216,7 @@ describe("a request of an unknown path", () => {
     { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
-  ])("at $path, with $known known, causes $reads reads of the descriptors", async (testCase) => {
+  ])("at $path, with $known known, causes $reads descriptor reads", async (testCase) => {
     const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);
@@ -243,7 +243,7 @@ describe("a request of an unknown path", () => {
   });
 });
 
-test("requests of an unknown RPC cause at most one read in five seconds", async () => {
+test("requests for an unknown RPC cause one read per five seconds", async () => {
   let count = 0;
   const read = (): Promise<Uint8Array> => {
     count++;

@@ -101,7 +101,7 @@ describe.each(transports)("over $name", ({ open: openTransport }) => {
 });
 
 describe("over REST", () => {
-  test("a hidden RPC gets the response of an unknown path", async () => {
+  test("a hidden RPC is like an unknown path", async () => {
     const [hidden, unknown] = await Promise.all(
       ["/sensors/a/reading", "/sensors/a/nothing"].map(async (path) => {
         const response = await fetch(internal.baseUrl + path);
@@ -113,7 +113,7 @@ describe("over REST", () => {
     expect((await fetch(`${open.baseUrl}/sensors/a/reading`)).status).toBe(200);
   });
 
-  test("a hidden field gets the response of an unknown field", async () => {
+  test("a hidden field is like an unknown field", async () => {
     const hidden = await post(internal, "/beds/1:water", '{"note":"mine"}');
     const unknown = await post(internal, "/beds/1:water", '{"nope":"mine"}');
     expect(hidden).toEqual({ status: unknown.status, body: unknown.body.replaceAll("nope", "note") });
@@ -140,7 +140,7 @@ describe("over MCP", () => {
     expect(all).toMatch(/GetReading[^]*note/);
   });
 
-  test("a hidden RPC gets the response of an unknown tool", async () => {
+  test("a hidden RPC is like an unknown tool", async () => {
     const hidden = await callTool(internal, "GetReading", { sensor: "a" });
     const unknown = await callTool(internal, "NoReading", { sensor: "a" });
     expect(hidden.replaceAll("GetReading", "NoReading")).toBe(unknown);
@@ -160,7 +160,7 @@ function describeApi({ proxy }: TestProxy): string {
   return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));
 }
 
-test("the services of the proxy, and so OpenAPI, lack what is hidden", () => {
+test("the proxy's services, and so OpenAPI, lack what is hidden", () => {
   expect(describeApi(internal)).toContain("/beds/{bed}:water");
   expect(describeApi(internal)).not.toMatch(/reading"|note/);
   expect(describeApi(open)).toMatch(/reading"[^]*note/);

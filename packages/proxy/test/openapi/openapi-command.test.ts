@@ -26,7 +26,7 @@ const rules = { rules: [{ selector: `${OrderService.typeName}.DeleteOrder`, dele
 const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };
 
 /** What `createOpenApi` returns for the same options, as the file has it. */
-describe("openapi writes the document of createOpenApi", () => {
+describe("the openapi command", () => {
   test.each([
     { name: "without flags", args: [], options: { info } },
     { name: "with --version 3.2", args: ["--version", "3.2"], options: { info, openapi: "3.2.0" } },
@@ -56,12 +56,12 @@ describe("openapi writes the document of createOpenApi", () => {
       args: ["--mcp", "orders.*"],
       options: { info, mcp: createMcp({ tools: ["orders.*"] }) },
     },
-  ] as const)("$name", async ({ args, options }) => {
+  ] as const)("$name writes createOpenApi's document", async ({ args, options }) => {
     const document = JSON.stringify(createOpenApi([OrderService], options));
     expect(await runOpenApi(orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
   });
 
-  test("without what --visibility hides", async () => {
+  test("writes no parts that --visibility hides", async () => {
     const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
     expect(JSON.parse((await runOpenApi(set, "--visibility", "INTERNAL")).printed).paths).toHaveProperty(
       "/sensors/{sensor}/reading",
@@ -72,7 +72,7 @@ describe("openapi writes the document of createOpenApi", () => {
     expect(errors).toBe('the visibility label "PUBLIC" has no effect: the definitions use INTERNAL');
   });
 
-  test("for the services that --service selects", async () => {
+  test("writes the services that --service selects", async () => {
     const document = createOpenApi([LibraryService], { info: { title: LibraryService.typeName, version: "1.0.0" } });
     const { printed } = await runOpenApi(both, "--service", LibraryService.typeName);
     expect(printed).toBe(JSON.stringify(document));
@@ -93,7 +93,7 @@ describe("openapi writes the bytes that a running proxy sends", () => {
   });
 });
 
-describe("openapi reports", () => {
+describe("the openapi command's problems", () => {
   test.each([
     { name: "an unknown format", args: ["--format", "xml"], code: 2, says: '--format must be json or yaml, got "xml"' },
     {
@@ -145,12 +145,12 @@ describe("openapi reports", () => {
       code: 1,
       says: "nope",
     },
-  ])("$name", async ({ args, code, says }) => {
+  ])("for $name are reported", async ({ args, code, says }) => {
     const { exitCode, errors } = await runOpenApi(orders, ...args);
     expect([exitCode, errors]).toEqual([code, expect.stringContaining(says)]);
   });
 
-  test("a binding that OpenAPI 3.1 cannot describe, and writes the others", async () => {
+  test("include a binding that OpenAPI 3.1 cannot describe, unlike others", async () => {
     const custom = { ...rules.rules[0], delete: undefined, custom: { kind: "PROPFIND", path: "/{id}" } };
     const file = write("custom.json", JSON.stringify({ rules: [custom] }));
     const { exitCode, errors } = await runOpenApi(both, "--rules", file);

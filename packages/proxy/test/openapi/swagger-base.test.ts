@@ -147,7 +147,7 @@ const swagger: Fields = [
 ];
 
 describe("openapi with openapiv2_swagger", () => {
-  test("describes info, servers and credentials of the definition", async () => {
+  test("describes the definition's info, servers and credentials", async () => {
     const { printed } = await runOpenApi(withSwagger("swagger.binpb", swagger));
     expect(JSON.parse(printed)).toMatchObject({
       info: {
@@ -179,7 +179,7 @@ describe("openapi with openapiv2_swagger", () => {
     });
   });
 
-  test("prefers the first of several files, and describes the credentials of all", async () => {
+  test("prefers the first file, and describes all files' credentials", async () => {
     const second: Fields = [
       [2, [[1, "Library"]]],
       [

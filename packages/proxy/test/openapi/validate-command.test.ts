@@ -7,7 +7,7 @@ import { file_signup_v1_signup, SignupService } from "../../../testing/src/gen/s
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
 
-test("openapi writes the rules of fields that --validate selects", async () => {
+test("openapi writes the field rules that --validate selects", async () => {
   using folder = createTempFolder();
   const set = folder.file("signup.binpb");
   writeFileSync(set, descriptorSetOf(file_signup_v1_signup));

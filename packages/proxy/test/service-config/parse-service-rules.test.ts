@@ -30,7 +30,7 @@ test.each([
   ["YAML of google.api.Http", yaml.slice(yaml.indexOf("  rules:")).replaceAll(/^ {2}/gm, "")],
   ["JSON", JSON.stringify({ type: "google.api.Service", http: { rules } })],
   ["JSON of google.api.Http", JSON.stringify({ rules })],
-])("parseServiceRules accepts %s", (_, text) => {
+])("%s is accepted by parseServiceRules", (_, text) => {
   expect(parseServiceRules(text).map((rule) => toJson(HttpRuleSchema, create(HttpRuleSchema, rule)))).toEqual(rules);
 });
 
@@ -44,6 +44,6 @@ test.each([
   ["", "the member http, which holds the rules, is missing"],
   ['{"http": ', "JSON"],
   ['{"rules": [], "rules": []}', "rules"],
-])("parseServiceRules rejects %j", (text, message) => {
+])("%j is rejected by parseServiceRules", (text, message) => {
   expect(() => parseServiceRules(text)).toThrow(message);
 });

@@ -38,7 +38,7 @@ function retryPolicy(values: {
 
 const unknownKeys = (count: number): string => Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
 
-describe("a mistake is reported with file, line and column", () => {
+describe("proxy.yaml", () => {
   test.each<{ name: string; text: string; problem: string }>([
     {
       name: "an unknown setting",
@@ -225,11 +225,11 @@ describe("a mistake is reported with file, line and column", () => {
       text: `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
       problem: 'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"',
     },
-  ])("$name", ({ text, problem }) => {
+  ])("with $name is refused with line and column", ({ text, problem }) => {
     expect(problemsOf(text)).toEqual(problem);
   });
 
-  test("all mistakes are reported together, also those of flags", () => {
+  test("reports all mistakes together, including flags'", () => {
     expect(problemsOf(`${upstream}docs: 1\ncors: {}\n`, { port: "x" })).toBe(
       [
         '--port must be between 0 and 65535, got "x"',
@@ -239,7 +239,7 @@ describe("a mistake is reported with file, line and column", () => {
     );
   });
 
-  test("100 mistakes are listed, and more mistakes are not", () => {
+  test("has at most 100 mistakes listed", () => {
     const listed = problemsOf(upstream + unknownKeys(100)).split("\n");
     expect(listed).toHaveLength(100);
     expect(listed.at(-1)).toContain("proxy.yaml:103:1: unknown99 is not a setting; accepted here: ");
@@ -249,7 +249,7 @@ describe("a mistake is reported with file, line and column", () => {
     ]);
   });
 
-  test("the cost of unknown settings grows with their number", async () => {
+  test("costs linear time for unknown settings", async () => {
     const [few, many] = [upstream + unknownKeys(5_000), upstream + unknownKeys(20_000)];
     // 4 for a linear reader, and 16 for one that compares each key with all others.
     const ratio = await costRatio(
@@ -260,7 +260,7 @@ describe("a mistake is reported with file, line and column", () => {
     expect(ratio).toBeLessThan(8);
   });
 
-  test("a setting that is checked later is found by its path", () => {
+  test("has a setting found by its path even if checked later", () => {
     const { problemAt } = read(`${upstream}listen:\n  tls: { cert: a }\n`, { host: "::" });
     expect(
       ["listen.tls.cert", "listen.tls.key", "listen.host", "upstreams[0].addresses[0]"].map(
@@ -278,7 +278,7 @@ describe("a mistake is reported with file, line and column", () => {
 describe("secrets", () => {
   const withToken = (source: string): string => `${upstream}authentication:\n  tokens: [${source}]\n`;
 
-  test("come from files, without the line break at the end, and from environment variables", () => {
+  test("come from files, without the final line break, and from variables", () => {
     vi.stubEnv("PROXY_TEST_TOKEN", "from the environment");
     const file = join(mkdtempSync(join(tmpdir(), "secret-")), "token");
     writeFileSync(file, "from a file\n");
@@ -299,7 +299,7 @@ describe("secrets", () => {
   });
 });
 
-describe("a value that may be a secret is not printed when it is not valid:", () => {
+describe("an invalid value that may be a secret", () => {
   test.each([
     { text: "authentication: s3cret", problem: "4:17: authentication must be a mapping, got text" },
     { text: "authentication: { tokens: s3cret }", problem: "4:27: authentication.tokens must be a list, got text" },
@@ -320,14 +320,14 @@ describe("a value that may be a secret is not printed when it is not valid:", ()
       text: "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
       problem: "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
     },
-  ])("$text", ({ text, problem }) => {
+  ])("in $text is not printed", ({ text, problem }) => {
     vi.stubEnv("PROXY_TEST_TOKEN", "s3cret\u2026");
     expect(problemsOf(`${upstream}${text}\n`)).toBe(`proxy.yaml:${problem}`);
   });
 });
 
 describe("flags", () => {
-  test("replace settings of the file, and those of upstreams apply to all", () => {
+  test("replace the file's settings, and those for upstreams apply to all", () => {
     const text = `${upstream}- addresses: [http://127.0.0.1:2]\n  timeoutMs: 1\nlisten: { port: 1, host: "::" }\n`;
     const { settings } = read(text, { port: "2", "timeout-ms": "7", "no-docs": true, rest: ["lenient,int64Numbers"] });
     expect(settings.listen).toMatchObject({ host: "::", port: 2 });

@@ -387,6 +387,6 @@ test.each(
   Object.entries(tables).flatMap(([owner, effects]) =>
     Object.entries(effects).map(([name, comparison]) => ({ owner, name, comparison })),
   ),
-)("the option $name of $owner has an effect", async ({ comparison }) => {
+)("$name in $owner has an effect", async ({ comparison }) => {
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });

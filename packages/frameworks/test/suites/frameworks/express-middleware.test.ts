@@ -102,7 +102,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
         await middleware.checkCall?.(ask, `${prefix}/sensors/palm/reading`, surroundings);
     });
 
-    test.each(middlewares)("serves calls before $name", async (middleware) => {
+    test.each(middlewares)("before $name serves calls", async (middleware) => {
       const surroundings = await surround();
       const app = express();
       mount(express, app, createGateway);

@@ -47,7 +47,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
   const require = requireFrom(folder);
   const express: Express = require("express");
 
-  test("the middleware serves REST and Connect with cors and helmet, and the application serves the rest", async () => {
+  test("the middleware serves calls with cors and helmet, the application the rest", async () => {
     const app = express();
     app.use(require("helmet")(), require("cors")({ origin }));
     app.use(expressConnectMiddleware({ routes }), express.json());
@@ -64,7 +64,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     expect(invalid[1]).toMatchObject({ code: "invalid_argument" });
   });
 
-  test("a path of `use` precedes all paths", async () => {
+  test("a path in `use` precedes all paths", async () => {
     const app = express();
     app.use("/api", expressConnectMiddleware({ routes }));
     app.use((_request: Request, response: Response) => response.status(404).json("no page"));
@@ -94,7 +94,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     expect(header.get("set-cookie")).toContain("connect.sid=");
   });
 
-  test("error handlers of the application get bodies that another parser has consumed, and no faults", async () => {
+  test("the application's error handlers get consumed bodies, and no faults", async () => {
     const app = express();
     const faults: unknown[] = [];
     app.use(async (request: Request, _response: Response, next: () => void) => {
@@ -121,7 +121,7 @@ describe.each(Object.entries(folders))("Express, %s major version", (_version, f
     expect(() => expressConnectMiddleware(greenhouse(misspelled))).toThrow('did you mean "getReading"?');
   });
 
-  test("`close` aborts calls that are still in flight after the timeout, so that the server closes", async () => {
+  test("`close` aborts calls after its timeout, so that the server closes", async () => {
     const middleware = expressConnectMiddleware({
       closeTimeoutMs: 50,
       ...greenhouse({

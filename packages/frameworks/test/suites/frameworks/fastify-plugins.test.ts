@@ -73,7 +73,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
       await plugin.checkCall?.(response, app, url);
     });
 
-    test.each(plugins)("serves calls before @fastify/$name", async (plugin) => {
+    test.each(plugins)("before @fastify/$name serves calls", async (plugin) => {
       using files = createTempFolder();
       writeFileSync(files.file("file.txt"), "a file");
       const app = create();

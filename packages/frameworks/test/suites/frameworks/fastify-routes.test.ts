@@ -129,7 +129,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     return app;
   }
 
-  test.each(templates)("serves the paths of %s as a gateway behind no router does", async (rules) => {
+  test.each(templates)("serves %s like a gateway that no router precedes", async (rules) => {
     const own = withTemplates(rules.split(" "));
     const alone = createServer(createGateway(own).handler);
     onTestFinished(() => void alone.close());
@@ -148,7 +148,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
   });
 
   test.each(["before", "after"])(
-    "a route of the application for all paths, added %s the plugin, serves the rest",
+    "the application's catch-all route, added %s the plugin, serves the rest",
     async (when) => {
       const app = create();
       if (when === "before") app.get("/*", page);
@@ -161,7 +161,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     },
   );
 
-  test("other methods of a path are free for the application", async () => {
+  test("a path's other methods are free for the application", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, greenhouse({ waterBed: ({ bed }) => ({ bed }) }));
     app.register(async (child: Application) => child.get("/beds/:bed", page));
@@ -201,7 +201,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     await expect(twice.ready()).rejects.toThrow(/already declared for route/);
   });
 
-  test("hooks of a context run for the plugin of this context only", async () => {
+  test("a context's hooks run only for the plugin in it", async () => {
     const app = create();
     app.register(
       async (child: Application) => {
@@ -215,7 +215,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
   });
 
-  test("a rule for every method of every path leaves OPTIONS to @fastify/cors", async () => {
+  test("a rule for all methods and paths leaves OPTIONS to @fastify/cors", async () => {
     const app = create();
     app.register(require("@fastify/cors"), { origin: "https://shop.example" });
     app.register(fastifyConnectPlugin, withTemplates(["/{sensor=**}"], "*"));
@@ -224,7 +224,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject({ method: "OPTIONS", url: "/a", headers })).statusCode).toBe(204);
   });
 
-  test("preflights of `cors` of the gateway reach it", async () => {
+  test("the gateway's `cors` gets its preflights", async () => {
     const app = create();
     const cors = { origins: ["https://shop.example"] };
     app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), cors });
@@ -251,7 +251,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     ]);
   });
 
-  test("a path variable may have as many characters as `maxParamLength` of Fastify", async () => {
+  test("a path variable may have `maxParamLength` characters", async () => {
     const own = withTemplates(["/v1/{sensor}"]);
     const app = create();
     app.register(fastifyConnectPlugin, own);
@@ -278,7 +278,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     else await expect(started).rejects.toThrow("SEARCH method is not supported");
   });
 
-  test("`printRoutes` prints the paths of the gateway", async () => {
+  test("`printRoutes` prints the gateway's paths", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
     await app.ready();

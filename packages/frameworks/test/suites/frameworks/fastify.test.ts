@@ -56,7 +56,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     return app;
   }
 
-  test("the plugin serves REST, Connect and gRPC-Web, and the application serves the rest", async () => {
+  test("the plugin serves all protocols, and the application the rest", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, { routes });
     app.post("/echo", async ({ body }) => body);
@@ -80,7 +80,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect([invalid.statusCode, invalid.json()]).toEqual([400, expect.objectContaining({ code: "invalid_argument" })]);
   });
 
-  test("responses have the header fields of @fastify/helmet and @fastify/cors", async () => {
+  test("responses have header fields from @fastify/helmet and @fastify/cors", async () => {
     const app = create();
     app.register(require("@fastify/helmet"));
     app.register(require("@fastify/cors"), { origin });
@@ -110,7 +110,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(statuses).toEqual([401, 1, 200, 1]);
   });
 
-  test("a prefix of `register` precedes all paths", async () => {
+  test("a prefix in `register` precedes all paths", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, { routes, prefix: "/api", logLevel: "warn" });
     expect((await app.inject({ ...reading, url: `/api${reading.url}` })).statusCode).toBe(200);
@@ -131,7 +131,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject(reading)).json()).toMatchObject({ sensor: "ada" });
   });
 
-  test("faults are logged with the id of the request, and clients do not see them", async () => {
+  test("faults are logged with the request id, and hidden from clients", async () => {
     const stream = new PassThrough({ encoding: "utf8" });
     const app = create({ logger: { stream, level: "error" }, genReqId: () => "req-of-test" });
     app.register(fastifyConnectPlugin, greenhouse({ getReading: () => Promise.reject(new Error("disk on fire")) }));
@@ -155,7 +155,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     await expect(app.close().catch(() => "rejected")).resolves.toBeOneOf([undefined, "rejected"]);
   });
 
-  test("`close` waits for calls, and aborts those that are still in flight after the timeout", async () => {
+  test("`close` waits for calls until its timeout, then aborts them", async () => {
     const app = create();
     const aborted: unknown[] = [];
     const { promise: quick, resolve: finishQuick } = Promise.withResolvers<void>();

@@ -216,7 +216,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     { name: "UnauthorizedException", httpStatus: 401, message: "no token" },
     { name: "ForbiddenException", httpStatus: 403, message: "no token" },
     { name: "Error", httpStatus: 500, message: "internal error" },
-  ])("that throws $name refuses the call with $httpStatus", async ({ name, httpStatus, message }) => {
+  ])("that throws $name refuses the call ($httpStatus)", async ({ name, httpStatus, message }) => {
     const exceptions: Record<string, new (text: string) => Error> = { ...require("@nestjs/common"), Error };
     const canActivate = (): never => {
       throw new (exceptions[name] ?? Error)("no token");
@@ -226,7 +226,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(handled).toBe(0);
   });
 
-  test("reads the metadata of the handler and of the class", async () => {
+  test("reads the handler's and the class's metadata", async () => {
     const roles: unknown[] = [];
     const canActivate = (context: Context): boolean => {
       roles.push(roleOf(context.getHandler()), roleOf(context.getClass()));
@@ -269,14 +269,14 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     expect(seen).toEqual(["admit", "admit", "Palmhouse.getReading"]);
   });
 
-  test("of another method does not run", async () => {
+  test("for another method does not run", async () => {
     const provider = createProvider();
     for (const name of ["prune", "recordReadings"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
     expect(await call(await start({ provider }), getReading)).toEqual([200]);
     expect(seen).toEqual([]);
   });
 
-  test("of a factory that returns nothing does not run", async () => {
+  test("from a factory that returns nothing does not run", async () => {
     const provide = require("@nestjs/core").APP_GUARD;
     expect(await call(await start({ providers: [{ provide, useFactory: () => undefined }] }), getReading)).toEqual([
       200,
@@ -286,19 +286,19 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
   test.each([
     { scope: "REQUEST", error: "ConnectGateway is marked as a scoped provider" },
     { scope: "TRANSIENT", error: "singletons for RPCs: ScopedGuard of Palmhouse. Remove their scope" },
-  ])("of a provider with the scope $scope refuses the start", async ({ scope, error }) => {
+  ])("from a provider with the scope $scope refuses the start", async ({ scope, error }) => {
     class ScopedGuard extends RoleGuard {}
     nest.Injectable({ scope: require("@nestjs/common").Scope[scope] })(ScopedGuard);
     await expect(startWith(RoleGuard, ScopedGuard)).rejects.toThrow(error);
   });
 
-  test("of APP_GUARD with the scope REQUEST refuses the start", async () => {
+  test("as APP_GUARD with the scope REQUEST refuses the start", async () => {
     const provide = require("@nestjs/core").APP_GUARD;
     const providers = [{ provide, useClass: RoleGuard, scope: require("@nestjs/common").Scope.REQUEST }];
     await expect(start({ providers })).rejects.toThrow("singletons for RPCs: RoleGuard (global). Remove their scope");
   });
 
-  test("cannot be found by a gateway that is mounted in an adapter, which is refused", async () => {
+  test("cannot be found from a mounted adapter, which is therefore refused", async () => {
     const app = await version.create({});
     expect(() => app.get(ConnectGateway).mount(app.getHttpAdapter())).toThrow(
       "mount requires the application that NestFactory.create returns",
@@ -307,7 +307,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
 });
 
 describe.each(nestVersions)("Nest, %s", (_name, version) => {
-  test("middleware that a module configures runs only for requests that are not RPCs", async () => {
+  test("middleware that a module configures runs only for other requests", async () => {
     const urls: unknown[] = [];
     class LogModule {
       configure(consumer: Consumer): void {
@@ -326,7 +326,7 @@ describe.each(nestVersions)("Nest, %s", (_name, version) => {
     expect(urls).toEqual(["/echo"]);
   });
 
-  test("pipes, filters and interceptors, which do not run for RPCs, cause one warning", async () => {
+  test("pipes, filters and interceptors do not run for RPCs, causing a warning", async () => {
     const warnings: string[] = [];
     const add = ({ message }: Error): unknown => message.startsWith("Nest runs no") && warnings.push(message);
     process.on("warning", add);

@@ -16,7 +16,7 @@ class Empty {
 }
 
 describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
-  test("a provider with dependencies serves REST and Connect behind helmet and CORS, next to controllers", async () => {
+  test("a provider with dependencies serves calls behind helmet and CORS", async () => {
     const app = await create();
     app.use(require("helmet")());
     app.enableCors({ origin });
@@ -39,7 +39,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
       name: "a promise of a dynamic module",
       imported: Promise.resolve({ module: DynamicSensors, providers: [Sensors], exports: [Sensors] }),
     },
-  ])("$name exports the dependencies of a provider", async ({ imported }) => {
+  ])("$name exports a provider's dependencies", async ({ imported }) => {
     const url = await listen(await create({ imports: [imported] }));
     expect((await ask(`${url}/sensors/palm/reading`))[1]).toEqual({ sensor: "palm", degreesCelsius: 21 });
   });
@@ -62,7 +62,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
     expect(faults).toEqual([expect.objectContaining({ message: "disk on fire" })]);
   });
 
-  test("a provider without a method for an RPC is refused when the application is created", async () => {
+  test("a provider without a method for an RPC is refused at start", async () => {
     await expect(create({}, Empty)).rejects.toThrow(
       `Empty has no method "getReading" of ${GreenhouseService.typeName}`,
     );
@@ -73,7 +73,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
     await expect(app.init()).rejects.toThrow("call app.get(ConnectGateway).mount(app) before app.init");
   });
 
-  test("`close` aborts calls that are still in flight after the timeout, so that the server closes", async () => {
+  test("`close` aborts calls after its timeout, so that the server closes", async () => {
     const app = await create({ closeTimeoutMs: 50 });
     const baseUrl = await listen(app);
     const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { agent: false } });

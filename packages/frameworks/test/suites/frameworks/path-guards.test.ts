@@ -78,14 +78,17 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
     return addressOf(await listenOnLoopback(server));
   }
 
-  test.each([...rows, absolute])("of Express applies to $name", async ({ path, express: wanted }) => {
-    const app = express();
-    app.use("/beds", (_request, response) => response.sendStatus(403));
-    app.use(expressConnectMiddleware(gatewayOptions));
-    expect(await post(await serve(app), path)).toBe(wanted);
-  });
+  test.each([...rows, absolute])(
+    "in Express has a known effect on $name requests",
+    async ({ path, express: wanted }) => {
+      const app = express();
+      app.use("/beds", (_request, response) => response.sendStatus(403));
+      app.use(expressConnectMiddleware(gatewayOptions));
+      expect(await post(await serve(app), path)).toBe(wanted);
+    },
+  );
 
-  test("of Express compares a variable after decoding it", async () => {
+  test("in Express compares a variable after decoding it", async () => {
     const app = express();
     app.use("/beds/:bed", ({ params }, response, next) => {
       if (params["bed"] === "7:water") response.sendStatus(403);
@@ -97,7 +100,7 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
     expect(await post(address, "/beds/8:water")).toBe(200);
   });
 
-  test.each(rows)("in a hook of Fastify applies to $name", async ({ path, fastify: wanted }) => {
+  test.each(rows)("in a Fastify hook has a known effect on $name requests", async ({ path, fastify: wanted }) => {
     const app = fastify();
     onTestFinished(() => app.close());
     app.addHook("onRequest", async ({ url }, reply) =>

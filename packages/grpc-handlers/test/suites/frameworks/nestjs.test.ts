@@ -98,14 +98,14 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     }
   }
 
-  test("enhancers run for calls of every protocol on a separate port", async () => {
+  test("enhancers run for calls over every protocol on a separate port", async () => {
     const port = await freePort();
     const garden = await create({ listen: { host: "127.0.0.1", port } });
     await garden.app.startAllMicroservices();
     await check(garden, `http://127.0.0.1:${port}`, protocols);
   });
 
-  test("enhancers run for calls of every protocol over HTTP/1.1 in the application", async () => {
+  test("enhancers run for calls over HTTP/1.1 in the application", async () => {
     const garden = await create();
     garden.strategy.mount(garden.app);
     await garden.app.startAllMicroservices();
@@ -141,7 +141,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   });
 
   test.each(["AddTrees", "TradeTrees"] as const)(
-    "a controller gets all requests of %s that arrive while a guard waits",
+    "a controller gets all %s requests that arrive while a guard waits",
     async (method) => {
       const port = await freePort();
       const { app } = await create({ listen: { host: "127.0.0.1", port } });
@@ -182,7 +182,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     { name: "url", ofNest: { url: "127.0.0.1:5000" }, error: "set listen of the third argument" },
     { name: "credentials", ofNest: { credentials: {} }, error: "set tls of the option listen" },
     { name: "channelOptions", ofNest: { channelOptions: {} }, error: "they are options of a server of grpc-js" },
-  ])("the option $name of Nest's own transport is refused", async ({ ofNest, error }) => {
+  ])("the option $name from Nest's own transport is refused", async ({ ofNest, error }) => {
     await expect(create({}, ofNest)).rejects.toThrow(error);
   });
 
@@ -191,7 +191,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     await expect(create({ ...options })).rejects.toThrow('unknown option "listens"');
   });
 
-  test("descriptors of another service are refused by startAllMicroservices", async () => {
+  test("another service's descriptors are refused by startAllMicroservices", async () => {
     const { app } = await create({ descriptors: [] });
     const error = 'the definition is of service "garden.v1.Garden", and the descriptors have no service';
     await expect(app.startAllMicroservices()).rejects.toThrow(error);

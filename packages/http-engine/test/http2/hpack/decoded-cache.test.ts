@@ -23,7 +23,7 @@ describe("cached bytes", () => {
     { name: "empty", texts: ["", "a"], find: "" },
     { name: "non-ASCII octets", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
     { name: "as many as fit", texts: ["x".repeat(744)], find: "x".repeat(744) },
-  ])("are found, also repeatedly: $name", ({ texts, find: text }) => {
+  ])("are found repeatedly if they are $name", ({ texts, find: text }) => {
     const remembered = remembering(texts);
     const want = `read ${text}`;
     expect([find(remembered, text), find(remembered, text), find(remembered, text)]).toEqual([want, want, want]);
@@ -37,7 +37,7 @@ describe("cached bytes", () => {
     { name: "being empty", text: "" },
     { name: "having only zeros", text: "\0\0\0" },
     { name: "being too large to cache", text: "abc".repeat(400) },
-  ])("are not mistaken for others that differ in $name", ({ text }) => {
+  ])("that differ in $name are not mistaken for others", ({ text }) => {
     const remembered = remembering(["abc"]);
     expect([find(remembered, text), find(remembered, "abc"), find(remembered, "abc"), find(remembered, text)]).toEqual([
       undefined,
@@ -51,7 +51,7 @@ describe("cached bytes", () => {
     { name: "the bytes", texts: ["a".repeat(300)], last: "b".repeat(189), valueBytes: 0 },
     { name: "the values", texts: ["a"], last: "b", valueBytes: 244 },
     { name: "256 per entry", texts: ["a", "b", "c"], last: "d", valueBytes: 0 },
-  ])("are cleared when they are too many, counting $name", ({ texts, last, valueBytes }) => {
+  ])("are cleared when too many ($name are counted)", ({ texts, last, valueBytes }) => {
     const remembered = remembering(texts, valueBytes);
     const want = texts.map((text) => `read ${text}`);
     const findAll = (): unknown[] => texts.map((text) => find(remembered, text));
@@ -63,7 +63,7 @@ describe("cached bytes", () => {
   test.each([
     { name: "bytes", text: "a".repeat(745), valueBytes: 0 },
     { name: "a value", text: "a", valueBytes: 744 },
-  ])("that are too large are not cached, and clear no others: $name", ({ text, valueBytes }) => {
+  ])("that are too large ($name) are not cached, and clear no others", ({ text, valueBytes }) => {
     const remembered = remembering(["abc"]);
     remembered.set(Buffer.from(text), 0, text.length, "too much", valueBytes);
     expect([find(remembered, text), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
@@ -99,7 +99,7 @@ describe("cached bytes", () => {
     expect([remembered.get(chunk, 0, 3), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
-  test("have the value that was stored for them, or none, after any sequence", () => {
+  test("have the value stored for them, or none, after any sequence", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
         const remembered = new DecodedCache<string>(sizeBytesMax);
@@ -112,7 +112,7 @@ describe("cached bytes", () => {
     );
   });
 
-  test("are looked up less often while nothing repeats, and found again once something does", () => {
+  test("are looked up rarely while nothing repeats, and found again later", () => {
     const remembered = new DecodedCache<string>(100_000);
     const isFound = (text: string): boolean => {
       const found = find(remembered, text) !== undefined;

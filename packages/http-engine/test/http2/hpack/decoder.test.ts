@@ -124,7 +124,7 @@ describe("the decoder decodes RFC 7541's", () => {
   });
 });
 
-test("a repeated block is decoded once, also after blocks that change the table", () => {
+test("a repeated block is decoded once, even after table changes", () => {
   const decoder = new HpackDecoder(10_000);
   const decode = (hex: string): unknown => {
     const block = Buffer.from(hex, "hex");
@@ -156,7 +156,7 @@ describe("the decoder", () => {
     { name: "§5.2: padding of more than seven bits", block: "00 82 1f ff 01 61" },
     { name: "§6.3: a table larger than the setting", block: "3f e2 1f" },
     { name: "§4.2: a size update after a field", block: "82 20" },
-  ])("rejects $name", ({ block }) => {
+  ])("with $name refuses the block", ({ block }) => {
     expect(() => decodeAll([block])).toThrow(
       expect.objectContaining({ name: "ConnectionError", code: ErrorCode.compressionError }),
     );
@@ -188,7 +188,7 @@ describe("the decoder", () => {
     { name: "a never-indexed token", token: 1_000, blocks: 2 },
     { name: "a header of the maximum size", token: 16_000, blocks: 1 },
     { name: "a few that alternate", token: 1_000, blocks: 8 },
-  ])("decodes a repeated block once: $name", ({ token, blocks: count }) => {
+  ])("decodes a repeated block with $name only once", ({ token, blocks: count }) => {
     const decoder = new HpackDecoder(limitBytes);
     const blocks = Array.from({ length: count }, (_, i) => neverIndexed(`${i}`.padStart(token, "t")));
     const decode = (block: Buffer): unknown => decoder.decode(block, 0, block.byteLength);
@@ -210,7 +210,7 @@ describe("the decoder", () => {
     expect(() => new HpackDecoder(limitBytes).decode(bytesOf("3f 00"), 0, 1)).toThrow(ConnectionError);
   });
 
-  test("decodes an integer of five octets (§5.1)", () => {
+  test("decodes an integer with five octets (§5.1)", () => {
     expect(decodeAll(["3f e1 9f 80 00 82"])).toStrictEqual([[":method", "GET"]]);
   });
 
@@ -246,7 +246,7 @@ describe("the decoder", () => {
     );
   });
 
-  test("decodes every string of octets from its Huffman code", () => {
+  test("decodes every octet string from its Huffman code", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (octets) => {
         const text = Buffer.from(octets).toString("latin1");

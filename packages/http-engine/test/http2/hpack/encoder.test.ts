@@ -12,7 +12,7 @@ test.each([
   { name: "non-ASCII octets", fields: ["a", "\xff"], want: "00016101ff" },
   { name: "an empty value", fields: ["a", ""], want: "00016100" },
   { name: "nothing", fields: [], want: "" },
-])("the encoder encodes $name", ({ fields, want }) => {
+])("$name is encoded as RFC 7541 describes", ({ fields, want }) => {
   expect(encodeBlock(fields).toString("hex")).toBe(want);
 });
 
@@ -40,7 +40,7 @@ test.each([
 test.each([
   { name: "fits into the dynamic table", tableBytes: 100, bytes: 1 },
   { name: "does not fit into the dynamic table", tableBytes: 99, bytes: 71 },
-])("a field that $name is sent in $bytes bytes when repeated (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
+])("a field that $name takes $bytes bytes when repeated (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
   const encoder = new BlockEncoder();
   const fields = ["x-a-b", "v".repeat(63)];
   const stable = new StableFields(fields);
@@ -73,6 +73,6 @@ test("the encoder caches blocks until the table or its size changes", () => {
 test.each([
   { name: "a connection-specific field after them", fields: [":method", "POST", "connection", "close"] },
   { name: "a line break in a pseudo-header field", fields: [":path", "/\r\n"] },
-])("the encoder rejects pseudo-header fields with $name", ({ fields }) => {
+])("with $name, pseudo-header fields are rejected", ({ fields }) => {
   expect(() => new StableFields(fields)).toThrow(TypeError);
 });
