@@ -160,7 +160,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/proxy.md",
     language: "sh",
-    run: { by: "packages/proxy/test/command/several-upstreams.test.ts" },
+    run: { by: "packages/proxy/test/suites/long/command/several-upstreams.test.ts" },
   },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),

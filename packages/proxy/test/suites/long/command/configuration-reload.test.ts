@@ -1,0 +1,226 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { createSigningKey, startIdentityProvider, testAudience } from "../../../../../testing/src/auth/identity-provider.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
+
+// SIGHUP makes a running proxy read its configuration file again.
+
+const folder = createTempFolder();
+const file = folder.file("proxy.yaml");
+const proxyProgram = `${projectFolder}/packages/proxy/src/command/main.ts`;
+
+/** Returns an upstream whose readings have this temperature; the sensor 8 responds only when it is released. */
+function createGreenhouse(degreesCelsius: number) {
+  const received = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const gateway = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(GreenhouseService, {
+        getReading: async ({ sensor }) => {
+          if (sensor === "8") {
+            received.resolve();
+            await release.promise;
+          }
+          return { sensor, degreesCelsius };
+        },
+      });
+      router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
+    },
+  });
+  return { gateway, received, release };
+}
+
+const [warm, cold] = [createGreenhouse(30), createGreenhouse(3)];
+let addresses: readonly string[] = [];
+beforeAll(async () => {
+  const bound = await Promise.all([warm, cold].map(({ gateway }) => gateway.listen({ host: "127.0.0.1" })));
+  addresses = bound.map(({ port }) => `http://127.0.0.1:${port}`);
+});
+afterAll(async () => {
+  await Promise.all([warm.gateway.close(), cold.gateway.close()]);
+  folder[Symbol.dispose]();
+});
+
+function configure(address: string | undefined, others: string): void {
+  const common = "listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\n";
+  writeFileSync(file, `${common}upstreams: [{ addresses: ["${address}"], descriptors: reflection }]\n${others}`);
+}
+
+async function read(proxy: ProxyProcess, sensor: number): Promise<[number, string]> {
+  const response = await fetch(`${proxy.baseUrl}/sensors/${sensor}/reading`);
+  return [response.status, await response.text()];
+}
+
+async function metric({ adminUrl }: ProxyProcess, name: string): Promise<readonly number[]> {
+  const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+  return samples.filter((sample) => sample.name === name).map(({ value }) => value);
+}
+
+test("a changed file is used without a gap, and running calls finish", async () => {
+  configure(addresses[0], "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  const slow = read(proxy, 8);
+  await warm.received.promise;
+  configure(addresses[1], "docs: false\n");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
+  expect(proxy.command.stdout()).toContain("configuration reloaded\n");
+  expect((await fetch(`${proxy.baseUrl}/openapi.json`)).status).toBe(404);
+  warm.release.resolve();
+  expect(await slow).toEqual([200, '{"sensor":"8","degreesCelsius":30}']);
+  const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
+  const upstreams = samples.filter(({ name }) => name === "gateway_upstream_connections");
+  expect(upstreams.map(({ labels }) => labels["upstream"])).toEqual([addresses[1]]);
+});
+
+test("a refused file keeps the previous configuration, and is logged and measured", async () => {
+  configure(addresses[0], "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  const successful = (): Promise<readonly number[]> => metric(proxy, "gateway_file_reload_successful");
+  expect(await successful()).toEqual([1]);
+  const refusals: readonly (readonly [() => void, string])[] = [
+    [() => configure(addresses[1], "lisen: 1\n"), `${file}:5:1: lisen is not a setting; did you mean "listen"?`],
+    [() => configure(addresses[1], "headerBytes: 5000\n"), `${file}:5:14: headerBytes needs a restart to change`],
+    [() => configure("http://127.0.0.1:1", ""), "server reflection failed: [unavailable] cannot connect"],
+    [() => writeFileSync(file, ""), `${file} is empty`],
+  ];
+  for (const [change, problem] of refusals) {
+    change();
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(proxy.command.stderr, { timeout: 5_000 }).toContain(problem);
+    await expect.poll(successful).toEqual([0]);
+    expect(await read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":30}']);
+  }
+  expect(proxy.command.stderr()).toMatch(/^cannot reload the configuration: .*; the previous one stays in use$/m);
+  configure(addresses[1], "");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
+  expect(await successful()).toEqual([1]);
+});
+
+test("an unreachable upstream keeps its descriptors, and does not prevent a reload", async () => {
+  const orders = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(OrderService, {});
+      router.service(ServerReflection, createReflectionService([OrderService, ServerReflection]));
+    },
+  });
+  const { port } = await orders.listen({ host: "127.0.0.1" });
+  const address = `http://127.0.0.1:${port}`;
+  const others = `- { addresses: ["${address}"], descriptors: reflection, services: [orders.*], connections: `;
+  const configureBoth = (connections: number, more: string): void => {
+    configure(addresses[0], "");
+    const first = readFileSync(file, "utf8")
+      .replace("upstreams: [{", "upstreams:\n- { services: [greenhouse.*],")
+      .replace("}]", "}");
+    writeFileSync(file, `${first}${others}${connections} }\n${more}`);
+  };
+  configureBoth(1, "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  await orders.close();
+  configureBoth(2, "docs: false\n");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  expect(proxy.command.stderr()).toContain(`serving ${address} by its previous descriptors: `);
+  expect(await read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":30}']);
+  expect((await fetch(`${proxy.baseUrl}/openapi.json`)).status).toBe(404);
+  const call = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  const [method] = OrderService.methods;
+  expect((await fetch(`${proxy.baseUrl}/${OrderService.typeName}/${method?.name}`, call)).status).toBe(503);
+  expect(await metric(proxy, "gateway_descriptors_reload_successful")).toEqual([1, 0]);
+});
+
+test("upstreams with the same address have separate metrics, also after a reload", async () => {
+  const both = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(GreenhouseService, {});
+      router.service(OrderService, {});
+      router.service(ServerReflection, createReflectionService([GreenhouseService, OrderService, ServerReflection]));
+    },
+  });
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => both.close());
+  const { port } = await both.listen({ host: "127.0.0.1" });
+  const address = `http://127.0.0.1:${port}`;
+  const upstreams = [GreenhouseService, OrderService].map(
+    ({ typeName }) => `- { addresses: ["${address}"], descriptors: reflection, services: [${typeName}] }\n`,
+  );
+  const content = `listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\nupstreams:\n${upstreams.join("")}`;
+  writeFileSync(file, content);
+  await using proxy = await startProxyProcess(["--config", file]);
+  const labels = async (): Promise<unknown> => {
+    const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
+    const connections = samples.filter(({ name }) => name === "gateway_upstream_connections");
+    return connections.map(({ labels: { upstream }, value }) => [upstream, value]);
+  };
+  const want = [
+    [address, 1],
+    [`${address}#2`, 1],
+  ];
+  expect(await labels()).toEqual(want);
+  writeFileSync(file, `${content}docs: false\n`);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  expect(await labels()).toEqual(want);
+});
+
+test("an upstream that is configured as before keeps its connection", async () => {
+  configure(addresses[0], "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  await read(proxy, 1);
+  const before = warm.gateway.load.connections.http2;
+  configure(addresses[0], "accessLog: all\n");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  await read(proxy, 1);
+  expect(warm.gateway.load.connections.http2).toBe(before);
+  await expect.poll(proxy.command.stdout).toContain('"path":"/sensors/1/reading"');
+});
+
+test("SIGHUP while waiting for descriptors reads them from the changed file", async () => {
+  configure("http://127.0.0.1:1", "wait: true\n");
+  await using command = startNode([proxyProgram, "--config", file], projectFolder);
+  await expect.poll(command.stderr, { timeout: 5_000 }).toContain("waiting for descriptors: ");
+  writeFileSync(file, "lisen: 1\n");
+  command.process.kill("SIGHUP");
+  await expect.poll(command.stderr).toContain("cannot reload the configuration: ");
+  configure(addresses[1], "wait: true\n");
+  command.process.kill("SIGHUP");
+  const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);
+  const response = await fetch(`${baseUrl}/sensors/1/reading`);
+  expect(await response.text()).toBe('{"sensor":"1","degreesCelsius":3}');
+});
+
+test("a reload keeps unchanged authentication and rate counts, even without the issuer", async () => {
+  using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
+  const admission = `authentication: { jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }] }
+rateLimit: { perPrincipal: 0.01 }
+`;
+  configure(addresses[0], admission);
+  await using proxy = await startProxyProcess(["--config", file]);
+  const [ada, ben] = [await issuer.sign({ sub: "ada" }), await issuer.sign({ sub: "ben" })];
+  const call = async (token: string): Promise<number> => {
+    const response = await fetch(`${proxy.baseUrl}/sensors/1/reading`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    await response.text();
+    return response.status;
+  };
+  expect(await call(ada)).toBe(200);
+  issuer.stop();
+  configure(addresses[0], `${admission}docs: false\n`);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  // The keys are read again, as on every reload.
+  await expect.poll(proxy.command.stderr).toContain("cannot fetch keys");
+  expect([await call(ada), await call(ben)]).toEqual([429, 200]);
+});

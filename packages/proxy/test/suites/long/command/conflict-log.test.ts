@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { ConflictLog } from "../../../../src/command/conflict-log.ts";
+
+test("ConflictLog logs each conflict when it appears, and counts those above 20", () => {
+  const lines: string[] = [];
+  const log = new ConflictLog({ print: () => undefined, printError: (line) => void lines.push(line) });
+  const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {
+    const names = conflicts.map((_, at) => `dns:${at}:1`);
+    const reload = { problem: undefined, lastSuccessMs: 1, successes: 1, failures: 0 };
+    log.record(
+      names,
+      conflicts.map((each) => ({ ...reload, conflicts: each })),
+    );
+    return lines.splice(0);
+  };
+  expect(record([], ["a"])).toEqual(["upstream dns:1:1: a"]);
+  expect(record(["a"], ["a", "b"])).toEqual(["upstream dns:0:1: a", "upstream dns:1:1: b"]);
+  expect(record([], ["b"])).toEqual([]);
+  // A conflict that was gone is logged again.
+  expect(record([], ["a", "b"])).toEqual(["upstream dns:1:1: a"]);
+  const many = record(Array.from({ length: 25 }, (_, at) => String(at)));
+  expect([many.length, many[20]]).toEqual([21, "upstream dns:0:1: 5 more services or routes belong to others"]);
+});

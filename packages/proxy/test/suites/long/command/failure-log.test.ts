@@ -1,0 +1,46 @@
+import { expect, test, vi } from "vitest";
+import { describeCauses, FailureLog } from "../../../../src/command/failure-log.ts";
+
+function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
+  const logged: string[] = [];
+  const printError = (text: string): unknown => logged.push(text);
+  const terminal = { print: printError, printError, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
+  return { log: new FailureLog(terminal), logged };
+}
+
+test("a failure is logged once in ten seconds, even among other failures", () => {
+  let nowMs = 0;
+  using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  const { log, logged } = openLog();
+  for (const atMs of [0, 6_000, 10_000, 10_001, 20_000, 20_002]) {
+    nowMs = atMs;
+    log.write("one");
+    log.write(`another at ${atMs <= 10_000 ? 0 : atMs}`);
+  }
+  expect(logged.filter((text) => text === "one")).toHaveLength(3);
+  expect(logged.filter((text) => text === "another at 0")).toHaveLength(1);
+});
+
+test("at most a hundred failures are logged in ten seconds", () => {
+  const { log, logged } = openLog();
+  for (let failure = 0; failure < 1_000; failure++) log.write(String(failure));
+  expect(logged).toHaveLength(100);
+});
+
+test.each([
+  {
+    name: "the messages of an error and its causes, without repetitions",
+    error: withCauses("one", "two", "one"),
+    want: "one: two",
+  },
+  { name: "at most five messages", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
+  { name: "a single line", error: new Error("one\n  two"), want: "one two" },
+  { name: "text without control characters", error: new Error("one\u001B]0;two\u0007\u009B"), want: "one ]0;two " },
+  { name: "an empty string if it is not an Error", error: "text", want: "" },
+])("describeCauses returns $name", ({ error, want }) => {
+  expect(describeCauses(error)).toBe(want);
+});
+
+function withCauses(...messages: readonly string[]): unknown {
+  return messages.toReversed().reduce<unknown>((cause, message) => new Error(message, { cause }), undefined);
+}

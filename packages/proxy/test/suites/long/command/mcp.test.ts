@@ -1,0 +1,105 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../../../../gateway/src/protocols/mcp/index.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import type { Field, HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { eventsOf, statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import type { ForwardRules } from "../../../../src/create-proxy.ts";
+
+// The RPCs of an upstream as tools.
+
+const service = "greenhouse_v1_GreenhouseService";
+
+function call(method: string, args: object, header: readonly Field[] = []): HttpRequest {
+  return statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
+}
+
+interface Proxied extends AsyncDisposable {
+  readonly credentials: (string | null)[];
+  exchange(request: HttpRequest): Promise<string>;
+}
+
+async function start(rules: ForwardRules = {}, ignoreUnknownFields = true): Promise<Proxied> {
+  await using opened = new AsyncDisposableStack();
+  const credentials: (string | null)[] = [];
+  const greenhouse = opened.use(
+    await startGreenhouse({
+      waterBed: ({ bed, note }, { requestHeader }) => {
+        credentials.push(requestHeader.get("authorization") ?? requestHeader.get("x-caller-token"));
+        if (note === "dry") throw new ConnectError("dry", Code.Aborted);
+        return { bed };
+      },
+      async *watchReadings({ count }) {
+        for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+      },
+    }),
+  );
+  const { address, port } = greenhouse.address;
+  const proxy = opened.use(
+    await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], {
+      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
+      upstreamOptions: { requestHeader: rules },
+      jsonOptions: { ignoreUnknownFields },
+    }),
+  );
+  const all = opened.move();
+  return {
+    credentials,
+    exchange: async (request) => String((await exchangeHttp1(proxy.address, request)).body),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+describe("the proxy", () => {
+  test("lists and calls an upstream's tools", async () => {
+    await using proxied = await start();
+    expect(JSON.parse(await proxied.exchange(statelessRequest("tools/list")))).toMatchObject({
+      result: { tools: ["GetReading", "WaterBed", "WatchReadings"].map((name) => ({ name: `${service}_${name}` })) },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { bed: "9007199254740993" })))).toMatchObject({
+      result: { structuredContent: { bed: "9007199254740993" } },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { note: "dry" })))).toMatchObject({
+      result: { isError: true, content: [{ text: "ABORTED: dry" }] },
+    });
+    expect(eventsOf(await proxied.exchange(call("WatchReadings", { count: 2 })))).toMatchObject([
+      { result: { structuredContent: { messages: [{ degreesCelsius: 1 }, { degreesCelsius: 2 }] } } },
+    ]);
+  });
+
+  test.each([
+    { name: "closes the inputs of tools if it refuses unknown fields", ignores: false, want: 3 },
+    { name: "leaves the inputs of tools open if it ignores unknown fields", ignores: true, want: 0 },
+  ])("$name", async ({ ignores, want }) => {
+    await using proxied = await start({}, ignores);
+    const text = await proxied.exchange(statelessRequest("tools/list"));
+    expect(text.split('"additionalProperties":false')).toHaveLength(want + 1);
+  });
+
+  const token = "Bearer of-the-agent";
+  const rename = { authorization: "x-caller-token" };
+
+  test.each<{ name: string; requestHeader?: ForwardRules; want: string | null }>([
+    { name: "does not forward the token of a client", want: null },
+    { name: "does not forward it for a wildcard", requestHeader: { allow: ["*"] }, want: null },
+    { name: "does not forward it under another name", requestHeader: { rename }, want: null },
+    {
+      name: "does not forward it for a pattern",
+      requestHeader: { allow: [/^authorization$/, "x-*"], rename },
+      want: null,
+    },
+    { name: "renames it if allow names the field", requestHeader: { allow: ["authorization"], rename }, want: token },
+    { name: "forwards it if allow names the field", requestHeader: { allow: ["Authorization"] }, want: token },
+    { name: "sends its own credential", requestHeader: { set: () => ({ authorization: "Basic x" }) }, want: "Basic x" },
+  ])("$name", async ({ requestHeader, want }) => {
+    await using proxied = await start(requestHeader);
+    await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));
+    expect(proxied.credentials).toEqual([want]);
+  });
+});

@@ -1,0 +1,74 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { proxyCommand } from "../../../../src/command/program.ts";
+
+/**
+ * Bytes that 900 reloads may add: 3 MB. Code that V8 compiles during the first 700 reloads takes 1.8 MB. If reloads kept
+ * their descriptors and routes, they would add more than 100 MB.
+ */
+const addedBytesMax = 3_000_000;
+
+/** Runs the command in this process, with a function that reloads its configuration. */
+async function startProxy(file: string) {
+  const stop = Promise.withResolvers<void>();
+  let onHangup: (() => void) | undefined;
+  let onPrint: ((text: string) => void) | undefined;
+  const printed = (pattern: RegExp): Promise<void> =>
+    within(
+      new Promise((resolve) => {
+        onPrint = (text) => void (pattern.test(text) && resolve());
+      }),
+      String(pattern),
+    );
+  const serving = printed(/ serves /);
+  const done = proxyCommand(["--config", file], {
+    print: (text) => onPrint?.(text),
+    printError: (text) => onPrint?.(text),
+    stopRequested: () => stop.promise,
+    onHangup: (reload) => void (onHangup = reload),
+  });
+  await serving;
+  const reload = async (): Promise<void> => {
+    const reloaded = printed(/^configuration reloaded$/);
+    onHangup?.();
+    await reloaded;
+  };
+  return { reload, stop: stop.resolve, done };
+}
+
+test("a thousand configuration reloads leave the heap as after a hundred", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("proxy.yaml");
+  writeFileSync(folder.file("set.binpb"), descriptorSetOf(GreenhouseService.file));
+  writeFileSync(folder.file("token"), "token-of-the-reload-test");
+  const configure = (reload: number): void =>
+    writeFileSync(
+      file,
+      `listen: { host: 127.0.0.1, port: 0 }
+drain: { delayMs: 0 }
+docs: true
+mcp: { tools: ["*"] }
+accessLog: ${reload % 2 === 0 ? "errors" : "off"}
+authentication: { tokens: [{ file: ${folder.file("token")} }], realm: realm-${reload % 3} }
+rateLimit: { perPrincipal: 10 }
+upstreams:
+- { addresses: ["http://127.0.0.1:1"], descriptors: ${folder.file("set.binpb")}, connections: ${1 + (reload % 4)} }
+`,
+    );
+  configure(0);
+  const proxy = await startProxy(file);
+  let bytesBefore = 0;
+  for (let reload = 1; reload <= 1_000; reload++) {
+    configure(reload);
+    await proxy.reload();
+    if (reload === 100) bytesBefore = await heldBytes();
+  }
+  expect((await heldBytes()) - bytesBefore).toBeLessThan(addedBytesMax);
+  proxy.stop();
+  expect(await within(proxy.done, "the end of the command")).toBe(0);
+}, 60_000);

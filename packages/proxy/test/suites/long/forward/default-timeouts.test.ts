@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { exchangeHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+
+// The `grpc-timeout` that the upstream gets for unary calls without a deadline.
+
+const procedure = "/greenhouse.v1.GreenhouseService/WaterBed";
+const post = { httpMethod: "POST" };
+const json = { header: [["content-type", "application/json"]], body: Buffer.from("{}") } as const;
+const grpc = {
+  header: [
+    ["content-type", "application/grpc+proto"],
+    ["te", "trailers"],
+  ],
+  body: envelope(Buffer.alloc(0)),
+} as const;
+
+const protocols = {
+  rest: { ...post, path: "/beds/1:water", ...json },
+  connect: { ...post, path: procedure, ...json },
+  grpc: { ...post, path: procedure, ...grpc },
+};
+
+test.each([
+  { protocol: "rest", options: {}, wantMs: 15_000 },
+  { protocol: "rest", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { protocol: "rest", options: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  { protocol: "rest", options: { timeoutMs: 0 }, wantMs: undefined },
+  { protocol: "rest", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  { protocol: "connect", options: {}, wantMs: undefined },
+  { protocol: "grpc", options: {}, wantMs: undefined },
+  { protocol: "grpc", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { protocol: "grpc", options: { timeoutMs: 0 }, wantMs: undefined },
+] as const)("a $protocol call with $options gets $wantMs ms", async ({ protocol, options, wantMs }) => {
+  let sent: string | null | undefined;
+  await using upstream = await startGreenhouse({
+    waterBed: (_, { requestHeader }) => {
+      sent = requestHeader.get("grpc-timeout");
+      return {};
+    },
+  });
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(address, [GreenhouseService.file], { upstreamOptions: options });
+  await exchangeHttp2(proxy.address, protocols[protocol]);
+  const [, digits, unit] = /^(\d+)([mS])$/.exec(sent ?? "") ?? [];
+  const sentMs = Number(digits) * (unit === "S" ? 1_000 : 1);
+  // The remaining time is sent.
+  const isWanted = wantMs === undefined ? sent === null : sentMs <= wantMs && sentMs > wantMs - 5_000;
+  expect({ sent, isWanted }).toEqual({ sent, isWanted: true });
+});

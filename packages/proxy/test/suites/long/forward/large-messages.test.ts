@@ -1,0 +1,104 @@
+import { createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { collect } from "../../../../../testing/src/collect.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+
+const files = [GreenhouseService.file];
+
+/** Different strings that fill a part of a frame, several frames, several chunks and several windows. */
+const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
+  ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
+);
+
+// No compression, so that messages are forwarded unchanged.
+const acceptCompression: [] = [];
+
+const protocols = [
+  { name: "Connect over HTTP/1.1", create: createConnectTransport, httpVersion: "1.1" },
+  { name: "gRPC-Web over HTTP/2", create: createGrpcWebTransport, httpVersion: "2" },
+  { name: "gRPC", create: createGrpcTransport, httpVersion: "2" },
+] as const;
+
+describe.each(protocols)("large messages with $name", ({ create: createTransport, httpVersion }) => {
+  test("are forwarded unchanged, concurrently", async () => {
+    await using upstream = await startGreenhouse({
+      waterBed: ({ note }) => ({ note }),
+      async *watchReadings({ sensor, count }) {
+        for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+      },
+    });
+    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files);
+    const client = createClient(
+      GreenhouseService,
+      createTransport({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression }),
+    );
+    const calls = notes.map(async (note) => (await client.waterBed({ note })).note === note);
+    const streams = notes.map(async (sensor) =>
+      (await collect(client.watchReadings({ sensor, count: 3 }))).every((reading) => reading.sensor === sensor),
+    );
+    expect(await Promise.all([...calls, ...streams])).toEqual(Array(2 * notes.length).fill(true));
+  });
+});
+
+test("a large message that an interceptor keeps is not overwritten", async () => {
+  const kept: unknown[] = [];
+  const keep: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    kept.push(response.message);
+    return response;
+  };
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [keep] });
+  const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
+  const client = createClient(GreenhouseService, transport);
+  for (const note of notes) await client.waterBed({ note });
+  expect(kept).toMatchObject(notes.map((note) => ({ note })));
+});
+
+const replace: Interceptor = (next) => async (request) => {
+  Object.assign(request.message, { note: "a" });
+  const response = await next(request);
+  Object.assign(response.message, { note: "b" });
+  return response;
+};
+
+test("what an interceptor sets in a message is forwarded", async () => {
+  const received: string[] = [];
+  await using upstream = await startGreenhouse({
+    waterBed: ({ note }) => {
+      received.push(note);
+      return { note };
+    },
+  });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [replace] });
+  const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
+  expect((await createClient(GreenhouseService, transport).waterBed({ note: "c" })).note).toBe("b");
+  expect(received).toEqual(["a"]);
+});
+
+test.each([
+  { name: "a request above readMaxBytes of the proxy", sent: 3_000, options: { readMaxBytes: 2_000 }, want: 413 },
+  {
+    name: "a response above readMaxBytes of the upstream",
+    sent: 3_000,
+    options: { readMaxBytes: 5_000, upstreamOptions: { readMaxBytes: 2_000 } },
+    want: 429,
+  },
+  {
+    name: "a response above readMaxBytes of the proxy, but not of the upstream",
+    sent: 1_500,
+    options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } },
+    want: 200,
+  },
+])("$name gets status $want", async ({ sent, options, want }) => {
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note: `${note}${note}` }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, options);
+  const body = JSON.stringify({ note: "n".repeat(sent) });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${proxy.baseUrl}/beds/1:water`, { method: "POST", headers, body });
+  expect(response.status).toBe(want);
+  await response.text();
+});

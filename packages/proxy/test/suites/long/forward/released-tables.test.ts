@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { collectGarbage } from "../../../../../testing/src/carriers/held-bytes.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createProxy, createUpstream, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
+
+/** Resolves once none of these objects is in memory. The target of a new WeakRef is kept until the end of the turn. */
+async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void> {
+  const left = (): number => {
+    collectGarbage();
+    return objects.filter((each) => each.deref() !== undefined).length;
+  };
+  await expect.poll(left).toBe(0);
+}
+
+/** Calls an RPC, so that its code is in use, and returns the description of a served service, which its table holds. */
+async function useTable(proxy: ProxyGateway): Promise<WeakRef<object>> {
+  await (await proxy.fetch(new Request("http://proxy/sensors/1/reading"))).text();
+  await (await proxy.fetch(new Request("http://proxy/greenhouse.v1.GreenhouseService/Unknown"))).text();
+  const [service] = proxy.services;
+  expect(service).toBeDefined();
+  return new WeakRef(service ?? {});
+}
+
+test.each([
+  { name: "of addresses", isShared: false },
+  { name: "that the application has opened", isShared: true },
+])("each reconfigure with upstreams $name releases the descriptors and routes before it", async ({ isShared }) => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  const address = `http://127.0.0.1:${greenhouse.address.port}`;
+  const shared = createUpstream({ addresses: address });
+  const options = (): ProxyOptions => ({
+    upstreams: [{ upstream: isShared ? shared : address, descriptors: descriptorSetOf(GreenhouseService.file) }],
+    onReload: () => undefined,
+  });
+  const proxy = await createProxy(options());
+  const replaced: WeakRef<object>[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    replaced.push(await useTable(proxy));
+    await proxy.reconfigure(options());
+  }
+  await expectReleased(replaced);
+  expect((await useTable(proxy)).deref()).toBeDefined();
+  await proxy.close();
+  await shared.close();
+});
+
+test("each reload releases the descriptors and routes before it", async () => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  const [some, more] = [[GreenhouseService.file], [GreenhouseService.file, OrderService.file]];
+  let current = descriptorSetOf(...some);
+  const proxy = await createProxy({
+    upstreams: [
+      {
+        upstream: `http://127.0.0.1:${greenhouse.address.port}`,
+        descriptors: { read: () => Promise.resolve(current) },
+      },
+    ],
+  });
+  const replaced: WeakRef<object>[] = [];
+  for (const files of [more, some, more]) {
+    replaced.push(await useTable(proxy));
+    current = descriptorSetOf(...files);
+    expect(await proxy.reload()).toMatchObject({ isChanged: true });
+  }
+  await expectReleased(replaced);
+  await proxy.close();
+});

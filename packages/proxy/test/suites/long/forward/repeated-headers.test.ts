@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { ForwardRules } from "../../../../src/create-proxy.ts";
+import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
+import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
+import { collectGarbage, heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
+import { openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { requestFrom, startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+
+// A connection uses one list object for all equal header sections, so the forwarded fields of a list can be cached.
+
+const names = ["x-set", "x-color", "x-forwarded-for", "authorization"];
+
+/** Sends one call per header on one connection, and returns the fields that the upstream gets. */
+async function forward(headers: readonly (readonly Field[])[], rules: ForwardRules): Promise<unknown[]> {
+  const received: unknown[] = [];
+  await using upstream = await startGreenhouse({
+    getReading: (_, { requestHeader, timeoutMs }) => {
+      // The proxy offers no compression, because it would have to decompress the responses.
+      expect(requestHeader.get("grpc-accept-encoding")).toBeNull();
+      received.push([...names.map((name) => requestHeader.get(name)), timeoutMs() !== undefined]);
+      return {};
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: { requestHeader: rules } });
+  using http2 = await openHttp2(proxy.address);
+  for (const fields of headers) {
+    const header = [["content-type", "application/grpc"], ["te", "trailers"], ...fields] as const;
+    const path = "/greenhouse.v1.GreenhouseService/GetReading";
+    await http2.exchange({ httpMethod: "POST", path, header, body: envelope(new Uint8Array(0)) });
+  }
+  return received;
+}
+
+const red: readonly Field[] = [
+  ["x-color", "red"],
+  ["authorization", "Bearer a"],
+];
+const blue: readonly Field[] = [
+  ["x-color", "blue"],
+  ["grpc-timeout", "1H"],
+];
+const headers = [red, red, red, blue, red, blue, blue, blue];
+
+test("equal headers are forwarded alike, each with its own deadline", async () => {
+  expect(await forward(headers, {})).toEqual(
+    headers.map((header) =>
+      header === red ? [null, "red", "127.0.0.1", "Bearer a", false] : [null, "blue", "127.0.0.1", null, true],
+    ),
+  );
+});
+
+test("fields from `set` are per call, even if headers are equal", async () => {
+  let calls = 0;
+  const set = (): Record<string, string> => ({ "x-set": String((calls += 1)) });
+  const received = await forward(headers, { set, deny: ["x-color", "x-forwarded-for"] });
+  expect(received).toEqual(
+    headers.map((header, at) => [String(at + 1), null, null, ...(header === red ? ["Bearer a", false] : [null, true])]),
+  );
+});
+
+test("a closed connection's header and credentials are not retained", async () => {
+  const rules = compileForwardRules("request");
+  const begin = (): WeakRef<readonly string[]> => {
+    const header = ["authorization", "Bearer a"];
+    expect(rules.of(header, noAddedFields)).toBe(rules.of(header, noAddedFields));
+    return new WeakRef(header);
+  };
+  const header = begin();
+  // The target of a new WeakRef is retained until the end of the turn.
+  await new Promise(setImmediate);
+  collectGarbage();
+  expect(header.deref()).toBeUndefined();
+  expect(rules.of(["x-color", "red"], noAddedFields).fields).toEqual(["x-color", "red"]);
+});
+
+test("at most a thousand field names are cached", async () => {
+  const rules = compileForwardRules("request");
+  const before = await heldBytes();
+  // The names are long, so that other changes of memory use are small in comparison.
+  for (let at = 0; at < 2_000; at += 1) rules.of([`${at}${"x".repeat(40_000)}`, ""], noAddedFields);
+  const cached = ((await heldBytes()) - before) / 40_000;
+  expect(cached).toBeGreaterThan(800);
+  expect(cached).toBeLessThan(1_500);
+  expect(rules.of(["x-a", "1"], noAddedFields).fields).toEqual(["x-a", "1"]);
+});
+
+test("the client field is cached for a thousand addresses", () => {
+  const rules = compileForwardRules("request");
+  const of = (at: number): unknown => rules.added(requestFrom(`192.0.${at >> 8}.${at & 255}`));
+  const [first, ...others] = Array.from({ length: 1_000 }, (_, at) => of(at));
+  expect(others.includes(first)).toBe(false);
+  expect(of(0)).toBe(first);
+  const next = of(1_000);
+  expect(of(1_000)).toBe(next);
+  expect(of(0)).not.toBe(first);
+});
+
+test("two rule sets forward different fields from the same header list", () => {
+  const header = ["x-color", "red", "x-size", "1"];
+  const forwarded = [{ deny: ["x-size"] }, { deny: ["x-color"] }].map((rules) =>
+    compileForwardRules("request", rules).of(header, noAddedFields),
+  );
+  expect(forwarded.map(({ fields }) => fields)).toEqual([
+    ["x-color", "red"],
+    ["x-size", "1"],
+  ]);
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { emptyMessage, grpcHeader } from "../../../../../testing/src/carriers/grpc-frames.ts";
+import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/carriers/http2-frames.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+
+const kibibyte = 1024;
+
+test("messages kept for a retry do not retain their received chunks", async () => {
+  let received = Promise.withResolvers<void>();
+  await using upstream = await startGreenhouse({
+    recordReadings: async (readings) => {
+      for await (const reading of readings) if (reading.sensor === "") received.resolve();
+      return {};
+    },
+  });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+  using connection = await openFrames(proxy.address);
+  connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
+  const before = await heldBytes();
+  for (let at = 1; at <= 500; at += 1) {
+    received = Promise.withResolvers();
+    connection.send(
+      dataFrame(1, emptyMessage),
+      headersFrame(1 + 2 * at, grpcHeader("/nowhere")),
+      dataFrame(1 + 2 * at, Buffer.alloc(12 * kibibyte), frameFlag.endStream),
+    );
+    await received.promise;
+  }
+  expect((await heldBytes()) - before).toBeLessThan(2 * kibibyte * kibibyte);
+});

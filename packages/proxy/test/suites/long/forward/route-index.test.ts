@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { parsePathTemplate, routesOverlap } from "../../../../../gateway/src/protocols/rest/rules/index.ts";
+import { RouteIndex } from "../../../../src/forward/route-index.ts";
+
+/** Templates that overlap in every way: literals, wildcards, verbs, and a literal with the text of a verb. */
+const templates = [
+  "/a",
+  "/b",
+  "/a/b",
+  "/a/*",
+  "/*",
+  "/*/b",
+  "/**",
+  "/a/**",
+  "/a/**/c",
+  "/a/b/c",
+  "/a/*/c",
+  "/a:go",
+  "/a%3Ago",
+  "/a%3Ago:go",
+  "/a/b:go",
+  "/a/*:go",
+  "/a/b%3Ago",
+  "/**:go",
+  "/a/**:go",
+  "/%2A",
+  "/%2A%2A",
+  "/a/%2A/c",
+];
+
+const routes = templates.flatMap((text) =>
+  ["GET", "POST", "*"].map((httpMethod) => ({ httpMethod, template: parsePathTemplate(text), owner: text })),
+);
+
+test.each(templates)("a search for %s finds exactly the routes that overlap it", (text) => {
+  for (const httpMethod of ["GET", "HEAD", "POST"]) {
+    const shape = { httpMethod, template: parsePathTemplate(text) };
+    for (const route of routes) {
+      const index = new RouteIndex<string>();
+      // Another route at the same place, so that no node belongs to a single owner.
+      index.add({ ...route, owner: "self" });
+      index.add(route);
+      expect(index.otherOwnerOf(shape, "self")).toBe(routesOverlap(route, shape) ? route.owner : undefined);
+      expect(index.otherOwnerOf(shape, route.owner)).toBe(routesOverlap(route, shape) ? "self" : undefined);
+    }
+  }
+});
+
+test.each([
+  { name: "below the same literals", text: (at: number) => `/v1/things/{id}/x${at}` },
+  { name: "below a wildcard", text: (at: number) => `/v1/{id}/x${at}` },
+  { name: "that begin with a wildcard", text: (at: number) => `/{id}/x${at}` },
+])("each among 2,000 routes $name is compared with few others", ({ text }) => {
+  const index = new RouteIndex<string>();
+  let comparisons = 0;
+  for (let at = 0; at < 2_000; at++) {
+    const template = parsePathTemplate(text(at));
+    const owner = at % 2 === 0 ? "even" : "odd";
+    expect(index.otherOwnerOf({ httpMethod: "GET", template }, owner)).toBeUndefined();
+    index.add({
+      get httpMethod() {
+        comparisons++;
+        return "GET";
+      },
+      template,
+      owner,
+    });
+  }
+  expect(comparisons).toBeLessThan(2_000);
+});
+
+test("a template with 100,000 segments is found", () => {
+  const index = new RouteIndex<string>();
+  const template = parsePathTemplate("/a".repeat(100_000));
+  index.add({ httpMethod: "GET", template, owner: "one" });
+  expect(index.otherOwnerOf({ httpMethod: "GET", template }, "other")).toBe("one");
+});

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
+import { createGateway, type Gateway } from "../../../../../gateway/src/index.ts";
+import { echoFiles } from "../../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
+import { failures } from "../../../../../testing/src/transcoding/failures.ts";
+
+let upstream: Gateway;
+let proxy: TestProxy;
+
+beforeAll(async () => {
+  upstream = createGateway(echoOptions);
+  const { port } = await upstream.listen({ host: "127.0.0.1", port: 0 });
+  proxy = await startProxy(`http://127.0.0.1:${port}`, echoFiles);
+});
+
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await upstream.close();
+});
+
+test("a proxy passes the transcoding suite over HTTP/1.1", async () => {
+  expect(await failures(byHand, createHttp1Exchange(new URL(proxy.baseUrl)))).toEqual([]);
+});
+
+test("a proxy passes the transcoding suite over HTTP/2", async () => {
+  expect(await failures(byHand, createHttp2Exchange(new URL(proxy.baseUrl)))).toEqual([]);
+});

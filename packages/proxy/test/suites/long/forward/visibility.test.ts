@@ -1,0 +1,168 @@
+import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../../../../gateway/src/protocols/mcp/index.ts";
+import { createOpenApi } from "../../../../../gateway/src/index.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+
+// google.api.visibility in the proxy, whose upstream serves everything.
+
+const notes: string[] = [];
+let upstream: TestGreenhouse;
+let internal: TestProxy;
+let open: TestProxy;
+
+beforeAll(async () => {
+  upstream = await startGreenhouse({
+    getReading: ({ sensor }) => ({ sensor, degreesCelsius: 20 }),
+    waterBed: ({ bed, liters, note }) => {
+      notes.push(note);
+      return { bed, liters, note: "secret" };
+    },
+    async *watchReadings({ count }) {
+      for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  const start = (allow: readonly string[]): Promise<TestProxy> =>
+    startProxy(url, [restrictedGreenhouse()], {
+      visibility: { allow },
+      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
+    });
+  internal = await start(["PREVIEW"]);
+  open = await start(["INTERNAL"]);
+});
+
+afterAll(async () => {
+  await internal[Symbol.asyncDispose]();
+  await open[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+const transports: readonly { readonly name: string; readonly open: (baseUrl: string) => Transport }[] = [
+  { name: "Connect", open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }) },
+  {
+    name: "Connect with JSON",
+    open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  },
+  { name: "gRPC", open: (baseUrl) => createGrpcTransport({ baseUrl }) },
+  { name: "gRPC-Web", open: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }) },
+];
+
+interface JsonResponse {
+  readonly status: number;
+  readonly body: string;
+}
+
+async function post(proxy: TestProxy, path: string, body: string): Promise<JsonResponse> {
+  const response = await fetch(proxy.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  return { status: response.status, body: await response.text() };
+}
+
+async function callTool(proxy: TestProxy, method: string, args: object): Promise<string> {
+  const name = `greenhouse_v1_GreenhouseService_${method}`;
+  const request = statelessRequest("tools/call", { name, arguments: args });
+  return String((await exchangeHttp1(proxy.address, request)).body);
+}
+
+describe.each(transports)("over $name", ({ open: openTransport }) => {
+  test("a hidden RPC is unimplemented, and the others are served", async () => {
+    const client = createClient(GreenhouseService, openTransport(internal.baseUrl));
+    expect(await errorOf(client.getReading({ sensor: "a" }))).toMatchObject({ code: Code.Unimplemented });
+    const temperatures: number[] = [];
+    for await (const { degreesCelsius } of client.watchReadings({ count: 2 })) temperatures.push(degreesCelsius);
+    expect(temperatures).toEqual([1, 2]);
+  });
+
+  test("a hidden field does not reach the upstream or the caller", async () => {
+    notes.length = 0;
+    const client = createClient(GreenhouseService, openTransport(internal.baseUrl));
+    const { bed, liters, note, $unknown } = await client.waterBed({ bed: 1n, liters: 2, note: "mine" });
+    expect([bed, liters, note, $unknown, notes]).toEqual([1n, 2, "", undefined, [""]]);
+  });
+
+  test("an allowed label makes both visible", async () => {
+    notes.length = 0;
+    const client = createClient(GreenhouseService, openTransport(open.baseUrl));
+    expect(await client.getReading({ sensor: "a" })).toMatchObject({ degreesCelsius: 20 });
+    expect(await client.waterBed({ bed: 1n, note: "mine" })).toMatchObject({ note: "secret" });
+    expect(notes).toEqual(["mine"]);
+  });
+});
+
+describe("over REST", () => {
+  test("a hidden RPC is like an unknown path", async () => {
+    const [hidden, unknown] = await Promise.all(
+      ["/sensors/a/reading", "/sensors/a/nothing"].map(async (path) => {
+        const response = await fetch(internal.baseUrl + path);
+        return { status: response.status, body: await response.text() };
+      }),
+    );
+    expect(hidden).toEqual(unknown);
+    expect(hidden).toMatchObject({ status: 404 });
+    expect((await fetch(`${open.baseUrl}/sensors/a/reading`)).status).toBe(200);
+  });
+
+  test("a hidden field is like an unknown field", async () => {
+    const hidden = await post(internal, "/beds/1:water", '{"note":"mine"}');
+    const unknown = await post(internal, "/beds/1:water", '{"nope":"mine"}');
+    expect(hidden).toEqual({ status: unknown.status, body: unknown.body.replaceAll("nope", "note") });
+    expect(unknown.status).toBe(400);
+  });
+
+  test("a hidden field is absent from the response", async () => {
+    expect(await post(internal, "/beds/1:water", '{"liters":2}')).toEqual({
+      status: 200,
+      body: '{"bed":"1","liters":2}',
+    });
+    expect(await post(open, "/beds/1:water", '{"liters":2}')).toMatchObject({
+      body: '{"bed":"1","liters":2,"note":"secret"}',
+    });
+  });
+});
+
+describe("over MCP", () => {
+  test("tools and their schemas lack what is hidden", async () => {
+    const listed = String((await exchangeHttp1(internal.address, statelessRequest("tools/list"))).body);
+    expect(listed).toContain("_WaterBed");
+    expect(listed).not.toMatch(/GetReading|note/);
+    const all = String((await exchangeHttp1(open.address, statelessRequest("tools/list"))).body);
+    expect(all).toMatch(/GetReading[^]*note/);
+  });
+
+  test("a hidden RPC is like an unknown tool", async () => {
+    const hidden = await callTool(internal, "GetReading", { sensor: "a" });
+    const unknown = await callTool(internal, "NoReading", { sensor: "a" });
+    expect(hidden.replaceAll("GetReading", "NoReading")).toBe(unknown);
+  });
+
+  test("a hidden field is absent from the result", async () => {
+    const result = await callTool(internal, "WaterBed", { bed: "1" });
+    expect(result).toContain("bed");
+    expect(result).not.toContain("secret");
+    expect(await callTool(open, "WaterBed", { bed: "1" })).toContain("secret");
+  });
+});
+
+/** Returns the OpenAPI document of a proxy. */
+function describeApi({ proxy }: TestProxy): string {
+  const info = { title: "t", version: "1" };
+  return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));
+}
+
+test("the proxy's services, and so OpenAPI, lack what is hidden", () => {
+  expect(describeApi(internal)).toContain("/beds/{bed}:water");
+  expect(describeApi(internal)).not.toMatch(/reading"|note/);
+  expect(describeApi(open)).toMatch(/reading"[^]*note/);
+  expect([...internal.proxy.visibilityLabels]).toEqual(["INTERNAL"]);
+});
