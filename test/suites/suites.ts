@@ -217,7 +217,7 @@ export const suites: readonly Suite[] = [
     about: "streams and bytes over REST, through TLS",
     occasion: "run",
     whySeparate: "runs tests of `unit` again",
-    files: ["packages/gateway/test/wire/**/*.test.ts", "packages/rest-client/test/rest-client-streams.test.ts"],
+    files: ["packages/gateway/test/wire/**/*.test.ts", "packages/rest-client/test/suites/long/rest-client-streams.test.ts"],
     isRepeated: true,
     workers: 3,
     environment: { TEST_TLS: "1" },

@@ -3,19 +3,19 @@ import { FileDescriptorProtoSchema, FileDescriptorSetSchema, MethodOptionsSchema
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createRestTransport } from "../src/index.ts";
-import { EventSplitter } from "../src/event-splitter.ts";
-import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
-import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
-import { http } from "../../gateway/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../gateway/src/gen/google/api/http_pb.ts";
-import { collect } from "../../testing/src/collect.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { startCatalog } from "../../testing/src/gateway/catalog.ts";
-import { startFiles } from "../../testing/src/gateway/files.ts";
-import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
-import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
+import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createRestTransport } from "../../../src/index.ts";
+import { EventSplitter } from "../../../src/event-splitter.ts";
+import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { http } from "../../../../gateway/src/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../../gateway/src/gen/google/api/http_pb.ts";
+import { collect } from "../../../../testing/src/collect.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startCatalog } from "../../../../testing/src/gateway/catalog.ts";
+import { startFiles } from "../../../../testing/src/gateway/files.ts";
+import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 /** Reads a stream of books; returns their titles, and the error at the end. */
 async function watch(answer: (response: ServerResponse) => void): Promise<readonly unknown[]> {
