@@ -9,16 +9,16 @@ import {
   type HttpProblem,
   type IncomingBody,
   readRequestTarget,
-} from "../../../gateway/src/exchange/index.ts";
+} from "../../../../../gateway/src/exchange/index.ts";
 import {
   Http1Connection,
   type Http1ConnectionOptions,
   type Http1RequestHead,
   type RequestReceiver,
-} from "../../src/http1/index.ts";
-import { numRunsOf } from "../../../testing/src/test-seed.ts";
-import type { Address } from "../../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+} from "../../../../src/http1/index.ts";
+import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import type { Address } from "../../../../../testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
 
 // node's parser is the oracle: it must parse every request that we accept in the same way, and may accept more. So an
 // intermediary that parses like node cannot be made to see other requests than we do.

@@ -1,10 +1,10 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { decodeEnvelopes } from "../../../testing/src/gateway/envelope.ts";
-import { fieldValue, type Field, framing, type HttpResponse } from "../../../testing/src/carriers/exchange.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { carriages, type Carriage, type WireFormat } from "../../../testing/src/gateway/wire-format.ts";
+import { decodeEnvelopes } from "../../../../../testing/src/gateway/envelope.ts";
+import { fieldValue, type Field, framing, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
+import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
+import { KeptConnections } from "../../../../../testing/src/gateway/kept-connections.ts";
+import { carriages, type Carriage, type WireFormat } from "../../../../../testing/src/gateway/wire-format.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallCase } from "./unary-calls.ts";
 

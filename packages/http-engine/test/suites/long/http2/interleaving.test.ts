@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../gateway/src/exchange/index.ts";
-import { encodeBlock, type Http2Stream } from "../../src/http2/index.ts";
-import { HpackDecoder } from "../../src/http2/hpack/decoder.ts";
-import { Dice } from "../../../testing/src/dice.ts";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import { ErrorCode } from "../../../../../gateway/src/exchange/index.ts";
+import { encodeBlock, type Http2Stream } from "../../../../src/http2/index.ts";
+import { HpackDecoder } from "../../../../src/http2/hpack/decoder.ts";
+import { Dice } from "../../../../../testing/src/dice.ts";
+import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
 import {
   answer,
   echo,
@@ -13,7 +13,7 @@ import {
   receiving,
   startEngine,
   statusBlock,
-} from "../../../testing/src/http2/http2-engine.ts";
+} from "../../../../../testing/src/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -22,9 +22,9 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
-import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
-import { numRunsOf } from "../../../testing/src/test-seed.ts";
+} from "../../../../../testing/src/carriers/http2-frames.ts";
+import { postHeader } from "../../../../../testing/src/http2/http2-requests.ts";
+import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 
 // Each stream is a script: what its client sends, in order. A stream must get the same response as alone on a
 // connection when its frames are interleaved with those of others. The bodies are smaller than any window, so nothing

@@ -15,10 +15,10 @@ import {
   GreenhouseService,
   ReadingSchema,
   WaterBedRequestSchema,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../../gateway/src/index.ts";
-import type { Address, HttpVersion } from "../../../testing/src/carriers/exchange.ts";
-import { isSince } from "../../../testing/src/peer-version.ts";
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
+import type { Address, HttpVersion } from "../../../../../testing/src/carriers/exchange.ts";
+import { isSince } from "../../../../../testing/src/peer-version.ts";
 
 /** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {
