@@ -12,8 +12,8 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
-import { callGarden, type CallOutcome, type ClientCall, type Message } from "./grpc-js-client.ts";
+import { loadGarden, startGarden, type TestGarden } from "../../garden.ts";
+import { callGarden, type CallOutcome, type ClientCall, type Message } from "../../grpc-js-client.ts";
 
 // Handlers that break the rules of grpc-js. None of them ends the process, or keeps a call open.
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type Call, writeBuf, writeCurl, writeGrpcurl } from "../src/files/shell-commands.ts";
-import { runProgram } from "../../testing/src/process/child-program.ts";
+import { type Call, writeBuf, writeCurl, writeGrpcurl } from "../../../src/files/shell-commands.ts";
+import { runProgram } from "../../../../testing/src/process/child-program.ts";
 
 /** Strings that a shell would run, expand or split if they were not quoted. */
 const hostile = ["a;touch${IFS}x;b", "$(id)", "`id`", "a b", "a'b", 'a"b', "*", "a\nb", "~root", "-o", "a\\b", "é"];

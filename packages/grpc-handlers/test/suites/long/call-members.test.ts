@@ -12,12 +12,12 @@ import {
   type Unary,
   unary,
   type Writable,
-} from "./call-member-cases.ts";
-import { callGarden, servers } from "./grpc-js-client.ts";
+} from "../../call-member-cases.ts";
+import { callGarden, servers } from "../../grpc-js-client.ts";
 
 // Each case has the same outcome with grpc-js's own server and with a gateway, except for the listed deviations.
 
-const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
 const [, section = ""] = readme.split("## Members of calls\n");
 const rows = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| `"));
 

@@ -1,11 +1,11 @@
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
-import { listenForTests, type Listening } from "../../testing/src/gateway/listen-for-tests.ts";
-import { addNiceGrpcService, readServices } from "../src/nice-grpc.ts";
-import { loadGarden } from "./garden.ts";
-import { callGarden } from "./grpc-js-client.ts";
-import { type Context, generateNiceGarden, niceCases, type NiceGarden } from "./nice-cases.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { listenForTests, type Listening } from "../../../../testing/src/gateway/listen-for-tests.ts";
+import { addNiceGrpcService, readServices } from "../../../src/nice-grpc.ts";
+import { loadGarden } from "../../garden.ts";
+import { callGarden } from "../../grpc-js-client.ts";
+import { type Context, generateNiceGarden, niceCases, type NiceGarden } from "../../nice-cases.ts";
 
 // The suite nice-grpc runs the cases with the package, too.
 
