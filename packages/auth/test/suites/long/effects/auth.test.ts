@@ -3,7 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError, createContextValues } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
-import { createGateway } from "../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -11,12 +11,12 @@ import {
   testAudience,
   type TestClaims,
   type TestHeader,
-} from "../../../../testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
-import { quietLog } from "../../../../testing/src/operations/quiet-log.ts";
-import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+} from "../../../../../testing/src/auth/identity-provider.ts";
+import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { quietLog } from "../../../../../testing/src/operations/quiet-log.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import {
   type BearerAuthOptions,
   type CallRates,
@@ -33,11 +33,11 @@ import {
   type TokenRequest,
   type TokenSources,
   type TokenVerifier,
-} from "../../../src/index.ts";
-import type { KeyTiming } from "../../../src/jwt/fetched-keys.ts";
-import { toStaticToken } from "../../../src/plain-tokens.ts";
-import type { ProtectedResource } from "../../../src/protected-resource.ts";
-import { digestOf } from "../../../src/token-verifier.ts";
+} from "../../../../src/index.ts";
+import type { KeyTiming } from "../../../../src/jwt/fetched-keys.ts";
+import { toStaticToken } from "../../../../src/plain-tokens.ts";
+import type { ProtectedResource } from "../../../../src/protected-resource.ts";
+import { digestOf } from "../../../../src/token-verifier.ts";
 
 // Verifies tokens, refuses calls and issues tokens with two values of each option, and compares the outcomes.
 
