@@ -52,7 +52,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "thirteen incidents of a store in production, ended by the commands of the runbooks",
     occasion: "nightly",
     whySeparate: "waits five minutes for alerts",
-    files: ["test/suites/prometheus/incidents.test.ts"],
+    files: ["test/suites/incidents/incidents.test.ts"],
     workers: 1,
     blocks: true,
     needs: ["prometheus", "postgres", "curl", "openssl", "fuser"],
@@ -93,7 +93,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "the recipes for a new RPC and a new store in CONTRIBUTING.md, on a copy of the project",
     occasion: "nightly",
     whySeparate: "takes a minute",
-    files: ["test/tools/new-rpc.test.ts"],
+    files: ["test/suites/recipe/new-rpc.test.ts"],
   },
   {
     kind: "files",

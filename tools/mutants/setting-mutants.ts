@@ -31,7 +31,7 @@ interface SettingsProgram {
 }
 
 const plantStore: SettingsProgram = {
-  tests: ["test/server/setting-effects.test.ts", "test/stores/postgres/setting-effects.test.ts"],
+  tests: ["test/suites/long/server/setting-effects.test.ts", "test/suites/long/stores/postgres/setting-effects.test.ts"],
   names: Object.keys(settings),
   reader: {
     file: "src/server/configuration.ts",

@@ -9,7 +9,11 @@ import {
   WatchReadingsRequestSchema,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
-import { greenhouse, perform, readMaxBytes } from "../../packages/http-engine/test/suites/long/compared-with-node/side-by-side.ts";
+import {
+  greenhouse,
+  perform,
+  readMaxBytes,
+} from "../../packages/http-engine/test/suites/long/compared-with-node/side-by-side.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";

@@ -20,7 +20,11 @@ import {
   UpdateShelfRequestSchema,
 } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import {
+  kitchenSinkRegistry,
+  startKitchenSink,
+  type TestGateway,
+} from "../../../../testing/src/gateway/kitchen-sink.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 

@@ -5,7 +5,12 @@ import {
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
-import { encodeMessage, rpcRequest, type Carriage, type WireFormat } from "../../../../../testing/src/gateway/wire-format.ts";
+import {
+  encodeMessage,
+  rpcRequest,
+  type Carriage,
+  type WireFormat,
+} from "../../../../../testing/src/gateway/wire-format.ts";
 
 /** A test case: a call in any wire format of unary calls. */
 export interface UnaryCallCase {

@@ -14,7 +14,13 @@ import { FrameFlag, SettingId } from "../../../../src/http2/frame-numbers.ts";
 import { ErrorCode } from "../../../../../gateway/src/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../src/http2/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../../../testing/src/http2/http2-engine.ts";
+import {
+  type Engine,
+  pipe,
+  receiving,
+  startEngine,
+  statusBlock,
+} from "../../../../../testing/src/http2/http2-engine.ts";
 
 // nghttp2, through node's client: an independent encoder and decoder, which decide themselves when to use the dynamic
 // table and Huffman coding.

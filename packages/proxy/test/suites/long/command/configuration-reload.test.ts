@@ -3,7 +3,11 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { createSigningKey, startIdentityProvider, testAudience } from "../../../../../testing/src/auth/identity-provider.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  testAudience,
+} from "../../../../../testing/src/auth/identity-provider.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";

@@ -4,7 +4,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { createSigningKey, startIdentityProvider, testAudience } from "../../../../../testing/src/auth/identity-provider.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  testAudience,
+} from "../../../../../testing/src/auth/identity-provider.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";

@@ -9,8 +9,16 @@ import {
   startIdentityProvider,
   testAudience,
 } from "../../../../../testing/src/auth/identity-provider.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../../testing/src/carriers/exchange.ts";
-import { getReadingProcedure as read, waterBedProcedure as water } from "../../../../../testing/src/gateway/greenhouse.ts";
+import {
+  type Field,
+  fieldValue,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../../../../testing/src/carriers/exchange.ts";
+import {
+  getReadingProcedure as read,
+  waterBedProcedure as water,
+} from "../../../../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";

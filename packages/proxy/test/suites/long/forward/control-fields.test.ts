@@ -85,7 +85,10 @@ describe("fields that control more than a response", () => {
   });
 
   test("are listed by the reference page", () => {
-    const page = readFileSync(join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"), "utf8");
+    const page = readFileSync(
+      join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"),
+      "utf8",
+    );
     const rows = controlFields.map(
       (each) => `| ${each.controls} | ${each.names.map((name) => `\`${name}\``).join(", ")} |`,
     );

@@ -7,7 +7,12 @@ import { type Http2Connection, openHttp2 } from "../../../../../testing/src/carr
 import { startKitchenSink, type TestGateway } from "../../../../../testing/src/gateway/kitchen-sink.ts";
 import { isSince } from "../../../../../testing/src/peer-version.ts";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { describeRequest, corpusGroups, expectResponse, toRequest } from "../../../../../gateway/test/wire/corpus/corpus.ts";
+import {
+  describeRequest,
+  corpusGroups,
+  expectResponse,
+  toRequest,
+} from "../../../../../gateway/test/wire/corpus/corpus.ts";
 
 // The corpus of the gateway, with an upstream gRPC server instead of handlers.
 

@@ -2,7 +2,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
-import { createProxy, type DescriptorSource, type ProxiedUpstream, type ProxyOptions } from "../../../../src/create-proxy.ts";
+import {
+  createProxy,
+  type DescriptorSource,
+  type ProxiedUpstream,
+  type ProxyOptions,
+} from "../../../../src/create-proxy.ts";
 
 // A proxy that does not start releases what it has opened until then.
 

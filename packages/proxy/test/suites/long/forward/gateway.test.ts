@@ -20,7 +20,11 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { grpcResponse, envelope, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import {
+  grpcResponse,
+  envelope,
+  startScriptedServer,
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Features of the gateway that a proxy has too.
 

@@ -3,7 +3,12 @@ import { createServer } from "node:http2";
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test } from "vitest";
-import { createProxy, type ProxiedUpstream, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
+import {
+  createProxy,
+  type ProxiedUpstream,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import {
   type ReflectedUpstream,

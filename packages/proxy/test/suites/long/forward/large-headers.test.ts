@@ -2,7 +2,12 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
+import {
+  type Field,
+  fieldValue,
+  type HttpRequest,
+  type HttpResponse,
+} from "../../../../../testing/src/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
 import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
 import {

@@ -9,7 +9,10 @@ import {
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, WaterBedRequestSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  GreenhouseService,
+  WaterBedRequestSchema,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { fieldValue, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
 import { openHttp2, readHttp2Response } from "../../../../../testing/src/carriers/http2-connection.ts";
 import { startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";

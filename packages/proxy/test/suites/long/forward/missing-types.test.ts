@@ -6,7 +6,12 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import { createProxy, type DescriptorSource, type ProxiedUpstream, type ReloadReport } from "../../../../src/create-proxy.ts";
+import {
+  createProxy,
+  type DescriptorSource,
+  type ProxiedUpstream,
+  type ReloadReport,
+} from "../../../../src/create-proxy.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 

@@ -6,7 +6,10 @@ import type { Gateway } from "../../../../../gateway/src/index.ts";
 import { exchangeFetch } from "../../../../../testing/src/carriers/fetch.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { type ScriptedConnection, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import {
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import {

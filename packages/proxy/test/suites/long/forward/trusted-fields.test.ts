@@ -100,7 +100,10 @@ test("rename keeps a forged field from the upstream with rest.grpcMetadata", asy
 });
 
 test("the reference page lists the fields that identify a caller", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"), "utf8");
+  const page = readFileSync(
+    join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"),
+    "utf8",
+  );
   const rows = identityFields.map(
     ({ setBy, names }) => `| ${setBy} | ${names.map((name) => `\`${name}\``).join(", ")} |`,
   );

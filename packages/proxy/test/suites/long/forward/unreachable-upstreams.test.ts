@@ -6,7 +6,12 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
-import { createProxy, type ProxiedUpstream, type ProxyOptions, type ReloadReport } from "../../../../src/create-proxy.ts";
+import {
+  createProxy,
+  type ProxiedUpstream,
+  type ProxyOptions,
+  type ReloadReport,
+} from "../../../../src/create-proxy.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";

@@ -1,12 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import type { Interceptor, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, WaterBedRequestSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  GreenhouseService,
+  WaterBedRequestSchema,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { fieldValue, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
 import { exchangeHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
 import { frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { envelope, grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import {
+  envelope,
+  grpcResponse,
+  startScriptedServer,
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Decoding and encoding a message with one field twice removes the first one.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];

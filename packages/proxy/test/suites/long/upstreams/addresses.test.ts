@@ -9,8 +9,17 @@ import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.
 import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
 import { frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
-import { respondWatered, openGreenhouse, watered, wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { grpcResponse, type Script, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import {
+  respondWatered,
+  openGreenhouse,
+  watered,
+  wateringOf,
+} from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import {
+  grpcResponse,
+  type Script,
+  startScriptedServer,
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { someTurns } from "../../../../../testing/src/some-turns.ts";
 
 // Tests which server gets a call: changing addresses of a name, unreachable servers, load.

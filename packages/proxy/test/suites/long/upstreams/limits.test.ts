@@ -22,7 +22,11 @@ import {
   outcomeOf,
   watered,
 } from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import {
+  envelope,
+  grpcResponse,
+  startScriptedServer,
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests the effect of each limit of an upstream.
 

@@ -1,0 +1,58 @@
+import { credentials } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { createPlantClient, type DeleteOutcome, type PlantClient, PlantClientError } from "../../../../src/client/index.ts";
+import { openSqliteStore } from "../../../../src/stores/index.ts";
+import { type LossyProxy, startLossyProxy } from "../../../../packages/testing/src/carriers/lossy-proxy.ts";
+import { deleteWithRetries } from "../../../support/clients/delete-with-retries.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startPlantServer, tokens } from "../../../support/server/plant-server.ts";
+
+/** The number of bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
+const stepBytes = 5;
+
+/** Opens a client of a server with plants 1 to 999, through a proxy that cuts responses. */
+async function openLossy(opened: AsyncDisposableStack): Promise<{ proxy: LossyProxy; plants: PlantClient }> {
+  const folder = opened.use(createTempFolder());
+  const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
+  const server = opened.use(await startPlantServer({ store }));
+  const proxy = opened.use(await startLossyProxy(server.address));
+  const plants = createPlantClient({
+    address: proxy.target,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
+  opened.defer(() => plants.close());
+  return { proxy, plants };
+}
+
+test("a retry reports the plant as deleted wherever the response was cut", async () => {
+  await using opened = new AsyncDisposableStack();
+  const { proxy, plants } = await openLossy(opened);
+  const outcomes: DeleteOutcome[] = [];
+  while (proxy.cuts === outcomes.length) {
+    // This call opens the connection, so that the cut is in the response of the next call.
+    await expect(plants.delete(1_000n)).resolves.toBe("not-found");
+    proxy.cutAfter(outcomes.length * stepBytes);
+    outcomes.push(await deleteWithRetries(plants, BigInt(outcomes.length + 1)));
+  }
+  expect(new Set(outcomes)).toEqual(new Set(["deleted"]));
+  // The header and the trailer of a response have some hundred bytes.
+  expect(outcomes.length * stepBytes).toBeGreaterThan(100);
+});
+
+test("a client without keys never reports its own deletion as not found", async () => {
+  await using opened = new AsyncDisposableStack();
+  const { proxy, plants } = await openLossy(opened);
+  const outcomes: string[] = [];
+  while (proxy.cuts === outcomes.length) {
+    // This call opens the connection again, so that the cut is in the response of the next call.
+    await expect(plants.delete(1_000n, { idempotencyKey: null })).resolves.toBe("not-found");
+    proxy.cutAfter(outcomes.length * stepBytes);
+    const outcome = plants.delete(BigInt(outcomes.length + 1), { idempotencyKey: null });
+    outcomes.push(await outcome.catch((error) => (error instanceof PlantClientError ? error.code : String(error))));
+  }
+  // The response of the last call was not cut.
+  expect(outcomes.pop()).toBe("deleted");
+  expect(new Set(outcomes)).toEqual(new Set(["UNAVAILABLE"]));
+  expect(outcomes.length * stepBytes).toBeGreaterThan(100);
+});

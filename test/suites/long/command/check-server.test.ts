@@ -1,0 +1,167 @@
+import { renameSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { runCommand } from "../../../support/process/run-command.ts";
+
+const token = "a-token-of-the-check";
+
+interface Served extends AsyncDisposable {
+  /** The settings with which `check` runs. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Deletes a plant, whether or not that succeeds, and resolves to the status of `/readyz`. */
+  readonly status: () => Promise<number>;
+}
+
+function createStore(file: string): void {
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } }).close();
+}
+
+/** Serves the store `plants.db` of a folder in a separate process, with an admin address: a free port by default. */
+async function serve(folder: TempFolder, adminSocket?: string): Promise<Served> {
+  const settings = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
+  const own = { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? "127.0.0.1:0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const server = startCommandLine(["serve"], folder.path, { ...settings, ...own });
+  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
+  const [, port = ""] = await server.find(/"port":(\d+).*"msg":"listening"/);
+  const status = async (): Promise<number> => {
+    const call = { method: "DELETE", headers: { authorization: `Bearer ${token}` } };
+    await fetch(`http://127.0.0.1:${port}/plants/77`, call).then((response) => response.text());
+    return (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
+  };
+  return {
+    environment: { ...settings, PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? admin },
+    status,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+test("check asks a running server, and passes if it reports no problem", async () => {
+  using folder = createTempFolder();
+  createStore(folder.file("plants.db"));
+  await using served = await serve(folder);
+  expect(await served.status()).toBe(200);
+  const { PLANTSTORE_ADMIN_ADDRESS: port } = served.environment;
+  expect(await runCommand(["check"], served.environment)).toEqual({
+    exitCode: 0,
+    out: [],
+    err: [`the server at 127.0.0.1:${port} reports no problem`, "the configuration is valid"],
+  });
+});
+
+test("check asks a running server over its admin socket", async () => {
+  using folder = createTempFolder();
+  createStore(folder.file("plants.db"));
+  const socket = folder.file("admin.sock");
+  await using served = await serve(folder, `unix:${socket}`);
+  expect(await served.status()).toBe(200);
+  expect(await runCommand(["check"], served.environment)).toEqual({
+    exitCode: 0,
+    out: [],
+    err: [`the server at ${socket} reports no problem`, "the configuration is valid"],
+  });
+  renameSync(folder.file("plants.db"), folder.file("moved.db"));
+  await expect.poll(served.status, { timeout: 20_000 }).toBe(503);
+  const { exitCode, err } = await runCommand(["check"], served.environment);
+  expect({ exitCode, answer: err[0] }).toEqual({
+    exitCode: 1,
+    answer: expect.stringMatching(`^the server at ${socket} is not ready: store: .*the file was moved, replaced`),
+  });
+});
+
+test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; own: string }>([
+  {
+    name: "whose file was deleted",
+    enter: (folder) => rmSync(folder.file("plants.db")),
+    problem: "store: plants.db: the file was moved, replaced or deleted",
+    own: "file not found",
+  },
+  {
+    name: "whose file was replaced by another store",
+    enter: (folder) => {
+      createStore(folder.file("new.db"));
+      renameSync(folder.file("new.db"), folder.file("plants.db"));
+    },
+    problem: "store: plants.db: the file was moved, replaced or deleted",
+    own: "the running server is not ready",
+  },
+  {
+    name: "whose link leads to another store",
+    enter: (folder) => {
+      createStore(folder.file("other.db"));
+      rmSync(folder.file("plants.db"));
+      symlinkSync("other.db", folder.file("plants.db"));
+    },
+    problem: "store: plants.db: the file was moved, replaced or deleted",
+    own: "the running server is not ready",
+  },
+  {
+    name: "whose schema is newer",
+    enter: (folder) => {
+      using db = openDatabase({ file: folder.file("plants.db") });
+      db.exec("PRAGMA user_version = 99");
+    },
+    problem: "its schema has version 99",
+    own: "its schema has version 99",
+  },
+])("check with a server $name reports the server's problem", async ({ enter, problem, own }) => {
+  using folder = createTempFolder();
+  createStore(folder.file("volume.db"));
+  symlinkSync("volume.db", folder.file("plants.db"));
+  await using served = await serve(folder);
+  expect(await served.status()).toBe(200);
+  enter(folder);
+  await expect.poll(served.status, { timeout: 20_000 }).toBe(503);
+  const { exitCode, err } = await runCommand(["check"], served.environment);
+  const [answer = "", ...others] = err;
+  expect({ exitCode, answer: answer.replaceAll(`${folder.path}/`, ""), own: others.at(-1) }).toEqual({
+    exitCode: 1,
+    answer: expect.stringMatching(new RegExp(`^the server at 127\\.0\\.0\\.1:\\d+ is not ready: .*${problem}`)),
+    own: expect.stringContaining(own),
+  });
+});
+
+test.each([
+  { address: "1", asked: "127.0.0.1:1" },
+  { address: "0.0.0.0:1", asked: "127.0.0.1:1" },
+  { address: "[::]:1", asked: "[::1]:1" },
+  { address: "unix:no-server.sock", asked: "no-server.sock" },
+])("without a server at the admin address $address, check passes", async ({ address, asked }) => {
+  const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: address, PLANTSTORE_TOKENS: token };
+  const { exitCode, err } = await runCommand(["check"], environment);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 0,
+    err: [expect.stringContaining(`no running server responds at ${asked}: connect E`), "the configuration is valid"],
+  });
+});
+
+test("check passes when another program at the admin address does not respond", async () => {
+  const silent = createTcpServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? String(address.port) : "";
+  const { exitCode, err } = await runCommand(["check"], { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: port });
+  silent.close();
+  expect({ exitCode, first: err[0] }).toEqual({
+    exitCode: 0,
+    first: `no running server responds at 127.0.0.1:${port}: the response timed out`,
+  });
+});
+
+test("check passes when another program responds at the admin address", async () => {
+  const other = createServer((_, response) => response.writeHead(404).end()).listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? String(address.port) : "";
+  const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: `0.0.0.0:${port}` };
+  const { exitCode, err } = await runCommand(["check"], environment);
+  other.close();
+  expect({ exitCode, first: err[0] }).toEqual({
+    exitCode: 0,
+    first: `no running server responds at 127.0.0.1:${port}: HTTP status 404`,
+  });
+});

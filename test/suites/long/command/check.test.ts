@@ -1,0 +1,307 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test, vi } from "vitest";
+import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
+import { type Ended, runCommand } from "../../../support/process/run-command.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startConfigured } from "../../../support/server/start-configured.ts";
+import { startOtlpReceiver } from "../../../../packages/testing/src/telemetry/otlp-receiver.ts";
+
+/** Runs `check` with the store `plants.db` in the folder, which is created if it is missing. */
+function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
+  createMissingStore(folder.file("plants.db"));
+  return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, ...environment });
+}
+
+const valid = "the configuration is valid";
+const notAsked = `${valid}; no running server was asked, because PLANTSTORE_ADMIN_ADDRESS is not set`;
+const good = { exitCode: 0, out: [], err: [notAsked] };
+
+test("check leaves no files next to a store that is not open", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants #1?.db");
+  createMissingStore(file);
+  expect(await check(folder, { DATABASE_URL: `sqlite:${file}` })).toEqual(good);
+  expect(readdirSync(folder.path)).toEqual(["plants #1?.db", "plants.db"]);
+});
+
+test("check reports settings from which it removed a line break", async () => {
+  using folder = createTempFolder();
+  const err = ["removed the line break at the end of PORT", ...good.err];
+  expect(await check(folder, { PORT: "8080\n" })).toEqual({ ...good, err });
+});
+
+test("check passes while a server uses the store", async () => {
+  using folder = createTempFolder();
+  using _ = openDatabase({ file: folder.file("plants.db"), migrates: true });
+  expect(await check(folder)).toEqual(good);
+});
+
+test("check accepts the next release's schema without changing it", async () => {
+  using folder = createTempFolder();
+  using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+  db.exec("PRAGMA user_version = 2");
+  expect(await check(folder)).toEqual(good);
+  expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2n });
+});
+
+test("check reports invalid OpenTelemetry variables, and exports nothing", async () => {
+  await using collector = await startOtlpReceiver();
+  using folder = createTempFolder();
+  vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url);
+  vi.stubEnv("OTEL_TRACES_SAMPLER", "sometimes");
+  const checked = await check(folder).finally(() => vi.unstubAllEnvs());
+  expect(checked).toEqual({
+    ...good,
+    err: ['OpenTelemetry: unknown OTEL_TRACES_SAMPLER value "sometimes", using default', ...good.err],
+  });
+  expect(collector.requests).toEqual([]);
+});
+
+test.each<{ name: string; environment: Readonly<Record<string, string>>; collectors: readonly string[] }>([
+  {
+    name: "refuses connections",
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" },
+    collectors: ["http://127.0.0.1:1 accepts no connections: connect ECONNREFUSED 127.0.0.1:1"],
+  },
+  {
+    name: "has an unknown name",
+    environment: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://collector.invalid/v1/traces" },
+    collectors: ["https://collector.invalid accepts no connections: getaddrinfo "],
+  },
+  {
+    name: "is one of two",
+    environment: {
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://[::1]:1/v1/traces",
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://127.0.0.1:1/v1/metrics",
+    },
+    collectors: ["http://[::1]:1 accepts no connections: connect E", "http://127.0.0.1:1 accepts no connections: "],
+  },
+  {
+    name: "is disabled",
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1", OTEL_SDK_DISABLED: "true" },
+    collectors: [],
+  },
+])("check warns when a collector $name, and passes", async ({ environment, collectors }) => {
+  using folder = createTempFolder();
+  for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
+  const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
+  const warning = "warning: traces or metrics are lost while the collector ";
+  const warnings = collectors.map((collector) => expect.stringContaining(`${warning}${collector}`));
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: [...warnings, notAsked] });
+});
+
+test.each([
+  { name: "OTEL_TRACES_EXPORTER", want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere." },
+  { name: "OTEL_METRICS_EXPORTER", want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored" },
+])("check reports a $name exporter that does not exist, and passes", async ({ name, want }) => {
+  using folder = createTempFolder();
+  vi.stubEnv(name, "nowhere");
+  const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: expect.arrayContaining([want]) });
+});
+
+test.each<{ name: string; content: Uint8Array; want: string }>([
+  { name: "a text file", content: Buffer.from("dahlia ".repeat(200)), want: "the file is not an SQLite database" },
+])("check on $name fails with the reason", async ({ content, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("plants.db"), content);
+  const { exitCode, err } = await check(folder);
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining(want)] });
+});
+
+test("check fails when the database belongs to another program", async () => {
+  using folder = createTempFolder();
+  using db = new DatabaseSync(folder.file("plants.db"));
+  db.exec("CREATE TABLE mail (id INTEGER)");
+  const { exitCode, err } = await check(folder);
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("database of another program")] });
+});
+
+test.each([
+  { name: "an invalid value", environment: { PORT: "x" }, want: "PORT must be" },
+  {
+    name: "an unknown setting",
+    environment: { PLANTSTORE_DOC: "open" },
+    want: 'unknown setting "PLANTSTORE_DOC", did you mean "PLANTSTORE_DOCS"?',
+  },
+])("for $name, check exits with 78 and a message", async ({ environment, want }) => {
+  using folder = createTempFolder();
+  const { exitCode, err } = await check(folder, environment);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+});
+
+test.each<{ name: string; environment: Readonly<Record<string, string>>; want: string }>([
+  { name: "an invalid address", environment: { HOST: "999.1.1.1" }, want: "HOST must be an IP address" },
+  {
+    name: "an address of another machine",
+    environment: { HOST: "192.0.2.1", PLANTSTORE_TOKENS: "a-token-of-the-check" },
+    want: "cannot listen on HOST: listen EADDRNOTAVAIL",
+  },
+  {
+    name: "an unknown host name",
+    environment: { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token-of-the-check" },
+    want: "cannot listen on HOST",
+  },
+  {
+    name: "a socket in a directory that does not exist",
+    environment: { HOST: "unix:nowhere/http.sock" },
+    want: "cannot listen on HOST",
+  },
+  {
+    name: "a socket whose path is a regular file",
+    environment: { HOST: "unix:file" },
+    want: "file is not a socket",
+  },
+  {
+    name: "an invalid admin address",
+    environment: { PLANTSTORE_ADMIN_ADDRESS: "999.1.1.1:0" },
+    want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
+  },
+  {
+    name: "an invalid admin address in brackets",
+    environment: { PLANTSTORE_ADMIN_ADDRESS: "[::::]:0" },
+    want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
+  },
+  {
+    name: "an admin address of another machine",
+    environment: { PLANTSTORE_ADMIN_ADDRESS: "192.0.2.1:0" },
+    want: "cannot listen on PLANTSTORE_ADMIN_ADDRESS",
+  },
+  {
+    name: "the same port for PORT and PLANTSTORE_ADMIN_ADDRESS",
+    environment: {
+      HOST: "0.0.0.0",
+      PORT: "9464",
+      PLANTSTORE_ADMIN_ADDRESS: "9464",
+      PLANTSTORE_TOKENS: "a-token-of-the-check",
+    },
+    want: "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
+  },
+])("$name is refused by check and serve", async ({ environment, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("file"), "");
+  const { HOST = "127.0.0.1" } = environment;
+  const host = HOST.startsWith("unix:") ? `unix:${folder.file(HOST.slice("unix:".length))}` : HOST;
+  const { exitCode, err } = await check(folder, { ...environment, HOST: host });
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+  const serving = startConfigured({ ...environment, HOST: host });
+  await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS/);
+});
+
+test("check and serve refuse the same socket for HOST and PLANTSTORE_ADMIN_ADDRESS", async () => {
+  using folder = createTempFolder();
+  const socket = `unix:${folder.file("socket")}`;
+  const environment = { HOST: socket, PLANTSTORE_ADMIN_ADDRESS: socket };
+  const want = "PLANTSTORE_ADMIN_ADDRESS must use another socket than HOST";
+  const { exitCode, err } = await check(folder, environment);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+  await expect(startConfigured(environment)).rejects.toThrow(want);
+});
+
+test("check passes while a server uses the same socket and ports", async () => {
+  using folder = createTempFolder();
+  const environment = { HOST: `unix:${folder.file("http.sock")}`, PLANTSTORE_ADMIN_ADDRESS: "127.0.0.1:0" };
+  await using server = await startConfigured(environment);
+  const admin = `127.0.0.1:${String(server.admin?.port)}`;
+  const err = [`the server at ${admin} reports no problem`, valid];
+  expect(await check(folder, { ...environment, PLANTSTORE_ADMIN_ADDRESS: admin })).toEqual({ ...good, err });
+});
+
+test.each(["DATABASE_URL", "DATABASE_URL_FILE"])(
+  "check names %s when its PostgreSQL cannot be reached",
+  async (name) => {
+    using folder = createTempFolder();
+    const url = "postgres://127.0.0.1:1/plants";
+    writeFileSync(folder.file("url"), url);
+    const urls = { DATABASE_URL: "", [name]: name === "DATABASE_URL" ? url : folder.file("url") };
+    const { exitCode, err } = await check(folder, urls);
+    const want = expect.stringMatching(`^plantstore: ${name}: cannot use 127\\.0\\.0\\.1:1/plants`);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [want] });
+  },
+);
+
+test("check reports the token hash line that has an unknown scope", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, `# who may delete\nsha256:${"a".repeat(64)} ci plants:delte -\n`);
+  const { exitCode, err } = await check(folder, { PLANTSTORE_TOKEN_HASHES_FILE: file });
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringMatching(/line 2: unknown scope "plants:delte", did you mean "plants:delete"\?/),
+  });
+});
+
+test.each([
+  { name: "is empty", content: "" },
+  { name: "contains only comments", content: "# sha256:… ci plants:delete -\n\n" },
+])("a token hashes file that $name causes a warning in check", async ({ content }) => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, content);
+  const warning = `warning: file of token hashes is empty; none of its tokens is accepted ${JSON.stringify({ path: file })}`;
+  expect(await check(folder, { PLANTSTORE_TOKEN_HASHES_FILE: file })).toEqual({ ...good, err: [warning, ...good.err] });
+  await using server = await startConfigured({ PLANTSTORE_TOKEN_HASHES_FILE: file });
+  const call = { method: "DELETE", headers: { authorization: "Bearer a-revoked-token" } };
+  const { headers } = await fetch(`${server.baseUrl}/plants/1`, call);
+  expect(headers.get("www-authenticate")).toContain('error="invalid_token"');
+});
+
+test("check warns when the certificate expires soon", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants", new Date(Date.now() + 86_400_000));
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
+  const { exitCode, err } = await check(folder, files);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 0,
+    err: [expect.stringContaining("warning: certificate expires soon"), ...good.err],
+  });
+});
+
+test("check fails when the certificate and key cannot be used", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("pem");
+  writeFileSync(file, "no certificate");
+  const { exitCode, err } = await check(folder, { TLS_CERT_FILE: file, TLS_KEY_FILE: file });
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringContaining("cannot use TLS_CERT_FILE and TLS_KEY_FILE: "),
+  });
+});
+
+test("check fails when the certificate has expired", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants", new Date("2020-03-01T00:00:00Z"));
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
+  const { exitCode, err } = await check(folder, files);
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 78,
+    err: expect.stringContaining("the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z"),
+  });
+});
+
+test("check fails when the token issuer is unreachable", async () => {
+  using folder = createTempFolder();
+  const closed = createServer().listen(0, "127.0.0.1");
+  await once(closed, "listening");
+  const address = closed.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  closed.close();
+  const { exitCode, err } = await check(folder, {
+    PLANTSTORE_JWT_ISSUERS: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCES: "plants",
+    PLANTSTORE_JWT_KEYS_URLS: `http://127.0.0.1:${port}/keys`,
+  });
+  expect({ exitCode, err: err.join("\n") }).toEqual({
+    exitCode: 1,
+    err: expect.stringContaining("tokens cannot be verified: no usable keys for https://issuer.example"),
+  });
+});

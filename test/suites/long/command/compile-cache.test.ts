@@ -1,0 +1,65 @@
+import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { isOwnFolder } from "../../../../src/command/compile-cache.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+const main = join(projectFolder, "src/command/main.ts");
+const user = process.getuid?.() ?? 0;
+const cache = `plantstore-compile-cache-${user}`;
+
+/** Runs `plantstore --version` with a folder for temporary files, and resolves to the exit code. */
+async function runVersion(temporary: string): Promise<number | null> {
+  await using command = startProgram(process.execPath, [main, "--version"], projectFolder, { TMPDIR: temporary });
+  return await command.end();
+}
+
+test("the command caches compiled code in a folder private to its user", async () => {
+  using folder = createTempFolder();
+  expect(await runVersion(folder.path)).toBe(0);
+  expect(readdirSync(folder.path)).toEqual([cache]);
+  expect(statSync(folder.file(cache)).mode & 0o777).toBe(0o700);
+  expect(readdirSync(folder.file(cache))).not.toEqual([]);
+});
+
+test("the command starts without a cache in a folder others can change", async () => {
+  using folder = createTempFolder();
+  // The mode is set with chmod, because mkdir applies the umask.
+  for (const name of [cache, "node-compile-cache"]) {
+    mkdirSync(folder.file(name));
+    chmodSync(folder.file(name), 0o777);
+  }
+  expect(await runVersion(folder.path)).toBe(0);
+  expect(readdirSync(folder.file(cache))).toEqual([]);
+  expect(readdirSync(folder.file("node-compile-cache"))).toEqual([]);
+});
+
+test("the command starts when it cannot create the cache folder", async () => {
+  using folder = createTempFolder();
+  expect(await runVersion(folder.file("missing"))).toBe(0);
+});
+
+test.each([
+  { name: "that its group can write to", make: (path: string) => chmodSync(path, 0o720), want: false },
+  { name: "that everyone can write to", make: (path: string) => chmodSync(path, 0o702), want: false },
+  { name: "that everyone can read", make: (path: string) => chmodSync(path, 0o755), want: true },
+])("isOwnFolder returns $want for a folder $name", ({ make, want }) => {
+  using folder = createTempFolder();
+  mkdirSync(folder.file("it"));
+  make(folder.file("it"));
+  expect(isOwnFolder(folder.file("it"), user)).toBe(want);
+});
+
+test("isOwnFolder returns false for others' folders, symbolic links and files", () => {
+  using folder = createTempFolder();
+  // Only root can change the owner; for everyone else, / belongs to root.
+  if (user === 0) chownSync(folder.path, 65_534, 65_534);
+  expect(isOwnFolder(user === 0 ? folder.path : "/", user)).toBe(false);
+  mkdirSync(folder.file("target"), { mode: 0o700 });
+  symlinkSync(folder.file("target"), folder.file("link"));
+  expect(isOwnFolder(folder.file("link"), user)).toBe(false);
+  writeFileSync(folder.file("file"), "", { mode: 0o600 });
+  expect(isOwnFolder(folder.file("file"), user)).toBe(false);
+});

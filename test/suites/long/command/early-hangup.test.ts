@@ -1,0 +1,83 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../../packages/testing/src/process/command-line.ts";
+import { signalAtLoad } from "../../../../packages/testing/src/process/signal-at-load.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { serve } from "../../../support/process/serve-command.ts";
+
+// SIGHUP in the first second: a program sends it to itself when it loads one of its modules.
+
+/** Starts the proxy with a configuration file, which it can reload. */
+function startProxy(args: readonly string[], folder: TempFolder, environment: Record<string, string>): CommandLine {
+  writeFileSync(folder.file("set.binpb"), descriptorSetOf(GreenhouseService.file));
+  const upstream = `{ addresses: ["http://127.0.0.1:1"], descriptors: ${folder.file("set.binpb")} }`;
+  writeFileSync(folder.file("proxy.yaml"), `listen: { port: 0 }\nupstreams: [${upstream}]\n`);
+  const main = `${projectFolder}/packages/proxy/src/command/main.ts`;
+  return startNode([main, ...args], folder.path, environment);
+}
+
+const configured = ["--config", "proxy.yaml"];
+
+test.each<{
+  program: string;
+  module: string;
+  start: (folder: TempFolder, environment: Record<string, string>) => CommandLine;
+  reloaded: RegExp;
+}>([
+  ...["/command/program.ts", "/command/proxy-server.ts", "/proxy/src/create-proxy.ts"].map((module) => ({
+    program: "the proxy",
+    module,
+    start: (folder: TempFolder, environment: Record<string, string>) => startProxy(configured, folder, environment),
+    reloaded: /^configuration reloaded$/m,
+  })),
+  ...["/command/compile-cache.ts", "/command/run-command-line.ts", "/stores/sqlite/sqlite-store.ts"].map((module) => ({
+    program: "the plant store",
+    module,
+    start: serve,
+    reloaded: /"msg":"reloading"/,
+  })),
+])(
+  "$program reloads after its start when SIGHUP arrives while $module is loaded",
+  async ({ module, start, reloaded }) => {
+    using folder = createTempFolder();
+    await using server = start(folder, signalAtLoad("SIGHUP", module));
+    await server.find(reloaded);
+    expect(server.process.signalCode).toBe(null);
+  },
+);
+
+test.each<{
+  command: string;
+  module: string;
+  start: (folder: TempFolder, environment: Record<string, string>) => CommandLine;
+}>([
+  {
+    command: "plantstore serve --demo",
+    module: "/command/run-command-line.ts",
+    start: (folder, environment) => startCommandLine(["serve", "--demo"], folder.path, environment),
+  },
+  {
+    command: "plantstore check",
+    module: "/command/run-command-line.ts",
+    start: (folder, environment) => startCommandLine(["check"], folder.path, environment),
+  },
+  {
+    command: "plantstore-proxy --check",
+    module: "/command/program.ts",
+    start: (folder, environment) => startProxy(["--check", ...configured], folder, environment),
+  },
+  {
+    command: "plantstore-proxy schema",
+    module: "/command/program.ts",
+    start: (folder, environment) => startProxy(["schema"], folder, environment),
+  },
+])("SIGHUP terminates $command, as when its terminal closes", async ({ module, start }) => {
+  using folder = createTempFolder();
+  await using command = start(folder, signalAtLoad("SIGHUP", module));
+  await command.end();
+  expect(command.process.signalCode).toBe("SIGHUP");
+});

@@ -1,0 +1,34 @@
+import { statSync } from "node:fs";
+import { expect, test } from "vitest";
+import { describeProgress, lengthOf, showProgress } from "../../../../src/command/import-progress.ts";
+
+test.each([
+  {
+    state: { ids: 1_200_000, bytes: 60, bytesTotal: 100, elapsedMs: 3_000 },
+    want: "1,200,000 ids, 400,000/s, 60 %, 2 s left",
+  },
+  { state: { ids: 10, bytes: 20, bytesTotal: undefined, elapsedMs: 1_000 }, want: "10 ids, 10/s" },
+  { state: { ids: 10, bytes: 101, bytesTotal: 100, elapsedMs: 1_000 }, want: "10 ids, 10/s, 100 %, 0 s left" },
+  { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
+])('describeProgress returns "$want"', ({ state, want }) => {
+  expect(describeProgress(state)).toBe(want);
+});
+
+test("showProgress shows the progress, and updates it", async () => {
+  let shown = "";
+  const show = showProgress("-", { progress: (line) => (shown = line) });
+  const shownOf = (ids: number): string => {
+    show(ids, 2 * ids);
+    return shown;
+  };
+  await expect.poll(() => shownOf(1)).toMatch(/^1 ids, /);
+  await expect.poll(() => shownOf(2)).toMatch(/^2 ids, /);
+});
+
+test.each([
+  { name: "the size of a file", file: import.meta.filename, want: statSync(import.meta.filename).size },
+  { name: "undefined for standard input", file: "-", want: undefined },
+  { name: "undefined for a device, such as a pipe named by a shell", file: "/dev/null", want: undefined },
+])("lengthOf returns $name", ({ file, want }) => {
+  expect(lengthOf(file)).toBe(want);
+});

@@ -1,0 +1,83 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { openClient, runSql } from "../../../support/plants/postgres-server.ts";
+import { startPostgresOfFile } from "../../../support/plants/postgres-of-file.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { runCommand } from "../../../support/process/run-command.ts";
+
+const postgres = await startPostgresOfFile();
+
+/** More ids than two batches have. The input stays open, like a pipe whose writer is slow. */
+const ids = Array.from({ length: 300_000 }, (_, i) => i + 1).join("\n");
+
+test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }>([
+  { store: "sqlite", signal: "SIGINT", code: 130 },
+  { store: "sqlite", signal: "SIGTERM", code: 143 },
+  { store: "postgres", signal: "SIGINT", code: 130 },
+  { store: "postgres", signal: "SIGTERM", code: 143 },
+])("a repeatable import into $store prints its count after $signal stops it", async ({ store, signal, code }) => {
+  using folder = createTempFolder();
+  const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
+  const environment = { DATABASE_URL: url };
+  await runCommand(["migrate"], environment);
+  const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
+  await using command = startCommandLine(["import"], folder.path, environment);
+  command.process.stdin.on("error", () => {}).write(ids);
+  await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
+  command.process.kill(signal);
+  expect(await command.end()).toBe(code);
+  const [, imported = "", added] =
+    /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
+      command.stderr(),
+    ) ?? [];
+  expect(command.stdout()).toBe("");
+  expect(Number(added)).toBe(await exported());
+  expect(imported.replaceAll(",", "")).toBe(added);
+  expect((await runCommand(["import"], environment, ids)).out).toEqual([
+    `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
+  ]);
+});
+
+test.each([
+  {
+    name: "ends with the code of the signal after its batch",
+    fails: false,
+    code: 143,
+    text: /^stopped after .* 0 already present/,
+  },
+  {
+    name: "reports the error of the store that ends it instead",
+    fails: true,
+    code: 1,
+    text: /^plantstore: cannot use/m,
+  },
+])("an interrupted import that waits for its store $name", async ({ fails, code, text }) => {
+  using folder = createTempFolder();
+  const url = await postgres.createSchema();
+  await runCommand(["migrate"], { DATABASE_URL: url });
+  writeFileSync(folder.file("ids"), ids);
+  const holder = await openClient(url, "BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE");
+  await using command = startCommandLine(["import", "ids"], folder.path, { DATABASE_URL: url });
+  const waiting = "SELECT pid FROM pg_locks WHERE relation = 'plants'::regclass AND NOT granted";
+  await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).toHaveLength(1);
+  command.process.kill("SIGTERM");
+  if (fails) await runSql(url, `SELECT pg_terminate_backend(pid) FROM (${waiting}) AS waiting`);
+  await holder.end();
+  expect(await command.end()).toBe(code);
+  expect(command.stderr()).toMatch(text);
+  expect(command.stderr()).not.toContain("AbortError");
+});
+
+test("an import interrupted before its first batch prints that it added nothing", async () => {
+  using folder = createTempFolder();
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+  await runCommand(["migrate"], environment);
+  await using command = startCommandLine(["import"], folder.path, environment);
+  command.process.stdin.on("error", () => {}).write("1\n");
+  // The file is opened after the signals are handled.
+  await expect.poll(() => command.stderr() === "" && readdirSync(folder.path)).toContain("plants.db-wal");
+  command.process.kill("SIGTERM");
+  expect(await command.end()).toBe(143);
+  expect(command.stderr()).toMatch(/^stopped after \S+ s; imported the first 0 ids: 0 added, 0 already present/);
+});

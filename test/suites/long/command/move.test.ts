@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { openSqliteStore } from "../../../../src/stores/index.ts";
+import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
+import { plantsIn } from "../../../support/plants/sqlite-file.ts";
+import { runCommand } from "../../../support/process/run-command.ts";
+
+/** Creates a store with plants 1 to 3, of which 2 was deleted with a key, and an empty store. */
+async function createStores(folder: TempFolder): Promise<{ readonly from: string; readonly to: string }> {
+  const [from, to] = [folder.file("from.db"), folder.file("to.db")];
+  openDatabase({ file: from, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  openDatabase({ file: to, migrates: true }).close();
+  const store = await openSqliteStore({ file: from });
+  await store.delete(2n, deleteCall({ idempotencyKey: "key" }));
+  await store.close();
+  return { from, to };
+}
+
+const counts = ["plants: 2", "deletion records: 1", "idempotency keys: 1"];
+
+test("move prints what it has moved, and compares the stores when repeated", async () => {
+  using folder = createTempFolder();
+  const { from, to } = await createStores(folder);
+  const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
+  expect(await runCommand(words)).toEqual({
+    exitCode: 0,
+    out: counts,
+    err: [expect.stringMatching(/^moved \S+from\.db to \S+to\.db in \d+\.\d s; do not serve \S+from\.db any more$/)],
+  });
+  expect(await runCommand(words)).toEqual({
+    exitCode: 0,
+    out: counts,
+    err: [`${to} already has everything from ${from}; do not serve ${from} any more`],
+  });
+  expect([plantsIn(from), plantsIn(to)]).toEqual([
+    [1n, 3n],
+    [1n, 3n],
+  ]);
+});
+
+test("move refuses a store that was served after an earlier move", async () => {
+  using folder = createTempFolder();
+  const { from, to } = await createStores(folder);
+  const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
+  await runCommand(words);
+  const store = await openSqliteStore({ file: to });
+  await store.delete(3n, deleteCall());
+  await store.close();
+  expect(await runCommand(words)).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [
+      `plantstore: ${to} has 1 plants, 2 deletion records and 1 idempotency keys, which are not those of the source: ` +
+        "move to a new store; nothing was moved",
+    ],
+  });
+  expect(plantsIn(to)).toEqual([1n]);
+});
+
+test.each(["from.db", "to.db"])("while a server uses %s, move fails and changes nothing", async (name) => {
+  using folder = createTempFolder();
+  const { from, to } = await createStores(folder);
+  const store = await openSqliteStore({ file: folder.file(name) });
+  const { exitCode, out, err } = await runCommand(["move", `sqlite:${from}`, `sqlite:${to}`]);
+  await store.close();
+  expect({ exitCode, out, err }).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [`plantstore: another process has ${folder.file(name)} open; stop the server first`],
+  });
+  expect(plantsIn(to)).toEqual([]);
+});
+
+test.each([
+  { name: "one store", words: ["sqlite:a.db"], problem: "usage: plantstore move FROM TO" },
+  { name: "memory:", words: ["memory:", "sqlite:a.db"], problem: "FROM must not be memory:" },
+  { name: "another database", words: ["sqlite:a.db", "mysql://ann:secret@db/p"], problem: "TO must be" },
+  { name: "an empty URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },
+])("a move with $name is refused", async ({ words, problem }) => {
+  const { exitCode, out, err } = await runCommand(["move", ...words]);
+  expect({ exitCode, out, err: err.join("\n") }).toEqual({
+    exitCode: 2,
+    out: [],
+    err: expect.stringContaining(problem),
+  });
+  expect(err.join("\n")).not.toContain("secret");
+});
+
+test("move names the store that does not exist", async () => {
+  using folder = createTempFolder();
+  const { from } = await createStores(folder);
+  const missing = folder.file("missing.db");
+  expect(await runCommand(["move", `sqlite:${from}`, `sqlite:${missing}`])).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [
+      `plantstore: cannot open ${missing}: file not found in ${folder.path}: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it`,
+    ],
+  });
+});

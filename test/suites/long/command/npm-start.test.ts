@@ -1,0 +1,63 @@
+import { cpSync, symlinkSync } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { compileCache, projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../../../packages/testing/src/process/command-line.ts";
+import { deletePlant } from "../../../support/process/serve-command.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+// npm forwards signals to the shell of a script, and the shell exits without forwarding them. So the script uses exec
+// to replace the shell with the server. A terminal sends its signal to both npm and the server.
+
+/** Creates a folder in which `npm start` runs the sources of this project with a separate store. */
+function createStartFolder(): TempFolder {
+  const folder = createTempFolder();
+  cpSync(join(projectFolder, "package.json"), folder.file("package.json"));
+  for (const name of ["src", "node_modules"]) symlinkSync(join(projectFolder, name), folder.file(name));
+  return folder;
+}
+
+/** Sends a signal to a process, or to a group by its negative id; returns whether there was one. */
+function send(id: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(id, signal);
+  } catch {
+    return false;
+  }
+}
+
+test.each([
+  { name: "SIGTERM to npm", signal: "SIGTERM", toGroup: false },
+  { name: "SIGINT to npm", signal: "SIGINT", toGroup: false },
+  { name: "Ctrl-C in the terminal", signal: "SIGINT", toGroup: true },
+  { name: "SIGTERM to npm and the server", signal: "SIGTERM", toGroup: true },
+] as const)("$name stops npm start once the server has drained", async ({ signal, toGroup }) => {
+  using folder = createStartFolder();
+  const environment = {
+    ...compileCache,
+    PORT: "0",
+    LOG_LEVEL: "info",
+    npm_config_cache: folder.file("npm-cache"),
+    npm_config_update_notifier: "false",
+  };
+  await using npm = startProgram("npm", ["start"], folder.path, environment, true);
+  const group = -(npm.process.pid ?? Number.NaN);
+  // Also kills processes that npm has left running.
+  using _ = { [Symbol.dispose]: () => void send(group, "SIGKILL") };
+  const [, pid, port] = await npm.find(/"pid":(\d+),.*"port":(\d+)/);
+  const [, token] = await npm.find(/Bearer (\S+)/);
+  expect(await deletePlant(`http://127.0.0.1:${port}`, 1, token)).toBe(204);
+
+  const exited = once(npm.process, "exit");
+  send(toGroup ? group : -group, signal);
+  expect(await within(exited, "the exit of npm")).toEqual([0, null]);
+  expect(send(Number(pid), 0)).toBe(false);
+  const successor = createServer().listen(Number(port), "127.0.0.1");
+  await once(successor, "listening");
+  successor.close();
+  await npm.end();
+  expect(npm.stderr()).toMatch(/"msg":"draining".*"msg":"stopped"/s);
+});

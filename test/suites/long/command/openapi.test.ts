@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createPlantStoreOpenApi } from "../../../../src/server/index.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { runCommand } from "../../../support/process/run-command.ts";
+
+test("openapi prints the same bytes as openapi.json", async () => {
+  const committed = readFileSync(`${projectFolder}/openapi.json`, "utf8");
+  const { exitCode, out } = await runCommand(["openapi"]);
+  expect({ exitCode, out: `${out.join("\n")}\n` }).toEqual({ exitCode: 0, out: committed });
+});
+
+test.each([
+  { name: "the flag", words: ["--public-url", "https://plants.example/api/"], environment: {} },
+  { name: "the variable", words: [], environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" } },
+  {
+    name: "the flag rather than the variable",
+    words: ["--public-url", "https://plants.example/api"],
+    environment: { PLANTSTORE_PUBLIC_URL: "https://other.example" },
+  },
+])("openapi with $name uses its base URL", async ({ words, environment }) => {
+  const { exitCode, out } = await runCommand(["openapi", ...words], environment);
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(out.join("\n"))).toEqual(createPlantStoreOpenApi("https://plants.example/api"));
+});
+
+test("openapi refuses an invalid base URL as a usage error", async () => {
+  const { exitCode, out, err } = await runCommand(["openapi", "--public-url", "plants.example"]);
+  expect({ exitCode, out }).toEqual({ exitCode: 2, out: [] });
+  expect(err[0]).toContain("--public-url must be an http or https URL");
+});

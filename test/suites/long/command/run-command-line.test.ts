@@ -1,0 +1,365 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { exitCode as exitCodes } from "../../../../src/command/command.ts";
+import { settingGroups } from "../../../../src/server/index.ts";
+import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
+import { runCommand as run } from "../../../support/process/run-command.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+const { version }: { version: string } = JSON.parse(
+  readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),
+);
+
+test.each(["--version", "-v"])("%s prints the package's version and nothing else", async (flag) => {
+  expect(await run([flag])).toEqual({ exitCode: 0, out: [version], err: [] });
+});
+
+test.each([["--help"], ["-h"], ["help"]])("%s lists the commands", async (...words) => {
+  const { exitCode, out } = await run(words);
+  expect({ exitCode, text: out.join("\n") }).toEqual({
+    exitCode: 0,
+    text: expect.stringMatching(/ serve .*\n.* check .*\n.* token create .*\n.* token list /),
+  });
+});
+
+test.each([
+  ["help", "token", "create"],
+  ["token", "create", "-h"],
+])("%s %s %s shows the command's help", async (...words) => {
+  expect(await run(words)).toEqual(await run(["token", "create", "--help"]));
+  expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME \[--scope SCOPE\]\.\.\. /);
+});
+
+test("serve --help lists its flags, and every setting under its group's title", async () => {
+  const { exitCode, out } = await run(["serve", "--help"]);
+  expect(out[0]).toBe("plantstore serve [--demo] [--print-config] [--SETTING VALUE]...");
+  const shown = out.flatMap(
+    (line) => /^([A-Z].*):$/.exec(line)?.[1] ?? /^ {2}.*?([A-Z][A-Z0-9_]+)$/.exec(line)?.[1] ?? [],
+  );
+  const want = settingGroups.flatMap((group) => [group.title, ...group.settings.map(({ variable }) => variable)]);
+  expect({ exitCode, shown: shown.filter((text) => !text.startsWith("Settings,")) }).toEqual({
+    exitCode: 0,
+    shown: want,
+  });
+});
+
+test.each([
+  ["a missing command", [], "a command is missing"],
+  ["an unknown command", ["water"], 'unknown command "water"'],
+  [
+    "the first word of a command",
+    ["token"],
+    'unknown command "token", did you mean "token create" or "token list" or "token revoke"?',
+  ],
+  ["a misspelt command", ["serv", "--demo"], 'unknown command "serv --demo", did you mean "serve"?'],
+  ["a misspelt command of two words", ["token", "lst"], 'did you mean "token list"?'],
+  ["a misspelt command with an operand", ["token", "lst", "a-file-of-hashes"], 'did you mean "token list"?'],
+  ["help for an unknown command", ["help", "water"], 'unknown command "water"'],
+  ["an unknown flag", ["serve", "--watering"], 'unknown flag "--watering" of "serve"'],
+  [
+    "a misspelt flag",
+    ["serve", "--databse-url=memory:"],
+    'unknown flag "--databse-url" of "serve", did you mean "--database-url"?',
+  ],
+  [
+    "a flag with an extra first letter",
+    ["serve", "--xport=1"],
+    'unknown flag "--xport" of "serve", did you mean "--port"?',
+  ],
+  ["a flag with swapped letters", ["serve", "--prot=1"], 'unknown flag "--prot" of "serve", did you mean "--port"?'],
+  ["an unknown short flag", ["serve", "-x"], 'unknown flag "-x" of "serve"'],
+  ["a flag without its value", ["serve", "--port"], "--port"],
+  ["an extra operand", ["serve", "now"], "usage: plantstore serve"],
+  [
+    "a demo with another store",
+    ["serve", "--demo", "--database-url", "memory:"],
+    "--demo cannot be combined with --database-url",
+  ],
+  ["token revoke without a name", ["token", "revoke"], "usage: plantstore token revoke NAME"],
+  ["a token expiry without a unit", ["token", "create", "ci", "--expires", "90"], "the expiry must be"],
+  ["token create without a name", ["token", "create"], "usage: plantstore token create NAME"],
+  ["a token name with a space", ["token", "create", "my token"], "the name must be"],
+  [
+    "a token expiry on a date that does not exist",
+    ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
+    "the expiry must be",
+  ],
+  [
+    "a misspelt token scope",
+    ["token", "create", "ci", "--scope", "plants:delet"],
+    'unknown scope "plants:delet", did you mean "plants:delete"?',
+  ],
+  [
+    "an unknown token scope",
+    ["token", "create", "ci", "--scope", "read"],
+    'unknown scope "read"; scopes are plants:delete',
+  ],
+])("the command line refuses %s with exit code 2", async (_, words, want) => {
+  const { exitCode, out, err } = await run(words);
+  expect({ exitCode, out, lines: err.length }).toEqual({ exitCode: 2, out: [], lines: 2 });
+  expect(err[0]).toContain(want);
+  expect(err[1]).toMatch(/^Try 'plantstore(?: [a-z]+)* --help'\.$/);
+});
+
+test("serve reports all configuration problems and exits with 78", async () => {
+  const { exitCode, out, err } = await run(["serve"], { PORT: "x", LOG_LEVEL: "y" });
+  expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
+});
+
+test("serve reports an invalid line's number in the token hashes file", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, "# who may delete\nsha256:12 ci - -\n");
+  const { exitCode, err } = await run([
+    "serve",
+    "--port",
+    "0",
+    "--database-url",
+    "memory:",
+    "--token-hashes-file",
+    file,
+  ]);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining("line 2: ") });
+});
+
+test("serve fails and names the file when it cannot open the store", async () => {
+  const { exitCode, err } = await run(["serve", "--port", "0", "--database-url", "sqlite:/no/such/folder/plants.db"]);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
+});
+
+test.each(["192.0.2.1", "plants.invalid"])("serve fails on %s, which is not this machine's address", async (host) => {
+  using folder = createTempFolder();
+  createMissingStore(folder.file("plants.db"));
+  const environment = {
+    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    LOG_LEVEL: "silent",
+  };
+  const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
+  });
+});
+
+test("serve --workers fails on a foreign address before it starts workers", async () => {
+  const environment = { DATABASE_URL: "postgres://127.0.0.1:1/plants", PLANTSTORE_TOKENS: "sixteen-characters" };
+  const { exitCode, err } = await run(["serve", "--workers", "2", "--port", "0", "--host", "192.0.2.1"], environment);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: ['plantstore: HOST must be an address of this machine, got "192.0.2.1"'],
+  });
+});
+
+const serveAt = (flags: readonly string[]): ReturnType<typeof run> =>
+  run(["serve", "--database-url", "memory:", ...flags], {
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    LOG_LEVEL: "silent",
+  });
+
+/** The first port that every user may listen on; in some containers 0. */
+const firstUnprivilegedPort = ((setting) => (existsSync(setting) ? Number(readFileSync(setting, "utf8")) : 1024))(
+  "/proc/sys/net/ipv4/ip_unprivileged_port_start",
+);
+
+describe("serve", () => {
+  test.each([
+    {
+      name: "is a regular file",
+      path: "text",
+      want: (file: string) => `${file} is in use, or is not a socket`,
+    },
+    {
+      name: "is in a missing directory",
+      path: "none/s",
+      want: (file: string) => `the directory of ${file} does not exist, or this user may not write to it`,
+    },
+  ])("with a socket path that $name fails", async ({ path, want }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("text"), "mine");
+    const file = folder.file(path);
+    const { exitCode, err } = await serveAt(["--host", `unix:${file}`]);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: cannot listen on HOST: ${want(file)}`] });
+  });
+
+  test("fails with the system's error for a socket path below a file", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("text"), "mine");
+    const { exitCode, err } = await serveAt(["--host", `unix:${folder.file("text/s")}`]);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [expect.stringMatching(/cannot listen on HOST: .*ENOTDIR: not a directory/)],
+    });
+  });
+
+  test("suggests another port when the port is in use", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const { exitCode, err } = await serveAt(["--port", String(port)]);
+    other.close();
+    expect({ exitCode, err: err.join("\n") }).toEqual({
+      exitCode: 1,
+      err: expect.stringMatching(`^plantstore: cannot listen on .*: the port is in use; .* such as PORT=${port + 1}$`),
+    });
+  });
+
+  test.skipIf(firstUnprivilegedPort <= 1)("fails on a privileged port unless it runs as root", async () => {
+    // Loads all modules before the user changes, because other users may not read the folder of these sources.
+    await serveAt(["--host", "unix:/no/such/folder/socket"]);
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [
+        "plantstore: cannot listen on 127.0.0.1:1: permission denied for this user; choose a higher PORT, such as 8080",
+      ],
+    });
+  });
+});
+
+test("token create prints the token to stdout, and its line to stderr", async () => {
+  const { exitCode, out, err } = await run([
+    "token",
+    "create",
+    "ci",
+    "--scope",
+    "plants:delete",
+    "--expires",
+    "2030-01-31T12:00:00Z",
+  ]);
+  const [token = ""] = out;
+  const hash = createHash("sha256").update(token).digest("hex");
+  expect({ exitCode, out, err }).toEqual({
+    exitCode: 0,
+    out: [expect.stringMatching(/^plantstore_[0-9a-z]{57}$/)],
+    err: [`add this line to a file of token hashes: sha256:${hash} ci plants:delete 2030-01-31T12:00:00.000Z`],
+  });
+});
+
+test.each([
+  { name: "the file of the flag", words: ["--file"] },
+  { name: "the file of the variable", words: [] },
+])("token create stores only the hash, in $name, readable by its owner", async ({ words }) => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  const flags = words.flatMap((flag) => [flag, file]);
+  const { exitCode, out } = await run(
+    ["token", "create", "ci", ...flags],
+    words.length === 0 ? { PLANTSTORE_TOKEN_HASHES_FILE: file } : {},
+  );
+  const [token = ""] = out;
+  const kept = readFileSync(file, "utf8");
+  expect({ exitCode, kept, mode: statSync(file).mode & 0o777 }).toEqual({
+    exitCode: 0,
+    kept: `sha256:${createHash("sha256").update(token).digest("hex")} ci - -\n`,
+    mode: 0o600,
+  });
+  expect(kept).not.toContain(token);
+});
+
+test("token create refuses a name that is already in the file", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  await run(["token", "create", "ci", "--file", file]);
+  const before = readFileSync(file, "utf8");
+  const { exitCode, out } = await run(["token", "create", "ci", "--file", file]);
+  expect({ exitCode, out, kept: readFileSync(file, "utf8") }).toEqual({ exitCode: 1, out: [], kept: before });
+});
+
+test("serve --print-config prints effective values with their sources, and no secrets", async () => {
+  const environment = {
+    DATABASE_URL: "postgres://gardener:rake@db.example:5432/plants?password=rake",
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    PLANTSTORE_JWT_ISSUERS: "https://user:rake@issuer.example",
+    PLANTSTORE_JWT_AUDIENCES: "plants",
+  };
+  const { exitCode, out } = await run(["serve", "--print-config", "--port", "9000"], environment);
+  const rows = out.map((line) => line.split(/ {2,}/));
+  expect({ exitCode, rows }).toEqual({
+    exitCode: 0,
+    rows: expect.arrayContaining([
+      ["HOST", "127.0.0.1", "(default)"],
+      ["PORT", "9000", "(--port)"],
+      ["DATABASE_URL", "postgres://db.example:5432/plants"],
+      ["PLANTSTORE_TOKENS", "(hidden)"],
+      ["PLANTSTORE_JWT_ISSUERS", "https://…@issuer.example"],
+      ["PLANTSTORE_PUBLIC_URL", "-", "(default)"],
+    ]),
+  });
+  expect(out.join("\n")).not.toMatch(/rake|sixteen/);
+});
+
+test("serve --print-config refuses an invalid configuration", async () => {
+  expect(await run(["serve", "--print-config"], { DATABASE_URL: "memory:", PORT: "x" })).toMatchObject({
+    exitCode: 78,
+    out: [],
+  });
+});
+
+test("token create --expires counts a duration from now", async () => {
+  const beforeMs = Date.now();
+  const { err } = await run(["token", "create", "ci", "--expires", "90d"]);
+  const expiryMs = Date.parse(err[0]?.split(" ").at(-1) ?? "");
+  const ninetyDaysMs = 90 * 24 * 3_600_000;
+  // The expiry is rounded down to a second.
+  expect(expiryMs).toBeGreaterThan(beforeMs + ninetyDaysMs - 1_001);
+  expect(expiryMs).toBeLessThanOrEqual(Date.now() + ninetyDaysMs);
+});
+
+test("token revoke with an unknown name fails without changing the file", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  await run(["token", "create", "ci", "--file", file]);
+  const before = readFileSync(file, "utf8");
+  expect(await run(["token", "revoke", "c", "--file", file])).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [`plantstore: ${file}: no token is named c`],
+  });
+  expect(readFileSync(file, "utf8")).toBe(before);
+});
+
+test.each(["list", "revoke ci"])("token %s without a file names the flag and variable to set", async (words) => {
+  const { exitCode, err } = await run(["token", ...words.split(" ")]);
+  expect({ exitCode, err: err.at(-1) }).toEqual({
+    exitCode: 78,
+    err: "  the file is missing; set --file or PLANTSTORE_TOKEN_HASHES_FILE",
+  });
+});
+
+test.each(["create ci", "list", "revoke ci"])(
+  "token %s explains that the file's folder does not exist",
+  async (words) => {
+    using folder = createTempFolder();
+    const file = folder.file("none/tokens");
+    const { exitCode, out, err } = await run(["token", ...words.split(" "), "--file", file]);
+    const problem = expect.stringMatching(/: .*none\/tokens(\.lock)? or its parent directory does not exist$/);
+    expect({ exitCode, out, err }).toEqual({ exitCode: 1, out: [], err: [problem] });
+  },
+);
+
+test.each([
+  { name: "the file is missing", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
+  { name: "the file is a directory", file: "", want: /cannot read .*: it is a directory$/ },
+  { name: "the file has a byte order mark", file: "bom.txt", want: /line 1 starts with a byte order mark/ },
+])("import fails because $name, and explains it", async ({ file, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+  await run(["migrate"], environment);
+  const { exitCode, err } = await run(["import", folder.file(file)], environment);
+  expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
+});
+
+test("docs/reference/configuration.md lists exactly the exit codes", () => {
+  const page = readFileSync(new URL("../../../../docs/reference/configuration.md", import.meta.url), "utf8");
+  const [, table = ""] = page.split("## Exit codes");
+  const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(listed).toEqual(Object.values(exitCodes).toSorted((a, b) => a - b));
+});

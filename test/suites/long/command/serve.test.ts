@@ -1,0 +1,342 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { demoLines } from "../../../../src/command/demo.ts";
+import { initializedRequest } from "../../../../packages/testing/src/gateway/mcp.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine } from "../../../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { type Ended, runCommand } from "../../../support/process/run-command.ts";
+import { baseUrlOf, deletePlant, serve, serveToken as token } from "../../../support/process/serve-command.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startOtlpReceiver } from "../../../../packages/testing/src/telemetry/otlp-receiver.ts";
+
+describe("a server", () => {
+  let folder: TempFolder;
+  let server: CommandLine;
+  let baseUrl: string;
+  beforeAll(async () => {
+    folder = createTempFolder();
+    writeFileSync(
+      folder.file("log-modules.mjs"),
+      `import { registerHooks } from "node:module";
+       registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });
+       process.once("beforeExit", () => console.log("before exit"));`,
+    );
+    server = serve(folder, { LOG_LEVEL: "trace", NODE_OPTIONS: "--import=./log-modules.mjs" });
+    baseUrl = await baseUrlOf(server);
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  test("does not load telemetry modules without metrics and traces", () => {
+    expect(server.stdout()).toContain("server/start-server.ts");
+    expect(server.stdout()).toMatch(/^logs\/call-log\.ts$/m);
+    expect(server.stdout()).not.toMatch(/^(?:metrics|opentelemetry)\/|^server\/plant-telemetry\.ts$/m);
+  });
+
+  test("does not load MCP modules without tools", () => {
+    expect(server.stdout()).toMatch(/^protocols\/rest\/protocol\.ts$/m);
+    expect(server.stdout()).not.toMatch(/^protocols\/mcp\/|^server\/plant-tools\.ts$/m);
+  });
+
+  test("reloads its credentials on SIGHUP and keeps running", async () => {
+    // The address is logged just before the server has started; a reload before that does nothing.
+    expect(await deletePlant(baseUrl, 1)).toBe(400);
+    server.process.kill("SIGHUP");
+    await server.find(/"msg":"reloading"/);
+    expect(await deletePlant(baseUrl, 1)).toBe(400);
+  });
+
+  test("never logs a token, and exits with 0 on SIGINT", async () => {
+    await deletePlant(baseUrl, 2);
+    await deletePlant(baseUrl, 2, `${token}-that-is-wrong`);
+    const query = await fetch(`${baseUrl}/plants/2?access_token=${token}`, {
+      method: "DELETE",
+      headers: { connection: "close" },
+    });
+    await query.body?.cancel();
+    server.process.kill("SIGINT");
+    expect(await server.end()).toBe(0);
+    // The process has exited by itself, not because of the timer that forces an exit.
+    expect(server.stdout()).toContain("before exit");
+    const written = server.stdout() + server.stderr();
+    expect(written.match(/"path":"\/plants\/2".*"msg":"call"/g)).toHaveLength(3);
+    expect(written).not.toContain(token);
+  });
+});
+
+test("a server logs settings from which it removed a line break", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, { LOG_LEVEL: "warn\n" });
+  await server.find(/"settings":\["LOG_LEVEL"\],"msg":"removed the line break at the end of settings"/);
+});
+
+test("a draining server keeps serving and exits on a second signal", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
+  const baseUrl = await baseUrlOf(server);
+  server.process.kill("SIGTERM");
+  await server.find(/draining/);
+  // Longer than the process may run after it has drained.
+  await delay(1_200);
+  const ready = await fetch(`${baseUrl}/readyz`);
+  expect({ status: ready.status, body: await ready.json() }).toEqual({
+    status: 503,
+    body: { status: "not ready", obstacles: ["draining"] },
+  });
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(1);
+});
+
+test("a server exits even if the collector never responds", async () => {
+  await using collector = await startOtlpReceiver();
+  collector.answer = () => undefined;
+  using folder = createTempFolder();
+  await using server = serve(folder, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    // An hour, so that the exit is not caused by this timeout.
+    OTEL_EXPORTER_OTLP_TIMEOUT: "3600000",
+  });
+  expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(collector.requests.length).toBeGreaterThan(0);
+});
+
+test("a server exits with 78 when the OpenTelemetry SDK cannot be loaded", async () => {
+  using folder = createTempFolder();
+  const program = `
+    const { Module } = require("node:module");
+    const load = Module._load.bind(Module);
+    Module._load = (name, ...rest) => {
+      if (name === "@opentelemetry/sdk-node") throw new Error("a part is missing");
+      return load(name, ...rest);
+    };`;
+  writeFileSync(folder.file("break.cjs"), program);
+  await using server = serve(folder, {
+    NODE_OPTIONS: "--require=./break.cjs",
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
+  });
+  expect(await server.end()).toBe(78);
+  expect(server.stderr()).toContain("cannot start the OpenTelemetry SDK: Error: a part is missing");
+});
+
+test("a server sends spans to a registered SDK, metrics to its endpoint", async () => {
+  await using collector = await startOtlpReceiver();
+  await using other = await startOtlpReceiver();
+  using folder = createTempFolder();
+  const program = `
+    import { createRequire } from "node:module";
+    const require = createRequire(${JSON.stringify(join(projectFolder, "package.json"))});
+    const { OTLPTraceExporter } = require("@opentelemetry/exporter-trace-otlp-proto");
+    const { NodeSDK } = require("@opentelemetry/sdk-node");
+    const { SimpleSpanProcessor } = require("@opentelemetry/sdk-trace");
+    const exporter = new OTLPTraceExporter({ url: "${collector.url}/v1/traces" });
+    new NodeSDK({ serviceName: "mine", spanProcessors: [new SimpleSpanProcessor({ exporter })] }).start();`;
+  writeFileSync(folder.file("register.mjs"), program);
+  await using server = serve(folder, {
+    NODE_OPTIONS: "--import=./register.mjs",
+    OTEL_LOGS_EXPORTER: "none",
+    OTEL_EXPORTER_OTLP_ENDPOINT: other.url,
+  });
+  expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+  await expect.poll(() => collector.spans.map(({ name }) => name)).toEqual(["DELETE plants", "DELETE /plants/{id}"]);
+  expect(collector.resources[0]).toMatchObject({ "service.name": "mine" });
+  await server.find(new RegExp(`"traceId":"${collector.spans[0]?.traceId}"`));
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(other.spans).toEqual([]);
+  expect([...other.metrics]).toContain("http.server.request.duration");
+});
+
+test("a server whose store only a restart can fix exits with 74", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  const baseUrl = await baseUrlOf(server);
+  rmSync(folder.file("plants.db-shm"));
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+  expect(await server.end()).toBe(74);
+  expect(server.stderr()).toMatch(
+    /"level":"fatal".*"errorCode":"ERR_STORE_FAILED".*its -shm file.*"msg":"the store has failed; restart the server"/,
+  );
+});
+
+test("a server whose database file was deleted keeps running, not ready", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder);
+  const baseUrl = await baseUrlOf(server);
+  rmSync(folder.file("plants.db"));
+  expect(await deletePlant(baseUrl, 1)).toBe(400);
+  // This line appears after the check that could exit the process. The process must not exit, because a restart would
+  // serve an empty store.
+  await server.find(/"problem":"plants.db: the file was moved, replaced or deleted","msg":"not ready"/);
+  expect((await fetch(`${baseUrl}/readyz`)).status).toBe(503);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+});
+
+interface Demo {
+  readonly server: CommandLine;
+  readonly baseUrl: string;
+  readonly token: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
+  const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
+  // Waits for the last line of the output.
+  await server.find(/Press Ctrl-C to stop\.\n/);
+  const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
+  const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
+  return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+/** Runs a short command line in this process, in a folder. */
+async function runIn(
+  folder: TempFolder,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const cwd = process.cwd();
+  process.chdir(folder.path);
+  try {
+    return await runCommand(words, environment);
+  } finally {
+    process.chdir(cwd);
+  }
+}
+
+function modeOf(folder: TempFolder, name: string): number {
+  return statSync(folder.file(name)).mode & 0o777;
+}
+
+/** The plants in the commands that a demo prints. */
+function idsOf({ server }: Demo): string[] {
+  return [...server.stdout().matchAll(/(?:\/plants\/|"id":")(\d+)/g)].map(([, id = ""]) => id);
+}
+
+describe("a demo", () => {
+  let folder: TempFolder;
+  let demo: Demo;
+  beforeAll(async () => {
+    folder = createTempFolder();
+    demo = await startDemo(folder, {
+      DATABASE_URL: "sqlite:other.db",
+      PLANTSTORE_TOKENS: token,
+      PLANTSTORE_DOCS: "",
+      PLANTSTORE_ADMIN_ADDRESS: "0",
+      PLANTSTORE_LOG_PROBES: "off",
+      LOG_LEVEL: "info",
+    });
+  });
+  afterAll(async () => {
+    await demo[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  test("does not use the environment's database and tokens", async () => {
+    expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
+    expect(existsSync(folder.file("other.db"))).toBe(false);
+  });
+
+  test("serves the tools at the URL that it prints", async () => {
+    const [, url = ""] = await demo.server.find(/as an MCP server: (\S+)/);
+    const { header, body } = initializedRequest("tools/list", {}, [["authorization", `Bearer ${demo.token}`]]);
+    const response = await fetch(url, { method: "POST", headers: Object.fromEntries(header), body: String(body) });
+    expect(await response.json()).toMatchObject({
+      result: { tools: [{ name: "plantstore_v1_PlantService_DeletePlant" }] },
+    });
+  });
+
+  test("reports the settings that it ignores", () => {
+    const line = "ignored settings that the demo sets itself: DATABASE_URL, PLANTSTORE_TOKENS\n";
+    expect(demo.server.stderr()).toContain(line);
+  });
+
+  test("serves metrics on the configured address", async () => {
+    const [, port] = await demo.server.find(/"port":(\d+),"msg":"serving metrics"/);
+    const { status } = await fetch(`http://127.0.0.1:${port}/metrics`);
+    expect(status).toBe(200);
+  });
+
+  test("locks its folder against another demo, and continues", async () => {
+    const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: ["plantstore: another demo is using .plantstore/; stop it, or run this one in another directory"],
+    });
+    expect(await deletePlant(demo.baseUrl, 999, demo.token)).toBe(204);
+  });
+
+  test("stores its token in a file that only its owner can read", () => {
+    expect(readFileSync(folder.file(".plantstore/token"), "utf8")).toBe(`${demo.token}\n`);
+    expect([modeOf(folder, ".plantstore"), modeOf(folder, ".plantstore/token")]).toEqual([0o700, 0o600]);
+  });
+
+  test("prints commands with its address, its token and existing plants", () => {
+    const lines = demo.server.stdout().trimEnd().split("\n").slice(-5);
+    const authority = demo.baseUrl.slice("http://".length);
+    const credential = `-H 'Authorization: Bearer ${demo.token}'`;
+    expect(lines).toEqual([
+      `curl -i -X DELETE ${credential} http://${authority}/plants/1`,
+      `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
+      `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
+      "",
+      "Press Ctrl-C to stop.",
+    ]);
+  });
+
+  test("deletes plants 1 to 1000 once, and keeps its state across restarts", async () => {
+    const statuses = [];
+    for (const id of [1, 3, 1000, 1, 0, 1001]) statuses.push(await deletePlant(demo.baseUrl, id, demo.token));
+    expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
+    demo.server.process.kill("SIGTERM");
+    expect(await demo.server.end()).toBe(0);
+    // The mode that the file may have after the folder was copied.
+    chmodSync(folder.file(".plantstore/token"), 0o644);
+    await using second = await startDemo(folder);
+    expect(idsOf(second)).toEqual(["2", "4", "5"]);
+    expect({ token: second.token, mode: modeOf(folder, ".plantstore/token") }).toEqual({
+      token: demo.token,
+      mode: 0o600,
+    });
+    expect(await deletePlant(second.baseUrl, 1, demo.token)).toBe(400);
+    expect(await deletePlant(second.baseUrl, 2, demo.token)).toBe(204);
+    second.server.process.kill("SIGTERM");
+    expect(await second.server.end()).toBe(0);
+    expect(second.server.stderr()).not.toContain('"msg":"call"');
+  });
+});
+
+test("a demo refuses a misspelt setting", async () => {
+  using folder = createTempFolder();
+  const { exitCode, err } = await runIn(folder, ["serve", "--demo"], { PLANTSTORE_ADMIN_ADDRES: "0" });
+  expect(exitCode).toBe(78);
+  const want = 'unknown setting "PLANTSTORE_ADMIN_ADDRES", did you mean "PLANTSTORE_ADMIN_ADDRESS"?';
+  expect(err.join("\n")).toContain(want);
+});
+
+test.each([
+  { host: "0.0.0.0", want: "localhost" },
+  { host: "::", want: "localhost" },
+  { host: "::1", want: "[::1]" },
+])("a demo that listens on $host prints a URL with $want", ({ host, want }) => {
+  const demo = { token: "t", ignored: [], environment: {}, [Symbol.dispose]: () => undefined };
+  expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
+});
+
+test("a demo refuses to start with an empty token file", async () => {
+  using folder = createTempFolder();
+  mkdirSync(folder.file(".plantstore"));
+  writeFileSync(folder.file(".plantstore/token"), "");
+  const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: ["plantstore: .plantstore/token is empty; delete it to create a new token"],
+  });
+});

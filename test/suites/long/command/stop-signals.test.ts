@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+
+// The tests use a child process with a fake clock, because the second signal exits the process.
+
+const source = JSON.stringify(join(projectFolder, "src/command/stop-signals.ts"));
+
+function programOf(first: NodeJS.Signals, second: NodeJS.Signals, afterMs: number): string {
+  return `
+    import { firstStopSignal } from ${source};
+    let nowMs = 5_000;
+    performance.now = () => nowMs;
+    const stopped = firstStopSignal(() => console.log("second signal"));
+    process.emit("${first}", "${first}");
+    nowMs += ${afterMs};
+    process.emit("${second}", "${second}");
+    console.log(await stopped);
+    process.exit(0);`;
+}
+
+const stopped = { exitCode: 0, stdout: "SIGTERM\n", stderr: "" };
+const exited = { exitCode: 1, stdout: "second signal\n", stderr: "" };
+
+test.each([
+  { name: "a second SIGTERM within a second is ignored", second: "SIGTERM", afterMs: 999, want: stopped },
+  { name: "a second SIGTERM after a second exits immediately", second: "SIGTERM", afterMs: 1_000, want: exited },
+  { name: "SIGINT shortly after SIGTERM exits immediately", second: "SIGINT", afterMs: 1, want: exited },
+] as const)("$name", async ({ second, afterMs, want }) => {
+  const program = programOf("SIGTERM", second, afterMs);
+  expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toEqual(want);
+});
+
+test("SIGINT sent by a terminal and forwarded by npm counts once", async () => {
+  const program = programOf("SIGINT", "SIGINT", 0);
+  const want = { ...stopped, stdout: "SIGINT\n" };
+  expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toEqual(want);
+});

@@ -1,0 +1,259 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { plantStoreFlags } from "../../../../bench/plant-store-flags.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../../packages/testing/src/process/command-line.ts";
+import { signalAtLoad } from "../../../../packages/testing/src/process/signal-at-load.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { runCommand } from "../../../support/process/run-command.ts";
+import { statusOfLongTarget } from "../../../support/server/long-target.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+const token = "token-of-the-workers-test";
+
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+/** Starts three workers with plants 1 to 100, and waits until all of them listen. */
+async function serve(
+  folder: TempFolder,
+  drainDelayMs: number = 0,
+  environment: Readonly<Record<string, string>> = {},
+  nodeFlags: readonly string[] = [],
+): Promise<{ server: CommandLine; baseUrl: string; database: string }> {
+  const database = await postgres.createSchema();
+  const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
+  await runCommand(["migrate"], { DATABASE_URL: database });
+  await runCommand(["import"], { DATABASE_URL: database }, ids.join("\n"));
+  const main = join(projectFolder, "src/command/main.ts");
+  const server = startNode([...nodeFlags, main, "serve", "--workers", "3"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: database,
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_DRAIN_DELAY_MS: String(drainDelayMs),
+    ...environment,
+  });
+  const [, port = ""] = await server.find(/"port":(\d+),"protocols"/);
+  await findListening(server, 3);
+  return { server, baseUrl: `http://127.0.0.1:${port}`, database };
+}
+
+/**
+ * Waits until this many workers have listened. Waits for one line after the other, because the first worker starts
+ * before all others.
+ */
+async function findListening(server: CommandLine, times: number): Promise<void> {
+  for (let each = 1; each <= times; each++) await server.find(repeatedMessage("listening", each));
+}
+
+function repeatedMessage(message: string, times: number): RegExp {
+  return new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
+}
+
+/** Returns the URL of the metrics of all workers, and a function that scrapes them. */
+async function metricsOf(server: CommandLine): Promise<{ url: string; scrape: () => Promise<string> }> {
+  const [, port] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
+  const url = `http://127.0.0.1:${port}`;
+  return { url, scrape: async () => await (await fetch(`${url}/metrics`)).text() };
+}
+
+/** Deletes a plant over a new connection, so that any worker can get it. */
+async function deletePlant(baseUrl: string, id: number): Promise<number> {
+  const headers = { authorization: `Bearer ${token}`, connection: "close" };
+  const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}
+
+test("workers share a port, delete every plant once, and follow their supervisor", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl, database } = await serve(folder);
+  await using running = server;
+  const requests = Array.from({ length: 200 }, (_, index) => deletePlant(baseUrl, (index % 100) + 1));
+  const statuses = await Promise.all(requests);
+  expect(statuses.filter((status) => status === 204)).toHaveLength(100);
+  expect(await runSql(database, "SELECT count(*)::int AS plants FROM plants")).toEqual([{ plants: 0 }]);
+  server.process.kill("SIGHUP");
+  await server.find(repeatedMessage("reloading", 3));
+  server.process.kill("SIGTERM");
+  expect(await running.end()).toBe(0);
+  expect(server.stderr().match(/"msg":"(?:reloading|stopped)"/g)).toHaveLength(6);
+  expect(server.stderr()).not.toContain("is being replaced");
+});
+
+test("workers have their supervisor's Node flags", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 0, {}, plantStoreFlags);
+  await using _ = server;
+  const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid = ""]) => pid);
+  const commands = pids.map((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0"));
+  expect(commands).toHaveLength(3);
+  for (const command of commands) expect(command).toEqual(expect.arrayContaining([...plantStoreFlags]));
+});
+
+test("workers drain and exit when their supervisor is killed", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder);
+  await using running = server;
+  server.process.kill("SIGKILL");
+  // The workers share the output, so it ends when the last of them exits.
+  expect(await running.end()).toBe(null);
+  expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
+});
+
+test("SIGHUP before workers are started reloads the first worker when it listens", async () => {
+  using folder = createTempFolder();
+  // Workers do not load this module, so that only the supervisor gets the signal.
+  const { server } = await serve(folder, 0, signalAtLoad("SIGHUP", "/command/supervise.ts"));
+  await using _ = server;
+  await server.find(/"msg":"reloading"/);
+  expect(server.stderr()).not.toContain("is being replaced");
+});
+
+test("SIGHUP does not stop a supervisor whose first worker is starting", async () => {
+  using folder = createTempFolder();
+  // The server reads, because otherwise it would not detect that the client closes the connection.
+  await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const connected = within(once(silent, "connection"), "a connection to the database");
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`,
+    PLANTSTORE_TOKENS: token,
+  });
+  await connected;
+  for (const signal of ["SIGHUP", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
+  // Exit code 1 is caused by the second stop signal, not by SIGHUP.
+  expect(await server.end()).toBe(1);
+});
+
+test("a killed worker is replaced, except after a stop signal", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl } = await serve(folder);
+  await using running = server;
+  const killOne = async (): Promise<void> => {
+    const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
+    // Without a pid this is NaN, which kill() refuses. 0 would kill the process group of this test.
+    const pid = Number(pids.at(-1));
+    process.kill(pid, "SIGKILL");
+    await server.find(
+      new RegExp(`"errorCode":"ERR_WORKER_EXITED","pid":${pid}.*a worker exited and is being replaced`),
+    );
+  };
+  await killOne();
+  await server.find(repeatedMessage("listening", 4));
+  expect(await deletePlant(baseUrl, 1)).toBe(204);
+  await killOne();
+  server.process.kill("SIGTERM");
+  expect(await running.end()).toBe(0);
+});
+
+test("one address serves all workers' metrics by slot, which replacements keep", async () => {
+  using folder = createTempFolder();
+  const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using running = server;
+  const { scrape } = await metricsOf(server);
+  expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
+  const statuses = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
+  expect(new Set(await Promise.all(statuses))).toEqual(new Set([204]));
+  const text = await scrape();
+  expect(text.match(/^gateway_ready\{worker="[123]"\} 1$/gm)).toHaveLength(3);
+  const deleted = [...text.matchAll(/^plantstore_delete_batch_size_sum\{worker="[123]"\} (\d+)$/gm)];
+  expect(deleted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(30);
+  // Prometheus rejects a metric that is described more than once.
+  expect(text.match(/^# TYPE gateway_ready /gm)).toHaveLength(1);
+
+  const [, pid] = /"pid":(\d+),"address"/.exec(server.stderr()) ?? [];
+  process.kill(Number(pid), "SIGKILL");
+  await server.find(repeatedMessage("listening", 4));
+  await expect.poll(scrape).toMatch(/^plantstore_workers 3$/m);
+  const slots = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, slot]) => slot);
+  expect(new Set(slots)).toEqual(new Set(["1", "2", "3"]));
+  server.process.kill("SIGTERM");
+  expect(await running.end()).toBe(0);
+});
+
+test.each([
+  { engine: "plantstore", want: 414 },
+  { engine: "node", want: 431 },
+])("PLANTSTORE_HTTP_ENGINE=$engine also serves all workers' metrics", async ({ engine, want }) => {
+  using folder = createTempFolder();
+  const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
+  const { server, baseUrl } = await serve(folder, 0, environment);
+  await using _ = server;
+  const { url } = await metricsOf(server);
+  expect([await statusOfLongTarget(baseUrl), await statusOfLongTarget(url)]).toEqual([want, want]);
+});
+
+test("concurrent scrapes share one collection from the workers", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using running = server;
+  const { url, scrape } = await metricsOf(server);
+  const [, pid = ""] = await server.find(/"pid":(\d+),"address"/);
+  await scrape();
+  // A stopped worker does not respond.
+  process.kill(Number(pid), "SIGSTOP");
+  const first = scrape();
+  const others = Array.from({ length: 20 }, scrape);
+  // The response to this request comes after all scrapes have begun.
+  await fetch(`${url}/nothing`);
+  process.kill(Number(pid), "SIGCONT");
+  expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
+  server.process.kill("SIGTERM");
+  expect(await running.end()).toBe(0);
+});
+
+test("the command exits before starting workers if the admin address is used", async () => {
+  using folder = createTempFolder();
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const usedPort = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    PLANTSTORE_TOKENS: token,
+    PLANTSTORE_ADMIN_ADDRESS: String(usedPort),
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain(
+    `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${usedPort} of 127.0.0.1 is in use`,
+  );
+  other.close();
+});
+
+test("draining workers serve metrics, and a second signal kills them immediately", async () => {
+  using folder = createTempFolder();
+  const { server } = await serve(folder, 60_000, { PLANTSTORE_ADMIN_ADDRESS: "0" });
+  await using running = server;
+  server.process.kill("SIGTERM");
+  await server.find(repeatedMessage("draining", 3));
+  const { scrape } = await metricsOf(server);
+  expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
+  server.process.kill("SIGINT");
+  expect(await running.end()).toBe(1);
+  expect(server.stderr()).not.toContain('"msg":"stopped"');
+});
+
+test("the command exits with the first worker's exit code if none start", async () => {
+  using folder = createTempFolder();
+  const database = await postgres.createSchema();
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    PORT: "0",
+    DATABASE_URL: database,
+    PLANTSTORE_TOKENS: token,
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain("plantstore migrate");
+});

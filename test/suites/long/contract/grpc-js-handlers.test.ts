@@ -1,0 +1,132 @@
+import { join } from "node:path";
+import { ConnectError } from "@connectrpc/connect";
+import { Metadata, type sendUnaryData, type ServerUnaryCall, type ServiceDefinition, status } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Readiness } from "../../../../packages/gateway/src/health/index.ts";
+import { addGrpcJsService, type GrpcJsOptions } from "../../../../packages/grpc-handlers/src/grpc-js.ts";
+import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
+import { type Listening, listenForTests } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import { carriages } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantServiceService } from "../../../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
+import { idMissing, plantNotFound } from "../../../../src/service/errors.ts";
+import { readIdempotencyKey, scopeIdempotencyKey } from "../../../../src/service/idempotency-key.ts";
+import { createPlantGatewayOptions, type PlantStore } from "../../../../src/service/index.ts";
+import { openSituationStore, secretText } from "../../../support/plants/situation-store.ts";
+import { testVerifier } from "../../../support/server/plant-server.ts";
+import { actualResponse, expectedResponse } from "../../../contract/expected-response.ts";
+import { situations } from "../../../contract/situations.ts";
+
+// The plant store with a handler of grpc-js responds like the one with a handler of Connect.
+
+/** A request as ts-proto and proto-loader return it. */
+interface DeleteRequest {
+  readonly id?: bigint | { toString(): string } | null;
+}
+
+/** The implementation of the plant store, for grpc-js. */
+function createHandlers(store: PlantStore) {
+  return {
+    deletePlant(call: ServerUnaryCall<DeleteRequest, object>, callback: sendUnaryData<object>): void {
+      const canceller = new AbortController();
+      call.on("cancelled", () => canceller.abort(new Error("the call was cancelled")));
+      deletePlant(store, call, canceller.signal).then(
+        () => callback(null, {}),
+        (error: unknown) => callback(toStatus(error)),
+      );
+    },
+  };
+}
+
+async function deletePlant(
+  store: PlantStore,
+  { request: { id }, metadata }: ServerUnaryCall<DeleteRequest, object>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (id === undefined || id === null) throw idMissing();
+  const plant = BigInt(String(id));
+  const [key] = metadata.get("idempotency-key");
+  const idempotencyKey =
+    key === undefined ? undefined : scopeIdempotencyKey(readIdempotencyKey(String(key)), undefined);
+  const deleted = await store.delete(plant, { subject: "alice", requestId: "", idempotencyKey, context: { signal } });
+  if (!deleted) throw plantNotFound(plant);
+}
+
+/** Returns an error of the store as a status of grpc-js. Others have no code. */
+function toStatus(error: unknown): Error | Parameters<sendUnaryData<object>>[0] {
+  if (!(error instanceof ConnectError)) return new Error("the store failed", { cause: error });
+  const metadata = new Metadata();
+  for (const [name, value] of error.metadata) metadata.set(name, value);
+  const number: number = error.code;
+  const code: status = number;
+  return { code, details: error.rawMessage, metadata };
+}
+
+const includeDirs = ["proto", "packages/gateway/proto"].map((folder) => join(projectFolder, folder));
+const loaded = loadSync("plantstore/v1/plant_service.proto", { includeDirs });
+const testCases = (situations["deletePlant"] ?? [])
+  .flatMap((situation) =>
+    carriages
+      .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
+      .map((carriage) => ({ situation, carriage })),
+  )
+  .map((testCase, index) => ({ ...testCase, plant: BigInt(index + 1) }));
+
+describe.each<{ name: string; definition: ServiceDefinition; options: GrpcJsOptions; isDirect: boolean }>([
+  {
+    name: "a definition of ts-proto",
+    definition: PlantServiceService,
+    options: { descriptors: PlantService.file },
+    isDirect: true,
+  },
+  {
+    name: "a definition of proto-loader",
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+    definition: loaded["plantstore.v1.PlantService"] as ServiceDefinition,
+    options: {},
+    isDirect: true,
+  },
+  {
+    name: "interceptors of Connect",
+    definition: PlantServiceService,
+    options: { descriptors: descriptorSetOf(PlantService.file) },
+    isDirect: false,
+  },
+])("a handler of grpc-js, with $name,", ({ definition, options, isDirect }) => {
+  const plants = new Set(testCases.map(({ plant }) => plant));
+  const store = openSituationStore(plants);
+  const parts = createPlantGatewayOptions({
+    store,
+    verifier: testVerifier,
+    readiness: new Readiness({}),
+    log: silentLog,
+  });
+  const connections = new KeptConnections();
+  let server: Listening;
+  beforeAll(async () => {
+    const gateway = createTestGateway({
+      ...parts,
+      interceptors: isDirect ? [] : parts.interceptors,
+      routes: (router) => void addGrpcJsService(router, definition, createHandlers(store), options),
+    });
+    server = await listenForTests(gateway);
+  });
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+    await store.close();
+  });
+
+  test.each(testCases)("$situation.name over $carriage.name", async ({ carriage, situation, plant }) => {
+    const { format, httpVersion } = carriage;
+    const response = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
+    expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, situation.want));
+    expect(JSON.stringify([response.header, response.body.toString("latin1")])).not.toContain(secretText);
+    expect(plants.has(plant)).toBe(situation.want.code !== "ok");
+  });
+});

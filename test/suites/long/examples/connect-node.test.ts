@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import type { Http2SecureServer } from "node:http2";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createConnectNodeServer } from "../../../../examples/connect-node.ts";
+import { Readiness } from "../../../../packages/gateway/src/health/index.ts";
+import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
+import { codes } from "../../../contract/expected-response.ts";
+import { type Situation, situations } from "../../../contract/situations.ts";
+import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import {
+  type Address,
+  type Field,
+  fieldValue,
+  type HttpResponse,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../../../packages/testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../../../packages/testing/src/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../packages/testing/src/carriers/http2-connection.ts";
+import { readOutcome, readWebTrailer } from "../../../../packages/testing/src/gateway/outcome.ts";
+import { carriages, type WireFormat, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
+import { openSituationStore, secretText } from "../../../support/plants/situation-store.ts";
+import { authorized, bearer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
+
+const certificate = createCertificate("localhost");
+const client = { ca: certificate.cert, servername: "localhost" };
+
+// connect-node does not serve the text form of gRPC-Web; REST goes to the gateway.
+const testCases = situations.deletePlant
+  .flatMap((situation) =>
+    carriages
+      .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
+      .filter(({ format }) => format.name !== "grpc-web-text")
+      .map((carriage) => ({ situation, carriage })),
+  )
+  // Node's HTTP parser keeps the first of several Authorization fields, and drops the others.
+  .filter(({ situation, carriage: { format } }) => format.protocol === "rest" || !hasTwoCredentials(situation, format))
+  .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
+
+function hasTwoCredentials({ request }: Situation, format: WireFormat): boolean {
+  return request(format, 1n).header.filter(([name]) => name === "authorization").length > 1;
+}
+
+describe("the plant store on connect-node", () => {
+  const plants = new Set(testCases.map(({ plant }) => plant));
+  let server: Http2SecureServer;
+  let address: Address;
+
+  beforeAll(async () => {
+    server = createConnectNodeServer(
+      { store: openSituationStore(plants), verifier: testVerifier, readiness: new Readiness({}), log: silentLog },
+      certificate,
+    );
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const bound = server.address();
+    if (bound === null || typeof bound === "string") throw new Error("the server has no port");
+    address = bound;
+  });
+
+  afterAll(() => void server.close());
+
+  // Reused, because a TLS handshake takes longer than most of these calls.
+  let http2: Http2Connection;
+  beforeAll(async () => {
+    http2 = await openHttp2(address, client);
+  });
+  afterAll(() => http2[Symbol.dispose]());
+
+  async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
+    if (version === "2") return await http2.exchange(request);
+    using connection = await openHttp1(address, client);
+    connection.request(request);
+    return await connection.readResponse(request.httpMethod);
+  }
+
+  test.each(testCases)("$situation.name over $carriage.name", async ({ carriage, situation, plant }) => {
+    const { format, httpVersion } = carriage;
+    const { code, message = "", fields = {} } = situation.want;
+    const response = await exchange(httpVersion, situation.request(format, plant));
+    expect(readOutcome(format, response)).toEqual({ code: codes[code].number, message });
+    const trailer = format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.trailer;
+    const received = [...response.header, ...trailer];
+    for (const [name, value] of Object.entries(fields)) expect(fieldValue(received, name)).toBe(value);
+    expect(JSON.stringify([response.header, response.body.toString("latin1")])).not.toContain(secretText);
+    expect(plants.has(plant)).toBe(code !== "ok");
+  });
+
+  test.each(carriages.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
+    "over $name decides by the first Authorization field, like node",
+    async ({ format, httpVersion }) => {
+      const plant = 2_000_000n;
+      const unknown = bearer(tokens.unknown);
+      plants.add(plant);
+      const ask = async (first: Field, second: Field): Promise<number> =>
+        readOutcome(format, await exchange(httpVersion, deletePlantRequest(format, plant, [first, second]))).code;
+      expect(await ask(unknown, authorized)).toBe(codes.unauthenticated.number);
+      expect(plants.has(plant)).toBe(true);
+      expect(await ask(authorized, unknown)).toBe(0);
+    },
+  );
+
+  test.each(["connect-json", "grpc", "grpc-web"] as const)(
+    "over %s makes two calls with one idempotency key one deletion",
+    async (name) => {
+      const format = wireFormats[name];
+      const plant = BigInt(1_000_000 + name.length);
+      plants.add(plant);
+      const request = deletePlantRequest(format, plant, [authorized, ["idempotency-key", `"${name}"`]]);
+      for (const _ of [1, 2]) expect(readOutcome(format, await exchange("2", request)).code).toBe(0);
+    },
+  );
+});

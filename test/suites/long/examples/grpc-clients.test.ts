@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { openSituationStore, situations } from "../../../support/plants/situation-store.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../../support/server/plant-server.ts";
+
+// The client examples that use only grpc-js, run with the command in their first line, on a server without TLS.
+
+/** Not representable as a double: as a number, it would be the id of another plant. */
+const long = 2n ** 53n + 1n;
+const plants = new Set<bigint>();
+let server: TestPlantServer;
+
+beforeAll(async () => {
+  server = await startPlantServer({ store: openSituationStore(plants) });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
+  const run = async (token: string, id: bigint, ...more: readonly string[]): Promise<string> => {
+    const words = [`examples/clients/delete-plant-${name}.ts`, `127.0.0.1:${server.address.port}`, token, String(id)];
+    const { stdout, stderr } = await runProgram(process.execPath, [...words, ...more]);
+    return stdout + stderr;
+  };
+
+  test("deletes only the plant with an id above 2^53", async () => {
+    plants.add(long).add(long - 1n);
+    expect(await run(tokens.good, long)).toBe(`plant ${long} is deleted\n`);
+    expect([plants.has(long), plants.has(long - 1n)]).toEqual([false, true]);
+    expect(await run(tokens.good, long)).toBe(`there is no plant ${long}\n`);
+  });
+
+  test.each([
+    {
+      name: "prints the code for an invalid token",
+      token: tokens.unknown,
+      id: 1n,
+      want: "UNAUTHENTICATED: the token is not valid\n",
+    },
+    {
+      name: "prints the code for an unavailable store",
+      token: tokens.good,
+      id: situations.away,
+      want: "UNAVAILABLE: the plant store cannot process the request at the moment\n",
+    },
+    {
+      name: "stops waiting at its deadline",
+      token: tokens.good,
+      id: situations.slow,
+      timeoutMs: "200",
+      want: /^DEADLINE_EXCEEDED: /,
+    },
+    { name: "deletes nothing when the id is not an int64", token: tokens.good, id: 2n ** 64n + 1n, want: /int64/ },
+  ])("$name", async ({ token, id, timeoutMs = "5000", want }) => {
+    plants.add(1n);
+    expect(await run(token, id, timeoutMs)).toMatch(want);
+    expect(plants.has(1n)).toBe(true);
+  });
+});

@@ -1,0 +1,107 @@
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../../../src/stores/index.ts";
+import { openHttp1 } from "../../../../packages/testing/src/carriers/http1-connection.ts";
+import { startPlantServer, tokens, type TestPlantServer } from "../../../support/server/plant-server.ts";
+import { numRunsOf } from "../../../../packages/testing/src/test-seed.ts";
+
+/** The connections of one property. */
+const connectionsPerProperty = numRunsOf(200);
+
+/** The number of concurrent connections: one whose body is not read takes a second to close. */
+const concurrentConnections = 40;
+
+const credential = `authorization: Bearer ${tokens.good}`;
+
+const goodRequests = [
+  `DELETE /plants/7 HTTP/1.1\r\nhost: x\r\n${credential}\r\n\r\n`,
+  `DELETE /plants/7 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n${credential}\r\n\r\n0\r\n\r\n`,
+  `DELETE http://x/plants/-9223372036854775808?x=1 HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\n\r\n`,
+  `GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n\r\n`,
+  `PUT /plants/7 HTTP/1.0\r\ncontent-length: 4\r\n${credential}\r\n\r\nbody`,
+];
+
+// What parsers stumble over, in addition to what is allowed there.
+const stumblingBlocks = [
+  "\r\n",
+  "\n",
+  "\0",
+  ":",
+  " ",
+  "\t",
+  "%",
+  "%zz",
+  "/",
+  "//",
+  "..",
+  "?",
+  "#",
+  "0\r\n\r\n",
+  "\xff",
+  "HTTP/1.1",
+];
+
+interface Mutation {
+  readonly at: number;
+  readonly removed: number;
+  readonly inserted: string;
+}
+
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  removed: fc.nat({ max: 8 }),
+  inserted: fc.oneof(
+    fc.constantFrom("", ...stumblingBlocks),
+    fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes).toString("latin1")),
+  ),
+});
+
+/** A request as it should be, which is to be answered whatever follows it, and what follows it on the connection. */
+const http1Bytes: fc.Arbitrary<{ readonly first: string; readonly rest: string }> = fc.record({
+  first: fc.constantFrom(...goodRequests),
+  rest: fc
+    .tuple(fc.array(fc.constantFrom(...goodRequests), { maxLength: 3 }), fc.array(mutation, { maxLength: 4 }))
+    .map(([requests, mutations]) => mutations.reduce(mutate, requests.join(""))),
+});
+
+function mutate(text: string, { at, removed, inserted }: Mutation): string {
+  const start = Math.floor(at * text.length);
+  return text.slice(0, start) + inserted + text.slice(start + removed);
+}
+
+// packages/http-engine/test/http2 and packages/http-engine/test/suites/random-frames test random HTTP/2 frames.
+describe("the server responds or closes the connection, and keeps running", () => {
+  let server: TestPlantServer;
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openMemoryStore(new Set([7n])) });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("on mutated HTTP/1.1 requests", async () => {
+    await overMany(http1Bytes, async ({ first, rest }) => {
+      using connection = await openHttp1(server.address);
+      connection.write(first + rest);
+      const answer = await connection.readResponse();
+      connection.socket.end();
+      const others = (await connection.readToEnd()).toString("latin1");
+      // A request can never cause an internal error; 501 is the status for an unknown method.
+      for (const [, status] of `${answer.head}${others}`.matchAll(/^HTTP\/1\.1 (\d{3})/gm))
+        expect(status === "501" || Number(status) < 500, status).toBe(true);
+      if (others !== "") expect(others).toMatch(/^HTTP\/1\.1 \d{3} /);
+    });
+  });
+
+  test("on random bytes", async () => {
+    await overMany(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
+      using connection = await openHttp1(server.address);
+      connection.socket.end(bytes);
+      await connection.readToEnd();
+    });
+  });
+});
+
+async function overMany<Value>(arbitrary: fc.Arbitrary<Value>, send: (value: Value) => Promise<void>): Promise<void> {
+  const batch = fc.array(arbitrary, { minLength: concurrentConnections, maxLength: concurrentConnections });
+  const property = fc.asyncProperty(batch, async (values) => void (await Promise.all(values.map(send))));
+  await fc.assert(property, { numRuns: connectionsPerProperty / concurrentConnections });
+}

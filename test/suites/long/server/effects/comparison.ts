@@ -1,0 +1,52 @@
+import { Differs, type EffectsOf } from "../../../../../packages/testing/src/comparison.ts";
+import type { ConfigurationSources } from "../../../../../src/server/index.ts";
+import type { Configuration } from "../../../../../src/server/settings.ts";
+import { type ConfiguredServer, startConfigured } from "../../../../support/server/start-configured.ts";
+
+export type Environment = ConfigurationSources["environment"];
+
+/** Two servers whose observations must differ. */
+interface Comparison {
+  readonly off: Environment;
+  readonly on: Environment;
+  readonly observe: (server: ConfiguredServer) => Promise<unknown>;
+}
+
+/** The comparisons of some settings. */
+export type Effects<Names extends keyof Configuration = keyof Configuration> = EffectsOf<Pick<Configuration, Names>>;
+
+/** Starts one server after the other, and fails unless they differ. */
+export async function compare({ off, on, observe }: Comparison): Promise<Differs> {
+  const observed: unknown[] = [];
+  for (const environment of [off, on]) {
+    await using server = await startConfigured(environment);
+    observed.push(await observe(server));
+  }
+  return new Differs(observed);
+}
+
+/** Milliseconds to wait for an effect that must be absent with the other value. */
+export const settledMs = 1_000;
+
+/** Sends a request on a connection that closes, and returns the response without its body. */
+export async function get(
+  { baseUrl }: ConfiguredServer,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const response = await fetch(baseUrl + path, { headers: { connection: "close", ...headers } });
+  await response.body?.cancel();
+  return response;
+}
+
+/** Deletes plant 1, and returns the status. */
+export async function deletePlant(
+  { baseUrl }: ConfiguredServer,
+  token: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const headers = { connection: "close", authorization: `Bearer ${token}`, ...fields };
+  const { status, body } = await fetch(`${baseUrl}/plants/1`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}

@@ -1,0 +1,65 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { StorageThread } from "../../../../src/stores/sqlite/storage-thread.ts";
+import { preloadStorage } from "../../../../src/server/preload-storage.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+const url = "sqlite:plants.db";
+
+test.each([
+  { words: ["serve"], url, begins: true },
+  { words: ["serve", "--port", "0"], url, begins: true },
+  { words: ["serve", "--demo"], url: undefined, begins: true },
+  { words: ["serve"], url: undefined, begins: false },
+  { words: ["serve"], url: "postgres://db/plants", begins: false },
+  { words: ["serve", "--database-url=memory:"], url, begins: false },
+  { words: ["serve", "--database-url", "memory:"], url, begins: false },
+  { words: ["serve", "--print-config"], url, begins: false },
+  { words: ["serve", "--help"], url, begins: false },
+  { words: ["import", "ids"], url, begins: false },
+])("for $words with $url, preloadStorage may start a thread ($begins)", async ({ words, url: database, begins }) => {
+  using folder = createTempFolder();
+  const workers: unknown[] = [];
+  const count = (worker: unknown): number => workers.push(worker);
+  process.on("worker", count);
+  preloadStorage(words, { DATABASE_URL: database });
+  // Node emits the event in the next turn of the event loop.
+  await new Promise(setImmediate);
+  expect(workers).toHaveLength(begins ? 1 : 0);
+  const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
+  // The store uses the thread that is already running.
+  expect(workers).toHaveLength(1);
+  process.off("worker", count);
+  await thread.close();
+});
+
+test("the command exits without opening the database when the configuration is invalid", async () => {
+  using folder = createTempFolder();
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PORT: "none" };
+  await using run = startCommandLine(["serve"], folder.path, environment);
+  expect(await run.end()).toBe(78);
+  expect(existsSync(folder.file("plants.db"))).toBe(false);
+});
+
+test("the command reports a storage thread that cannot start", async () => {
+  using folder = createTempFolder();
+  const environment = {
+    DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+    NODE_OPTIONS: "--permission --allow-fs-read=* --allow-fs-write=*",
+  };
+  await using run = startCommandLine(["serve"], folder.path, environment);
+  expect(await run.end()).toBe(1);
+  expect(run.stderr()).toMatch(/^plantstore: Access to this API has been restricted/m);
+});
+
+test("StorageThread.start rejects when the thread has already failed", async () => {
+  using folder = createTempFolder();
+  const started = once(process, "worker");
+  StorageThread.prestart();
+  const [worker] = await started;
+  await worker.terminate();
+  const opened = StorageThread.start({ file: folder.file("plants.db") });
+  await expect(opened).rejects.toThrow("the storage thread has exited");
+});

@@ -1,0 +1,337 @@
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
+import { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { expect, test } from "vitest";
+import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import { freePort } from "../../../../packages/testing/src/process/free-port.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startCommandLine } from "../../../support/process/command-line.ts";
+import { statusOfLongTarget } from "../../../support/server/long-target.ts";
+import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
+import { Differs } from "../../../../packages/testing/src/comparison.ts";
+import { compare, deletePlant, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
+import { credentialEffects } from "./effects/credential-effects.ts";
+
+// Starts the server with two values of each setting, and compares what a caller or an operator observes. A setting that is
+// read but not used has the same effect twice.
+
+const token = "token-of-the-effects-test";
+
+/** Compares the certificates that the server presents. */
+async function compareCertificates(): Promise<Differs> {
+  using folder = createTempFolder();
+  const [off = {}, on = {}] = ["one", "two"].map((name) => {
+    const { cert, key } = createCertificate(name);
+    writeFileSync(folder.file(`${name}.pem`), cert);
+    writeFileSync(folder.file(`${name}.key`), key);
+    return { TLS_CERT_FILE: folder.file(`${name}.pem`), TLS_KEY_FILE: folder.file(`${name}.key`) };
+  });
+  return await compare({
+    off,
+    on,
+    observe: async ({ port }) => {
+      const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
+      await once(socket, "secureConnect");
+      const { subject } = socket.getPeerCertificate();
+      socket.destroy();
+      return subject.CN;
+    },
+  });
+}
+
+/** Compares whether a call of a caller who makes several is refused, without and with a rate. */
+function compareRates(rate: Environment): Promise<Differs> {
+  return compare({
+    off: { PLANTSTORE_TOKENS: token },
+    on: { PLANTSTORE_TOKENS: token, ...rate },
+    observe: async (server) => {
+      for (let call = 0; call < 5; call++) await deletePlant(server, token);
+      await server.drain();
+      return server.lines().some((line) => JSON.stringify(line).includes("ResourceExhausted"));
+    },
+  });
+}
+
+/** Returns whether the log of a deletion has the address of the client. */
+async function isClientLogged(server: ConfiguredServer, fields: Readonly<Record<string, string>>): Promise<boolean> {
+  await deletePlant(server, token, fields);
+  await server.drain();
+  return server.lines().some((line) => JSON.stringify(line).includes("192.0.2.1"));
+}
+
+function adminUrlOf(server: ConfiguredServer): string {
+  const line = server.lines().find(({ msg }) => msg === "serving metrics");
+  return `http://127.0.0.1:${String(line?.["port"])}`;
+}
+
+/** The comparison of each setting. A setting without one does not compile. */
+const effects: Effects = {
+  ...credentialEffects,
+  host: async () => {
+    using folder = createTempFolder();
+    const exposed = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
+    await compare({
+      off: { ...exposed, HOST: "127.0.0.1" },
+      on: { ...exposed, HOST: "0.0.0.0" },
+      observe: ({ address }) => Promise.resolve(address),
+    });
+    return await compare({
+      off: { HOST: "127.0.0.1" },
+      on: { HOST: `unix:${folder.file("s")}` },
+      observe: () => Promise.resolve(existsSync(folder.file("s"))),
+    });
+  },
+  port: async () => {
+    const port = await freePort();
+    return await compare({
+      off: {},
+      on: { PORT: String(port) },
+      observe: (server) => Promise.resolve(server.port === port),
+    });
+  },
+  socketMode: async () => {
+    using folder = createTempFolder();
+    const host = { HOST: `unix:${folder.file("s")}` };
+    return await compare({
+      off: { ...host, PLANTSTORE_SOCKET_MODE: "600" },
+      on: { ...host, PLANTSTORE_SOCKET_MODE: "604" },
+      observe: () => Promise.resolve(statSync(folder.file("s")).mode & 0o777),
+    });
+  },
+  workers: async () => {
+    using folder = createTempFolder();
+    const observed: unknown[] = [];
+    for (const workers of ["1", "2"]) {
+      await using server = startCommandLine(["serve"], folder.path, {
+        PORT: "0",
+        PLANTSTORE_WORKERS: workers,
+        DATABASE_URL: "memory:",
+        PLANTSTORE_TOKENS: token,
+      });
+      const listens = server.find(/"msg":"listening"/).then(
+        () => true,
+        () => false,
+      );
+      // Several workers cannot share a store in memory, so they do not start.
+      observed.push(await listens);
+    }
+    return new Differs(observed);
+  },
+  maxConnectionAgeMs: () =>
+    compare({
+      off: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "3600000" },
+      on: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20" },
+      observe: async (server) => {
+        const session = connect(server.baseUrl);
+        const closed = once(session, "goaway").then(() => true);
+        const isClosed = await Promise.race([closed, sleep(settledMs).then(() => false)]);
+        session.destroy();
+        return isClosed;
+      },
+    }),
+  maxConnectionAgeGraceMs: () =>
+    compare({
+      off: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "3600000" },
+      on: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "20" },
+      observe: async (server) => {
+        const session = connect(server.baseUrl);
+        const watch = session.request({
+          ":method": "POST",
+          ":path": "/grpc.health.v1.Health/Watch",
+          "content-type": "application/grpc",
+        });
+        watch.on("error", () => {}).end(Buffer.alloc(5));
+        const closed = once(watch, "close").then(() => true);
+        const isClosed = await Promise.race([closed, sleep(settledMs).then(() => false)]);
+        session.destroy();
+        return isClosed;
+      },
+    }),
+  httpEngine: async () => {
+    const off = { PLANTSTORE_HTTP_ENGINE: "plantstore", PLANTSTORE_ADMIN_ADDRESS: "0" };
+    const on = { ...off, PLANTSTORE_HTTP_ENGINE: "node" };
+    await compare({ off, on, observe: ({ baseUrl }) => statusOfLongTarget(baseUrl) });
+    return await compare({ off, on, observe: (server) => statusOfLongTarget(adminUrlOf(server)) });
+  },
+  database: async () => {
+    using folder = createTempFolder();
+    return await compare({
+      off: { DATABASE_URL: "memory:" },
+      on: { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
+      observe: () => Promise.resolve(existsSync(folder.file("plants.db"))),
+    });
+  },
+  databaseUrlFile: async () => {
+    using folder = createTempFolder();
+    const [one, two] = [await freePort(), await freePort()];
+    for (const port of [one, two]) writeFileSync(folder.file(String(port)), `postgres://127.0.0.1:${port}/plants`);
+    return await compare({
+      off: { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(one)) },
+      on: { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(two)) },
+      observe: async (server) => {
+        const isRefused = (): boolean => JSON.stringify(server.lines()).includes(`127.0.0.1:${two}`);
+        const endMs = performance.now() + settledMs;
+        while (!isRefused() && performance.now() < endMs) await sleep(10);
+        return isRefused();
+      },
+    });
+  },
+  deletionsKeptHours: async () => {
+    using folder = createTempFolder();
+    const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+    await (await startConfigured(environment)).drain();
+    using db = new DatabaseSync(folder.file("plants.db"));
+    const record = db.prepare("INSERT INTO deletions VALUES (?, 1, ?, '', '', 1)");
+    for (const [seq, hours] of [4, 2, 0].entries()) record.run(seq, Date.now() - hours * 3_600_000);
+    return await compare({
+      off: { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "5" },
+      on: { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "3" },
+      observe: async (server) => {
+        await server.drain();
+        return server.lines().find(({ msg }) => msg === "old deletion records dropped")?.["count"];
+      },
+    });
+  },
+  docs: () =>
+    compare({
+      off: { PLANTSTORE_DOCS: "closed" },
+      on: { PLANTSTORE_DOCS: "open" },
+      observe: async (server) => (await get(server, "/openapi.json")).status,
+    }),
+  corsOrigins: () =>
+    compare({
+      off: { PLANTSTORE_CORS_ORIGINS: "https://other.example" },
+      on: { PLANTSTORE_CORS_ORIGINS: "https://shop.example" },
+      observe: async (server) =>
+        (await get(server, "/livez", { origin: "https://shop.example" })).headers.get("access-control-allow-origin"),
+    }),
+  mcp: () =>
+    compare({
+      off: { PLANTSTORE_MCP: "off", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
+      on: { PLANTSTORE_MCP: "on", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
+      observe: async (server) =>
+        (await get(server, "/mcp", { authorization: "Bearer token-of-mcp-0123" })).headers.get("allow"),
+    }),
+  trustedProxies: () =>
+    compare({
+      off: { PLANTSTORE_TOKENS: token },
+      on: { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" },
+      observe: (server) => isClientLogged(server, { "x-forwarded-for": "192.0.2.1" }),
+    }),
+  proxyFields: () => {
+    const on = { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" };
+    return compare({
+      off: on,
+      on: { ...on, PLANTSTORE_PROXY_FIELDS: "forwarded" },
+      observe: (server) => isClientLogged(server, { forwarded: "for=192.0.2.1" }),
+    });
+  },
+  proxyProtocol: () => {
+    const on = { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" };
+    return compare({
+      off: on,
+      on: { ...on, PLANTSTORE_PROXY_PROTOCOL: "on" },
+      observe: async ({ port }) => {
+        const socket = connectTcp({ port, host: "127.0.0.1" });
+        socket.write(
+          "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        );
+        return (await text(socket)).split("\r\n", 1)[0];
+      },
+    });
+  },
+  ratePerPrincipal: () => compareRates({ PLANTSTORE_RATE_PER_PRINCIPAL: "1" }),
+  ratePerAddress: () => compareRates({ PLANTSTORE_RATE_PER_ADDRESS: "1" }),
+  tlsCertFile: compareCertificates,
+  tlsKeyFile: compareCertificates,
+  requestIdResponses: () =>
+    compare({
+      off: { PLANTSTORE_REQUEST_ID_RESPONSES: "requested" },
+      on: { PLANTSTORE_REQUEST_ID_RESPONSES: "always" },
+      observe: async (server) => (await get(server, "/livez")).headers.has("x-request-id"),
+    }),
+  logLevel: () =>
+    compare({
+      off: { LOG_LEVEL: "info" },
+      on: { LOG_LEVEL: "error" },
+      observe: async (server) => {
+        await get(server, "/livez");
+        return server.lines().length > 0;
+      },
+    }),
+  audit: () => {
+    const off = { LOG_LEVEL: "error", PLANTSTORE_TOKENS: token };
+    return compare({
+      off: { ...off, PLANTSTORE_AUDIT: "by-level" },
+      on: { ...off, PLANTSTORE_AUDIT: "always" },
+      observe: async (server) => {
+        await deletePlant(server, token);
+        await server.drain();
+        return server.lines().length > 0;
+      },
+    });
+  },
+  logProbes: () =>
+    compare({
+      off: { PLANTSTORE_LOG_PROBES: "off" },
+      on: { PLANTSTORE_LOG_PROBES: "on" },
+      observe: async (server) => {
+        await get(server, "/livez");
+        await server.drain();
+        return server.lines().some((line) => JSON.stringify(line).includes("/livez"));
+      },
+    }),
+  drainDelayMs: () =>
+    compare({
+      off: { PLANTSTORE_DRAIN_DELAY_MS: "0" },
+      on: { PLANTSTORE_DRAIN_DELAY_MS: "1500" },
+      observe: async (server) => {
+        const drained = server.drain();
+        // Without a delay, the port is closed in one of the next turns.
+        await sleep(200);
+        const status = await get(server, "/livez").then(
+          (response) => response.status,
+          () => "refused",
+        );
+        await drained;
+        return status;
+      },
+    }),
+  drainTimeoutMs: () =>
+    compare({
+      off: { PLANTSTORE_DRAIN_TIMEOUT_MS: "3600000" },
+      on: { PLANTSTORE_DRAIN_TIMEOUT_MS: "20" },
+      observe: async (server) => {
+        const session = connect(server.baseUrl);
+        session.on("error", () => {});
+        const call = session.request({
+          ":method": "POST",
+          ":path": "/plantstore.v1.PlantService/DeletePlant",
+          "content-type": "application/json",
+        });
+        // A call whose message is never complete.
+        call.on("error", () => {}).write("{");
+        await once(session, "remoteSettings");
+        const drained = server.drain();
+        const isAborted = await Promise.race([drained.then(() => true), sleep(settledMs).then(() => false)]);
+        session.destroy();
+        await drained;
+        return isAborted;
+      },
+    }),
+  adminAddress: () =>
+    compare({
+      off: {},
+      on: { PLANTSTORE_ADMIN_ADDRESS: "0" },
+      observe: async (server) => (await fetch(`${adminUrlOf(server)}/metrics`).catch(() => undefined))?.status,
+    }),
+};
+
+test.each(Object.entries(effects))("the setting %s has an effect", { timeout: 20_000 }, async (_, comparison) => {
+  await expect(comparison()).resolves.toBeInstanceOf(Differs);
+});

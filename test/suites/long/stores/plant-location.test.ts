@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { importPlants } from "../../../../src/stores/records/import-plants.ts";
+import {
+  checkPlantStore,
+  migratePlants,
+  openPlantDatabase,
+  openPlantStore,
+  type PlantLocation,
+} from "../../../../src/stores/index.ts";
+import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
+import { collect } from "../../../../packages/testing/src/collect.ts";
+import { deleteCall } from "../../../support/plants/delete-call.ts";
+import { type PostgresServer, startPostgres } from "../../../support/plants/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+let server: PostgresServer;
+let folder: TempFolder;
+beforeAll(async () => {
+  folder = createTempFolder();
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function* text(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("1\n2\n3\n");
+}
+
+const places: readonly {
+  name: string;
+  locate: () => Promise<PlantLocation>;
+  /** Returns a location in which no server could open a store. */
+  locateNone: () => Promise<PlantLocation>;
+}[] = [
+  {
+    name: "an SQLite file",
+    locate: () => Promise.resolve({ kind: "sqlite", path: folder.file("plants.db") }),
+    locateNone: () => Promise.resolve({ kind: "sqlite", path: folder.file("nowhere/plants.db") }),
+  },
+  {
+    name: "a PostgreSQL database",
+    locate: async () => ({ kind: "postgres", url: await server.createSchema() }),
+    locateNone: async () => ({ kind: "postgres", url: await server.createSchema() }),
+  },
+];
+
+describe.each(places)("plants in $name", ({ locate, locateNone }) => {
+  test("are migrated, imported, deleted, listed and exported by their location", async () => {
+    const location = await locate();
+    for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
+      await expect(open(location)).rejects.toThrow(
+        /: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
+      );
+    const { from, to } = await migratePlants(location);
+    expect(from).toBe(0);
+    expect(to).toBeGreaterThan(0);
+    await expect(migratePlants(location)).resolves.toEqual({ from: to, to });
+    await using database = await openPlantDatabase(location);
+    await expect(importPlants(database, text())).resolves.toMatchObject({ added: 3, present: 0, deleted: 0 });
+    const store = await openPlantStore(location);
+    await expect(store.delete(2n, deleteCall({ subject: "ann" }))).resolves.toBe(true);
+    await store.close();
+    await expect(importPlants(database, text())).resolves.toMatchObject({ added: 0, present: 2, deleted: 1 });
+    const [exported] = await collect(database.exportPlants());
+    expect(exported).toEqual([1n, 3n]);
+    const [listed] = await collect(database.listDeletions());
+    expect(listed).toMatchObject([{ plantId: 2n, subject: "ann" }]);
+  });
+
+  test("are checked before a server opens them", async () => {
+    const location = await locate();
+    await migratePlants(location);
+    await checkPlantStore(location);
+    await expect(checkPlantStore(await locateNone())).rejects.toThrow(StoreOpenError);
+  });
+
+  test("require that deletion records are kept for at least an hour", async () => {
+    const location = await locate();
+    await migratePlants(location);
+    await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/must be at least 3600000/);
+    await (await openPlantStore(location, { deletionsKeptMs: 3_600_000 })).close();
+  });
+});
+
+test("a PostgreSQL store connects with the current URL", async () => {
+  const url = await server.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  const former = url.replace("user=tester", "user=former");
+  const store = await openPlantStore({ kind: "postgres", url: former, currentUrl: () => url });
+  await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+  await store.close();
+});

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { expect, test } from "vitest";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createCertificate } from "../../../../../packages/testing/src/carriers/certificate.ts";
+
+// SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const sslRequest = Buffer.from("0000000804d2162f", "hex");
+
+/** A server without TLS. The server replies N to an SSLRequest, and closes the connection after any other message. */
+interface PlainServer extends AsyncDisposable {
+  readonly port: number;
+  /** The messages in cleartext. */
+  readonly received: readonly Buffer[];
+}
+
+async function startPlainServer(): Promise<PlainServer> {
+  const received: Buffer[] = [];
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (data) => {
+      const bytes = Buffer.from(data);
+      if (bytes.equals(sslRequest)) return void socket.write("N");
+      received.push(bytes);
+      socket.destroy();
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  const close = async (): Promise<void> => void (await once(server.close(), "close"));
+  return { port: address.port, received, [Symbol.asyncDispose]: close };
+}
+
+async function connectWith(port: number, parameters: string): Promise<void> {
+  const session = new Session(readServerUrl(`postgres://tester:secret@127.0.0.1:${port}/plants?${parameters}`));
+  try {
+    await session.connect();
+  } finally {
+    await session.close();
+  }
+}
+
+test.each([
+  "ssl=true",
+  "ssl=1",
+  "ssl=require",
+  "ssl=on",
+  "ssl=verify-full",
+  "SSL=true",
+  "requiressl=1",
+  "tls=true",
+  "sslmode=require",
+  "sslmode=REQUIRE",
+  "sslmode=no-verify",
+  "sslmode=",
+  "sslmode=disable&ssl=true",
+  "sslrootcert=system",
+  "sslrootcert=ca.pem",
+])("with %s in the URL, no cleartext reaches a server without TLS", async (parameters) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("ca.pem"), createCertificate("PostgreSQL").cert);
+  await using plain = await startPlainServer();
+  const connecting = connectWith(plain.port, parameters.replace("ca.pem", folder.file("ca.pem")));
+  await expect(connecting).rejects.toThrow(/^The server does not support SSL|in the database URL/);
+  expect(plain.received).toEqual([]);
+});
+
+test.each(["", "sslmode=prefer", "sslmode=disable"])(
+  'with "%s" in the URL, a session falls back to cleartext',
+  async (parameters) => {
+    await using plain = await startPlainServer();
+    await expect(connectWith(plain.port, parameters)).rejects.toThrow();
+    expect(plain.received.length).toBeGreaterThan(0);
+  },
+);

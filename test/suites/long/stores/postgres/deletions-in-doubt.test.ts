@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { endings } from "../../../../../src/stores/contract/deletion.ts";
+import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
+import { runBatch } from "../../../../../src/stores/postgres/delete/run-batch.ts";
+import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { callersOf, callerWith, plantsOf } from "../../../../support/plants/run-batch.ts";
+import { runSql } from "../../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+
+const server = await startPostgresOfFile();
+
+async function openPlants(change: (url: string) => Partial<Placement>) {
+  const url = await server.createPlants([7n]);
+  const session = new Session(readServerUrl(url));
+  session.deadlineMs = performance.now() + 10_000;
+  const placement = { ...singleServer(schemaOf(session)), ...change(url) };
+  return { url, session, placement, [Symbol.asyncDispose]: () => session.close() };
+}
+
+/**
+ * Loses the connection before the first statement reaches the server, and runs SQL before and after the statement of each
+ * later attempt, which is after its first lookup of keys.
+ */
+function doubtful(url: string, before: string, after?: string): Partial<Placement> {
+  return {
+    deletePlants: () => Promise.reject(new Error("lost")),
+    deleteUnlockedPlants: async (session, batch) => {
+      await runSql(url, before);
+      const fates = await singleServer(schemaOf(session)).deleteUnlockedPlants(session, batch);
+      if (after !== undefined) await runSql(url, after);
+      return fates;
+    },
+  };
+}
+
+const useKeySql = (plant: number): string => `
+  INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+  VALUES (${plant}, 'tester', '', gen_random_uuid(), 'used')`;
+
+test.each([
+  { plant: 8, ending: "key-reused" },
+  { plant: 7, ending: "deleted" },
+])("a doubtful deletion ends as $ending if plant $plant used its key", async ({ plant, ending }) => {
+  await using opened = await openPlants((url) => doubtful(url, useKeySql(plant)));
+  const deletion = callerWith(7n, "used");
+  await runBatch(opened.session, [deletion], opened);
+  expect(deletion.ending?.kind).toBe(ending);
+  expect(await plantsOf(opened.url)).toEqual(["7"]);
+});
+
+test("a deletion stays in doubt if its key was used only temporarily", async () => {
+  await using opened = await openPlants((url) => doubtful(url, useKeySql(8), "DELETE FROM deletions"));
+  const deletion = callerWith(7n, "used");
+  await runBatch(opened.session, [deletion], opened);
+  expect(deletion.state).toBe("deferred-in-doubt");
+  deletion.send();
+  await runBatch(opened.session, [deletion], { placement: singleServer(schemaOf(opened.session)) });
+  expect(deletion.ending?.kind).toBe("deleted");
+  expect(await plantsOf(opened.url)).toEqual([]);
+});
+
+test("an attempt that ends a deletion twice is not repeated", async () => {
+  let attempts = 0;
+  await using opened = await openPlants(() => ({
+    deletePlants: async (_session, { firstOf }) => {
+      attempts++;
+      for (const one of [...firstOf.values(), ...firstOf.values()]) one.decide(endings.deleted);
+      return [];
+    },
+  }));
+  const begunMs = performance.now();
+  await expect(runBatch(opened.session, callersOf(7n), opened)).rejects.toMatchObject({ name: "TransitionError" });
+  expect(attempts).toBe(1);
+  expect(performance.now() - begunMs).toBeLessThan(5_000);
+});

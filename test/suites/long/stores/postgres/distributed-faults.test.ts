@@ -1,0 +1,316 @@
+import type { Socket } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
+import { collect } from "../../../../../packages/testing/src/collect.ts";
+import { Dice } from "../../../../../packages/testing/src/dice.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../../support/plants/later-steps.ts";
+import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
+import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+
+/** A proxy that simulates the limits and errors of distributed engines in front of a PostgreSQL server. */
+interface DistributedProxy extends PostgresProxy {
+  /** The number of refused statements, by SQLSTATE. */
+  readonly refused: ReadonlyMap<string, number>;
+  /** One statement in this many fails at random; none with 0, the default. */
+  failOneIn: number;
+}
+
+// Features that CockroachDB or YugabyteDB lack, at least in some releases, or do not document.
+const lacking =
+  /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b|pg_logical_emit_message/i;
+
+// The header of a message in the PostgreSQL protocol ("Message Formats"): its type, and its length, which includes the
+// length field.
+const headerBytes = 5;
+
+/** A statement whose outcome is lost: the response is the same whether or not the server has run it. */
+interface Loss {
+  readonly isRun: boolean;
+}
+
+/**
+ * Starts a proxy to the server whose socket is in `serverFolder`.
+ *
+ * To refuse a statement, the proxy changes the first letter of its text or name, so that the server reports an error
+ * and the transaction is in the state after a real error. The proxy then replaces the SQLSTATE of the error: 0A000 for
+ * features that these engines lack; 40001 at random; and 40003 at random at the end of a transaction, which was
+ * committed in every second case.
+ */
+async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "roll">): Promise<DistributedProxy> {
+  const refused = new Map<string, number>();
+  const state = { failOneIn: 0 };
+  const count = (sqlState: string): string => {
+    refused.set(sqlState, (refused.get(sqlState) ?? 0) + 1);
+    return sqlState;
+  };
+
+  /** Decides whether a statement fails. Returns the SQLSTATE to refuse it with, or how its outcome is lost. */
+  const decide = (sql: string, isInTransaction: boolean): string | Loss | undefined => {
+    if (lacking.test(sql)) return count("0A000");
+    if (state.failOneIn === 0 || dice.roll(state.failOneIn) > 0) return undefined;
+    const endsTransaction = sql.startsWith("COMMIT") || (!isInTransaction && !sql.startsWith("BEGIN"));
+    if (!endsTransaction || dice.roll(2) === 0) return count("40001");
+    count("40003");
+    return { isRun: dice.roll(2) === 0 };
+  };
+
+  const proxy = await startPostgresProxy(serverFolder, (client, server) => {
+    let isStarted = false;
+    let isInTransaction = false;
+    let sqlState: string | undefined;
+    let isLost = false;
+    const texts = new Map<string, string>();
+    onMessages(
+      client,
+      () => isStarted,
+      (message) => {
+        isStarted = true;
+        const type = String.fromCharCode(message[0] ?? 0);
+        if (type === "P") {
+          const name = textAt(message, headerBytes);
+          texts.set(name, textAt(message, headerBytes + name.length + 1));
+        }
+        const at = statementAt(type, message);
+        if (at > 0) {
+          const written = textAt(message, at);
+          const sql = (texts.get(written) ?? written).trim();
+          const decision = decide(sql, isInTransaction);
+          isLost = typeof decision === "object" && decision.isRun;
+          sqlState = typeof decision === "object" ? "40003" : decision;
+          if (sqlState !== undefined && !isLost) message[at] = "!".charCodeAt(0);
+        }
+        server.write(message);
+      },
+    );
+    onMessages(
+      server,
+      () => true,
+      (message) => {
+        const type = String.fromCharCode(message[0] ?? 0);
+        if (type === "Z") isInTransaction = message[headerBytes] !== "I".charCodeAt(0);
+        if (isLost) {
+          if (type !== "Z") return;
+          isLost = false;
+          client.write(errorMessage("40003"));
+        } else if (type === "E" && sqlState !== undefined) {
+          client.write(errorMessage(sqlState));
+          sqlState = undefined;
+          return;
+        }
+        client.write(message);
+      },
+    );
+  });
+
+  return Object.assign(state, { ...proxy, refused });
+}
+
+/** Returns the offset of the text or name of the statement that a message runs; -1 if it runs none. */
+function statementAt(type: string, message: Buffer): number {
+  if (type === "Q") return headerBytes;
+  const second = message.indexOf(0, headerBytes) + 1;
+  // A named statement runs with the message after Parse, an unnamed statement with Parse itself.
+  if (type === "P") return second === headerBytes + 1 ? second : -1;
+  return type === "B" && message[second] !== 0 ? second : -1;
+}
+
+function textAt(message: Buffer, at: number): string {
+  return message.toString("utf8", at, message.indexOf(0, at));
+}
+
+/** Calls `onMessage` with each complete message. The first message of a client has no type. */
+function onMessages(socket: Socket, hasType: () => boolean, onMessage: (message: Buffer) => void): void {
+  let rest = Buffer.alloc(0);
+  socket.on("data", (data: Buffer) => {
+    rest = Buffer.concat([rest, data]);
+    for (;;) {
+      const typeBytes = hasType() ? 1 : 0;
+      if (rest.length < typeBytes + 4) return;
+      const end = typeBytes + rest.readInt32BE(typeBytes);
+      if (rest.length < end) return;
+      onMessage(rest.subarray(0, end));
+      rest = rest.subarray(end);
+    }
+  });
+}
+
+function errorMessage(sqlState: string): Buffer {
+  const fields = `SERROR\0VERROR\0C${sqlState}\0Minjected\0\0`;
+  const message = Buffer.alloc(headerBytes + fields.length);
+  message.write("E");
+  message.writeInt32BE(4 + fields.length, 1);
+  message.write(fields, headerBytes, "latin1");
+  return message;
+}
+
+let server: PostgresServer;
+let proxy: DistributedProxy;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+// Each test has a separate random generator, so that the same statements fail when it is run alone.
+beforeEach(async () => {
+  proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed));
+});
+afterEach(() => proxy[Symbol.asyncDispose]());
+
+const refusals = (...sqlStates: string[]): number =>
+  sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
+
+/** Returns the URL of a schema through the proxy. */
+function through(url: string): string {
+  return url.replace(server.socketFolder, proxy.socketFolder);
+}
+
+const failOneIn = 8;
+
+/** Runs work while one statement in eight fails. */
+async function throughFaults<Result>(work: () => Promise<Result>): Promise<Result> {
+  const before = refusals("40001", "40003");
+  proxy.failOneIn = failOneIn;
+  try {
+    return await work();
+  } finally {
+    proxy.failOneIn = 0;
+    expect(refusals("40001", "40003")).toBeGreaterThan(before);
+    expect(refusals("0A000")).toBe(0);
+  }
+}
+
+function schemaOf(url: string): Promise<unknown[]> {
+  return runSql(
+    url,
+    `SELECT relname, relkind, (SELECT indisvalid FROM pg_index WHERE indexrelid = oid) FROM pg_class
+     WHERE relnamespace = current_schema()::regnamespace AND relname !~ '_[0-9]{8}' ORDER BY 1`,
+  );
+}
+
+/** Returns the call of a caller; every second plant is deleted with a key. */
+function callFor(id: bigint, caller: number): DeleteCall {
+  const requestId = `request-${caller}`;
+  return deleteCall(id % 2n === 0n ? { requestId, idempotencyKey: `key-${id}-${caller}` } : { requestId });
+}
+
+/** The maximum number of restores. One COMMIT in sixteen has an unknown outcome, so every seed needs fewer. */
+const restoredMax = 1_000;
+
+const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
+
+describe("a store on a server that fails like distributed engines", () => {
+  test("concurrent migrations run each step once", async () => {
+    const url = await server.createSchema();
+    await throughFaults(() =>
+      Promise.all(Array.from({ length: 4 }, () => migratePostgres(through(url), undefined, laterSteps))),
+    );
+    expect(await schemaOf(url)).toEqual(await schemaOf(await createSchemaOfVersion(server, latestVersion)));
+    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
+  });
+
+  test("continues a migration after a refusal, whatever the statement", async () => {
+    const url = await server.createPlants();
+    let refused = true;
+    for (let statement = 0; refused; statement++) {
+      let next = 0;
+      const dice = { roll: (sides: number) => (sides === failOneIn && next++ === statement ? 0 : 1) };
+      await using once = await startDistributedProxy(server.socketFolder, dice);
+      once.failOneIn = failOneIn;
+      await migratePostgres(url.replace(server.socketFolder, once.socketFolder));
+      refused = once.refused.size > 0;
+      expect(refused).toBe(statement < next);
+      if (!refused) expect(statement).toBeGreaterThan(10);
+    }
+  });
+
+  test("imports plants, counts each once, and skips deleted plants", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch)
+       SELECT id, '', '', gen_random_uuid() FROM generate_series(1000, 1009) AS id`,
+    );
+    const again = [5n, 1_003n, 1_003n];
+    await throughFaults(async () => {
+      await using database = await openPostgresDatabase(through(url));
+      await using running = await database.startImport();
+      for (const id of ids) {
+        await expect(running.add([id, ...again])).resolves.toEqual(
+          id === 0n
+            ? { added: 2, present: 0, deleted: 2 }
+            : { added: id === 5n ? 0 : 1, present: id === 5n ? 2 : 1, deleted: 2 },
+        );
+      }
+    });
+    await using database = await openPostgresDatabase(url);
+    expect((await collect(database.exportPlants())).flat()).toEqual(ids);
+  });
+
+  test("the check before an import is retried", async () => {
+    const url = await server.createPlants();
+    /** Runs work while every statement fails, until one has been refused. */
+    const refuseFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      const before = refusals("40001", "40003");
+      proxy.failOneIn = 1;
+      const working = work();
+      await Promise.race([expect.poll(() => refusals("40001", "40003")).toBeGreaterThan(before), working]);
+      proxy.failOneIn = 0;
+      return await working;
+    };
+    await using database = await refuseFirst(() => openPostgresDatabase(through(url)));
+    await using running = await refuseFirst(() => database.startImport());
+    await expect(running.add([1n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+  });
+
+  test("restores plants at most once, or reports an unknown outcome", async () => {
+    const url = await server.createPlants();
+    const outcomes = await throughFaults(async () => {
+      await using database = await openPostgresDatabase(through(url));
+      await using running = await database.startImport({ restore: true });
+      const adds: (boolean | string)[] = [];
+      const isUnknownToCome = (): boolean => adds.length < restoredMax && !adds.some((added) => added !== true);
+      while (adds.length < ids.length || isUnknownToCome()) {
+        adds.push(await running.add([BigInt(adds.length)]).then(({ added }) => added === 1, String));
+      }
+      return adds;
+    });
+    const existing = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => id));
+    const unknown = outcomes.filter((added) => typeof added === "string");
+    expect(unknown).not.toEqual([]);
+    for (const text of unknown) expect(text).toMatch(/: it is unknown whether the last batch was restored/);
+    for (const [id, added] of outcomes.entries()) if (added === true) expect(existing).toContain(String(id));
+    expect(outcomes).not.toContain(false);
+  });
+
+  test("a store detects with a write that its server has recovered", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE writer LOGIN SUPERUSER; ALTER ROLE writer SET default_transaction_read_only = on");
+    const store = await openPostgresStore({ url: through(url).replace("user=tester", "user=writer") });
+    expect(store.problem).toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
+    await runSql(url, "ALTER ROLE writer RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(refusals("0A000")).toBe(0);
+  });
+
+  test("reports a plant as deleted to exactly one deletion, even with keys", async () => {
+    const url = await server.createPlants(ids);
+    const store = await openPostgresStore({ url: through(url) });
+    const outcomes = await throughFaults(async () => {
+      const pairs = [];
+      for (const id of ids) pairs.push(await Promise.all([0, 1].map((i) => store.delete(id, callFor(id, i)))));
+      return pairs;
+    });
+    await store.close();
+    expect(outcomes.map((pair) => pair.filter((deleted) => deleted))).toEqual(ids.map(() => [true]));
+    const records = await runSql(url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
+    expect(records).toEqual(
+      ids.map((id) => ({ plant_id: String(id), request_id: `request-${outcomes[Number(id)]?.indexOf(true)}` })),
+    );
+    expect(await runSql(url, "SELECT FROM plants")).toEqual([]);
+  });
+});

@@ -1,0 +1,151 @@
+import { describe, type ExpectStatic, test } from "vitest";
+import { batchTimeoutMs } from "../../../../../src/stores/contract/backend.ts";
+import { BatchFailure } from "../../../../../src/stores/postgres/delete/run-batch.ts";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { runSql } from "../../../../support/plants/postgres-server.ts";
+import { failToDefer, listenersOf, plantsOf, runBatchWith } from "../../../../support/plants/run-batch.ts";
+import { errorMessage, readyForQuery } from "../../../../support/plants/server-message.ts";
+import { definedSqlStates } from "../../../../support/plants/sql-states.ts";
+
+// Each SQLSTATE of PostgreSQL is the error of the first two statements that delete plant 1, in a batch that also
+// deletes plant 2. Batches that may still succeed are repeated; a batch that is split has then failed for plant 1 alone.
+
+const server = await startPostgresOfFile();
+
+/** SQLSTATEs of classes that PostgreSQL does not use. */
+const ownSqlStates: readonly string[] = ["PLANT", "45000"];
+
+const kept = "the database does not allow deleting plant 1";
+const unavailable = "the plant store cannot process the request at the moment";
+
+/** The SQLSTATEs with which the server refuses a plant, and never the statement itself. */
+const refusesPlant = /^(?:22|23|P0)/;
+/** The SQLSTATEs of an error of the statement itself. In a trigger, its function is at fault. */
+const refusesStatement = /^(?:0A|28|3D|3F|42)/;
+/** The SQLSTATEs after which the same batch may succeed, although a trigger has raised them. */
+const passes = /^(?:08|25006|25P03|25P04|40001|40003|40P01|53|55P03|57014|57P01|57P02|57P03|57P05|58|XX)/;
+/** The SQLSTATEs that the server sends only if it has not committed. */
+const precedesCommit = /^(?:0A|22|23|25006|28|3D|3F|40001|40P01|42|53|55P03|57014|57P03|P0)/;
+
+/** Returns SQL for a trigger that fails for plant 1. A statement with the SQLSTATE 42501 is repeated immediately. */
+const failingTriggerSql = (trigger: string): string => `
+  CREATE TABLE faults (sql_state text);
+  CREATE SEQUENCE attempts;
+  CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE state text := (SELECT sql_state FROM faults);
+    BEGIN
+      IF nextval('attempts') <= (CASE state WHEN '42501' THEN 4 ELSE 2 END) THEN RAISE 'no' USING ERRCODE = state; END IF;
+      RETURN OLD;
+    END $$;
+  CREATE ${trigger} FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION fail()`;
+
+interface Outcome {
+  /** The results of the callers, or the state of the server if the batch has failed. */
+  readonly results: unknown;
+  /** The plants that still exist. */
+  readonly rest: unknown;
+}
+
+/** Deletes plants 1 and 2 in one batch. */
+async function deleteTwo(session: Session, url: string): Promise<Outcome> {
+  const restore = "DELETE FROM plants; DELETE FROM deletions; INSERT INTO plants VALUES (1), (2)";
+  await runSql(url, `SET session_replication_role = replica; ${restore}`);
+  const { deletions, results } = listenersOf(1n, 2n);
+  session.deadlineMs = performance.now() + batchTimeoutMs;
+  const failure = await runBatchWith(session, deletions, { defer: failToDefer }).catch((fault: unknown) => fault);
+  for (const one of deletions) one.answer();
+  const rest = await plantsOf(url);
+  return failure instanceof BatchFailure ? { results: failure.server, rest } : { results, rest };
+}
+
+function outcomeOf(first: unknown): Outcome {
+  return { results: [first, true], rest: first === true ? [] : ["1"] };
+}
+
+/** Checks the outcome of each SQLSTATE that this trigger raises. */
+async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void> {
+  const url = await server.createPlants();
+  await runSql(url, failingTriggerSql(trigger));
+  const session = new Session(readServerUrl(url));
+  for (const sqlState of [...definedSqlStates, ...ownSqlStates]) {
+    const setFault = `DELETE FROM faults; INSERT INTO faults VALUES ('${sqlState}')`;
+    await runSql(url, `${setFault}; ALTER SEQUENCE attempts RESTART`);
+    const isRefusal = refusesPlant.test(sqlState) || ownSqlStates.includes(sqlState);
+    const first = isRefusal ? kept : passes.test(sqlState) ? true : unavailable;
+    expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...outcomeOf(first) });
+  }
+  await session.close();
+}
+
+describe.concurrent("a SQLSTATE of PostgreSQL", () => {
+  test("protects a plant only if its class does, in a trigger", async ({ expect }) => {
+    await checkTrigger(expect, "TRIGGER fail BEFORE DELETE ON plants");
+  });
+
+  test("protects a plant only if its class does, at the commit", async ({ expect }) => {
+    await checkTrigger(expect, "CONSTRAINT TRIGGER fail AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED");
+  });
+
+  test("protects a plant only if its class does, without a context", async ({ expect }) => {
+    const url = await server.createPlants();
+    const faults = { sqlState: "", left: 0 };
+    await using proxy = await startFailingProxy(faults, "before-commit");
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    for (const sqlState of definedSqlStates) {
+      Object.assign(faults, { sqlState, left: 2 });
+      const expected = refusesStatement.test(sqlState)
+        ? { results: "refusing", rest: ["1", "2"] }
+        : outcomeOf(refusesPlant.test(sqlState) ? kept : true);
+      expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...expected });
+    }
+    await session.close();
+  });
+
+  test("hides no committed deletion, without a context", async ({ expect }) => {
+    const url = await server.createPlants();
+    const faults = { sqlState: "", left: 0 };
+    await using proxy = await startFailingProxy(faults, "after-commit");
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    for (const sqlState of definedSqlStates.filter((one) => !precedesCommit.test(one))) {
+      Object.assign(faults, { sqlState, left: 2 });
+      expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...outcomeOf(true) });
+      const records = await runSql(url, "SELECT plant_id FROM deletions ORDER BY 1");
+      expect(records).toEqual([{ plant_id: "1" }, { plant_id: "2" }]);
+    }
+    await session.close();
+  });
+});
+
+/**
+ * Starts a proxy that replaces the response to the next statements which delete plant 1 by an error without a context.
+ * Before the commit, the server does not get the statement.
+ */
+function startFailingProxy(
+  faults: { readonly sqlState: string; left: number },
+  moment: "before-commit" | "after-commit",
+): Promise<PostgresProxy> {
+  return startPostgresProxy(server.socketFolder, (client, serverSocket) => {
+    let isReplaced = false;
+    const refuse = (): void => {
+      const error = errorMessage(`SERROR\0C${faults.sqlState}\0Mrefused\0\0`);
+      client.write(Buffer.concat([error, readyForQuery]));
+    };
+    client.on("data", (data) => {
+      const isFaulty = faults.left > 0 && data.includes("deleted AS (") && /\{1[,}]/.test(data.toString("latin1"));
+      if (isFaulty) faults.left--;
+      if (isFaulty && moment === "before-commit") return refuse();
+      isReplaced ||= isFaulty;
+      serverSocket.write(data);
+    });
+    serverSocket.on("data", (data) => {
+      if (!isReplaced) return void client.write(data);
+      // The response ends with ReadyForQuery, whose last byte is the state of the transaction.
+      if (!data.toString("latin1").slice(0, -1).endsWith("Z\0\0\0\x05")) return;
+      isReplaced = false;
+      refuse();
+    });
+  });
+}

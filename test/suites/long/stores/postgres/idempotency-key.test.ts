@@ -1,0 +1,501 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
+import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { openClient, runSql } from "../../../../support/plants/postgres-server.ts";
+import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { runBatchAt, sentDeletion } from "../../../../support/plants/run-batch.ts";
+import { schemaOf } from "../../../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+
+// Longer than any test.
+const minuteMs = 60_000;
+const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
+
+const server = await startPostgresOfFile();
+
+/** Creates a schema with plants from 1 on, and opens its store. */
+async function openPlants(count: number) {
+  const url = await server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+  const store = await openPostgresStore({ url });
+  return { url, store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Returns SQL that records an earlier deletion of a plant for a key, whether or not the plant exists now. */
+function recordSql(plantId: number, key: string, subject = "tester"): string {
+  return `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+    VALUES (${plantId}, '${subject}', '', gen_random_uuid(), '${key}')`;
+}
+
+async function column(url: string, sql: string): Promise<unknown[]> {
+  return (await runSql(url, sql)).map((row) => Object.values(row)[0]);
+}
+
+const plantsSql = "SELECT id FROM plants ORDER BY id";
+const keysSql = "SELECT plant_id || ' ' || coalesce(idempotency_key, '-') FROM deletions ORDER BY 1";
+const taken = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
+const deleted = { status: "fulfilled", value: true };
+const missing = { status: "fulfilled", value: false };
+
+const keyed = (idempotencyKey: string, changes: Partial<DeleteCall> = {}): DeleteCall => ({
+  ...deleteCall({ idempotencyKey }),
+  ...changes,
+});
+
+function fail(reason: unknown): never {
+  throw new Error("this was not expected", { cause: reason });
+}
+
+/** Creates the deletions of one batch. Returns them with their outcomes. */
+function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
+  const outcomes = calls.map(() => Promise.withResolvers<boolean>());
+  const batch = calls.map(([id, call], i) =>
+    sentDeletion(
+      id,
+      call,
+      (isDeleted) => outcomes[i]?.resolve(isDeleted),
+      (reason) => outcomes[i]?.reject(reason),
+    ),
+  );
+  const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
+  /** Runs the deletions as the store does, and returns the ids of the deferred ones. */
+  const run = async (session: Session, isCareful = false): Promise<readonly bigint[]> => {
+    const defer: bigint[] = [];
+    const placement = singleServer(schemaOf(session));
+    await runBatchAt(session, batch, { placement, defer: ({ id }) => defer.push(id), isCareful });
+    for (const one of batch) one.answer();
+    return defer;
+  };
+  return { run, results };
+}
+
+describe("a deletion with a used key", () => {
+  // All plants exist, as after an import that restores them.
+  test.each([
+    { name: "gets the first outcome", arrange: "SELECT", requested: 1n, subject: "tester", results: deleted },
+    { name: "for another plant is refused", arrange: "SELECT", requested: 2n, subject: "tester", results: taken },
+    { name: "by another subject is refused", arrange: "SELECT", requested: 1n, subject: "bob", results: taken },
+    {
+      name: "gets the first outcome although a table now references the plant",
+      arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
+      requested: 1n,
+      subject: "tester",
+      results: deleted,
+    },
+    {
+      name: "gets the first outcome although a trigger now refuses to delete the plant",
+      arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+                CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
+      requested: 1n,
+      subject: "tester",
+      results: deleted,
+    },
+    {
+      name: "gets the first outcome although a trigger now keeps the plant",
+      arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+                CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
+      requested: 1n,
+      subject: "tester",
+      results: deleted,
+    },
+  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, requested, subject, results }) => {
+    await using opened = await openPlants(6);
+    await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
+    const ask = (): Promise<boolean> => opened.store.delete(requested, keyed("used", { subject }));
+    expect(await Promise.allSettled([ask()])).toEqual([results]);
+    // The first two are separate batches.
+    const all = [3n, 4n].map((id) => opened.store.delete(id, deleteCall()));
+    all.push(ask(), opened.store.delete(5n, keyed("new")), ask(), opened.store.delete(9n, keyed("nothing")));
+    expect(await Promise.allSettled(all)).toEqual([deleted, deleted, results, deleted, results, missing]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1", "2", "6"]);
+    expect(await column(opened.url, keysSql)).toEqual(["1 used", "3 -", "4 -", "5 new"]);
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("does not prevent the next caller from deleting the plant", async () => {
+    await using opened = await openPlants(2);
+    await runSql(opened.url, recordSql(9, "used"));
+    // The first two are separate batches.
+    const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
+    const results = await Promise.allSettled([
+      opened.store.delete(1n, keyed("used")),
+      opened.store.delete(1n, deleteCall()),
+      opened.store.delete(2n, keyed("new")),
+      opened.store.delete(2n, deleteCall()),
+    ]);
+    await Promise.all(others);
+    expect(results).toEqual([taken, deleted, deleted, missing]);
+    expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
+  });
+
+  test.each([
+    { locks: "are waited for", isCareful: false, asks: ["DELETE", "SELECT", "UPDATE"] },
+    { locks: "are skipped", isCareful: true, asks: ["UPDATE", "SELECT", "DELETE"] },
+  ])("if locks $locks, causes no failed statement in its batch", async ({ isCareful, asks }) => {
+    await using opened = await openPlants(65);
+    await runSql(opened.url, recordSql(1, "used"));
+    const requested: string[] = [];
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        for (const [sql] of data
+          .toString("latin1")
+          .matchAll(/DELETE(?= FROM \S+\.plants)|UPDATE(?= \S+\.deletions)|SELECT(?= id FROM \S+\.plants)/g))
+          requested.push(sql);
+        upstream.write(data);
+      });
+      upstream.pipe(client);
+    });
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
+    const { run, results } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
+    await expect(run(session, isCareful)).resolves.toEqual([]);
+    expect(await results).toEqual([...ids.map(() => deleted), deleted]);
+    await session.close();
+    expect(requested).toEqual(asks);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
+  });
+
+  test("is refused as unavailable while its record cannot be updated", async () => {
+    await using opened = await openPlants(1);
+    await runSql(
+      opened.url,
+      `${recordSql(9, "used")};
+       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER keep BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION keep()`,
+    );
+    const call = keyed("used");
+    await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("is settled after an error; a call cancelled meanwhile deletes nothing", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "used"));
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
+    const session = new Session(readServerUrl(opened.url));
+    const gone = new AbortController();
+    const results: unknown[] = [];
+    const outcome = (what: unknown): void => void results.push(what);
+    const pending = [
+      sentDeletion(9n, keyed("used"), () => gone.abort("gone"), outcome),
+      sentDeletion(1n, deleteCall({ signal: gone.signal }), outcome, outcome),
+    ];
+    const placement = singleServer(schemaOf(session));
+    await expect(runBatchAt(session, pending, { placement, defer: outcome })).resolves.toEqual([true, undefined]);
+    await session.close();
+    expect(results).toEqual(["gone"]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
+  });
+
+  // The plants of the settled deletions exist again. They are settled before the rest of the batch is split or waits
+  // for a lock.
+  test("is settled once, and is not in the batches after a split", async () => {
+    await using opened = await openPlants(3);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
+    await runSql(
+      opened.url,
+      `${recordSql(2, "used")};
+       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM deletions; RETURN OLD; END $$;
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION forget()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    const { run, results } = batchOf([1n, deleteCall()], [2n, keyed("used")], [3n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await results).toEqual([deleted, deleted, deleted]);
+    await session.close();
+    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
+  });
+
+  test("is settled once, even if its record is dropped before a retry", async () => {
+    await using opened = await openPlants(2);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
+    await runSql(
+      opened.url,
+      `${recordSql(2, "used")};
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF NOT EXISTS (SELECT FROM deletions) THEN RETURN NULL; END IF;
+         WHILE EXISTS (SELECT FROM deletions) LOOP PERFORM pg_sleep(0.005); END LOOP;
+         RAISE 'no' USING ERRCODE = '40001';
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON plants EXECUTE FUNCTION wait()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    const dropRecord = (): void => void runSql(opened.url, "DELETE FROM deletions");
+    const pending = [sentDeletion(1n, deleteCall(), () => {}, fail), sentDeletion(2n, keyed("used"), dropRecord, fail)];
+    const [first] = await runBatchAt(session, pending, { placement: singleServer(schemaOf(session)), defer: fail });
+    await session.close();
+    expect(first).toBe(true);
+    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
+  });
+
+  test("is settled once, and not deferred with its locked plant", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(1, "used"));
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
+    const session = new Session(readServerUrl(opened.url), { ...patient, lockTimeoutMs: 50 });
+    const { run } = batchOf([1n, keyed("used")], [1n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([1n]);
+    await session.close();
+    await other.end();
+  });
+
+  // The statement skips a plant whose record is dropped before the lookup of its key.
+  test("is retried if its record is dropped meanwhile", async () => {
+    await using opened = await openPlants(2);
+    await runSql(
+      opened.url,
+      `${recordSql(1, "used")};
+       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         DELETE FROM deletions WHERE plant_id = 1; RETURN OLD;
+       END $$;
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session)).resolves.toEqual([]);
+    await session.close();
+    expect(await column(opened.url, plantsSql)).toEqual([]);
+  });
+
+  test("is a new deletion once the record is dropped", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "used"));
+    await expect(opened.store.delete(1n, keyed("used"))).rejects.toMatchObject({ code: Code.AlreadyExists });
+    await runSql(opened.url, "DELETE FROM deletions");
+    await expect(opened.store.delete(1n, keyed("used"))).resolves.toBe(true);
+  });
+});
+
+describe("two deletions with the same key in one batch", () => {
+  test.each([
+    { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], results: [deleted, deleted] },
+    { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], results: [missing, missing] },
+    { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
+    { name: "refuse the second if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
+    {
+      name: "defer the second deletion when the first has found no plant",
+      ids: [9n, 1n],
+      defer: [1n],
+      results: [missing],
+    },
+    {
+      name: "defer the second deletion when the record of the first was dropped",
+      ids: [1n, 2n],
+      defer: [2n],
+      results: [deleted],
+      arrange: `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
+                  $$ BEGIN DELETE FROM deletions WHERE seq = NEW.seq; RETURN NULL; END $$;
+                CREATE TRIGGER forget AFTER INSERT ON deletions FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
+                EXECUTE FUNCTION forget()`,
+    },
+  ])("$name", async ({ ids, defer, results, arrange }) => {
+    await using opened = await openPlants(3);
+    if (arrange !== undefined) await runSql(opened.url, arrange);
+    const session = new Session(readServerUrl(opened.url));
+    const batch = batchOf(...ids.map((id) => [id, keyed("key")] as const), [3n, deleteCall()]);
+    await expect(batch.run(session)).resolves.toEqual(defer);
+    await session.close();
+    // The batch does not settle deferred deletions.
+    if (defer.length === 0) expect(await batch.results).toEqual([...results, deleted]);
+    const wasUsed = ids[0] === 1n && arrange === undefined;
+    expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
+  });
+});
+
+test("300 deletions of missing plants with one key settle in their batch", async () => {
+  await using opened = await openPlants(3);
+  const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
+  const results = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
+  expect(results).toEqual(absent.map(() => missing));
+  await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
+});
+
+describe("a deletion whose key another process uses at the same time", () => {
+  test.each([
+    {
+      name: "gets the outcome of a committed deletion of the same plant",
+      statement: "1",
+      end: "COMMIT",
+      results: deleted,
+    },
+    { name: "is refused after a committed deletion of another plant", statement: "2", end: "COMMIT", results: taken },
+    {
+      name: "deletes the plant after a rollback for the same plant",
+      statement: "1",
+      end: "ROLLBACK",
+      results: deleted,
+    },
+    { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
+    // The first entry is for the statement of the other process.
+    {
+      name: "gets the outcome of a committed deletion although its own retries are in doubt and then refused",
+      statement: "1",
+      end: "COMMIT",
+      results: deleted,
+      sqlStates: ["", "XX000", "P0001"],
+    },
+  ])("$name", async ({ statement, end, results, sqlStates }) => {
+    await using opened = await openPlants(3);
+    if (sqlStates !== undefined) await failAttempts(opened.url, "DELETE ON plants", sqlStates);
+    const other = await openClient(
+      opened.url,
+      `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
+    );
+    const session = new Session(readServerUrl(opened.url), patient);
+    const requested = batchOf([1n, keyed("key")]);
+    const ended = requested.run(session);
+    await expect
+      .poll(() => runSql(opened.url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await other.query(end);
+    await expect(ended).resolves.toEqual([]);
+    expect(await requested.results).toEqual([results]);
+    await other.end();
+    await session.close();
+    expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
+  });
+
+  test("gets the other deletion's outcome after waiting for the locked plant", async () => {
+    await using opened = await openPlants(2);
+    const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
+    // If the machine stalls for long, the deletion fails with Unavailable and nothing was done, so it is repeated.
+    const askUntilTold = (key: string): Promise<boolean> =>
+      opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));
+    const requested = ["key", "another"].map(askUntilTold);
+    // After a lock timeout, locked plants are skipped.
+    await expect.poll(() => server.log.filter((line) => line.includes("lock timeout"))).not.toEqual([]);
+    await expect(opened.store.delete(2n, keyed("free"))).resolves.toBe(true);
+    await other.query("COMMIT");
+    expect(await Promise.allSettled(requested)).toEqual([deleted, missing]);
+    await other.end();
+  });
+
+  test("gets the outcome committed between the lookups by plant and by key", async () => {
+    await using opened = await openPlants(1);
+    let checks = 0;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        const isLook = data.includes("SET batch = batch") || data.includes("UNION ALL SELECT NULL");
+        checks += isLook ? 1 : 0;
+        const before =
+          isLook && checks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();
+        void before.then(() => upstream.write(data));
+      });
+      upstream.pipe(client);
+    });
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    // The second deletion is postponed, because it has the same key.
+    const { run, results } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await results).toEqual([taken, deleted]);
+    await session.close();
+  });
+
+  test("is one deletion when sent to several stores", async () => {
+    await using opened = await openPlants(200);
+    const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
+    stores.push(opened.store);
+    const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
+    const same = await Promise.all(
+      stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`)))),
+    );
+    expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
+    // Each process deletes a different plant.
+    const different = await Promise.all(
+      stores.map((store, i) =>
+        Promise.allSettled(
+          Array.from({ length: 25 }, (_, n) => store.delete(BigInt(101 + 25 * i + n), keyed(`n-${n}`))),
+        ),
+      ),
+    );
+    for (let n = 0; n < 25; n++) {
+      expect(different.map((results) => results[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
+      expect(different.map((results) => results[n]).filter((one) => one?.status === "rejected")).toEqual([
+        taken,
+        taken,
+        taken,
+      ]);
+    }
+    await Promise.all(stores.slice(0, 3).map((store) => store.close()));
+    expect(await column(opened.url, "SELECT count(*) FROM plants")).toEqual(["75"]);
+    expect(await column(opened.url, "SELECT count(DISTINCT idempotency_key) FROM deletions")).toEqual(["125"]);
+  });
+});
+
+describe("a batch with keys whose response is lost", () => {
+  test.each([
+    { name: "nothing else fails", event: "UPDATE ON deletions", sqlStates: [] },
+    { name: "the lookups fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
+  ] as const)("reports the actual outcome to each caller if $name after the loss", async ({ event, sqlStates }) => {
+    await using opened = await openPlants(6);
+    await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const { run, results } = batchOf(
+      [1n, keyed("a")],
+      [1n, keyed("b")],
+      [1n, keyed("a")],
+      [2n, deleteCall()],
+      [2n, keyed("c")],
+      [3n, keyed("d")],
+      [9n, keyed("old")],
+      [9n, keyed("e")],
+    );
+    await failAttempts(opened.url, event, sqlStates);
+    const wasCut = proxy.cutNext("before-reply");
+    const ended = run(session);
+    await wasCut;
+    await ended;
+    expect(await results).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
+    await session.close();
+    expect(await countAttempts(opened.url)).toBeGreaterThan(sqlStates.length);
+    expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
+    expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
+  });
+
+  test("does not retry a deletion that its key settled", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "old"));
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await failAttempts(opened.url, "DELETE ON plants", ["", "P0001"]);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const { run, results } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await results).toEqual([deleted, deleted]);
+    await session.close();
+    expect(await countAttempts(opened.url)).toBe(2);
+  });
+
+  test("does not assign a cancelled call's deletion to another caller", async () => {
+    await using opened = await openPlants(3);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const gone = new AbortController();
+    const context = { signal: gone.signal };
+    const { run, results } = batchOf(
+      [1n, keyed("a", { context })],
+      [1n, deleteCall()],
+      [2n, deleteCall({ signal: gone.signal })],
+      [2n, keyed("b")],
+      [3n, keyed("c")],
+    );
+    const wasCut = proxy.cutNext("before-reply");
+    const ended = run(session);
+    await wasCut;
+    gone.abort("gone");
+    await ended;
+    const failure = { status: "rejected", reason: "gone" };
+    expect(await results).toEqual([failure, missing, failure, missing, deleted]);
+    await session.close();
+    // The cancelled call is repeated with its key.
+    await expect(opened.store.delete(1n, keyed("a"))).resolves.toBe(true);
+    expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 c"]);
+  });
+});

@@ -1,0 +1,109 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checkPostgresStore } from "../../../../../src/stores/postgres/all-plants/check-store.ts";
+import { openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { runSql } from "../../../../support/plants/postgres-server.ts";
+
+const server = await startPostgresOfFile();
+
+/** The URL of the owner of the tables, without further privileges. */
+let url: string;
+/** The URL of a superuser, from whom nothing is hidden. */
+let admin: string;
+beforeEach(async () => {
+  admin = await server.createPlants([1n, 2n]);
+  await runSql(
+    admin,
+    `CREATE ROLE gardener LOGIN; CREATE ROLE clerk LOGIN;
+     DO $$ BEGIN EXECUTE format('GRANT ALL ON SCHEMA %I TO gardener, clerk', current_schema()); END $$;
+     GRANT SELECT, INSERT, UPDATE, DELETE ON plants, deletions, plantstore_schema TO clerk;
+     ALTER TABLE plants OWNER TO gardener; ALTER TABLE deletions OWNER TO gardener;
+     ALTER TABLE plantstore_schema OWNER TO gardener`,
+  );
+  url = admin.replace("user=tester", "user=gardener");
+});
+afterEach(() => runSql(admin, "DROP OWNED BY gardener, clerk CASCADE; DROP ROLE gardener, clerk"));
+
+/** Enables row security, which may hide rows. */
+const hideSql = (table: string, force = ""): string =>
+  `ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY; CREATE POLICY mine ON ${table} USING (true); ${force}`;
+const forceSql = (table: string): string => `ALTER TABLE ${table} FORCE ROW LEVEL SECURITY`;
+
+describe("a store whose rows may be hidden", () => {
+  test.each([
+    { name: "plants of their owner with FORCE", table: "plants", user: "gardener", force: true },
+    { name: "deletions of their owner with FORCE", table: "deletions", user: "gardener", force: true },
+    { name: "plants of another role", table: "plants", user: "clerk", force: false },
+    { name: "deletions of another role", table: "deletions", user: "clerk", force: false },
+  ])("hiding $name is refused by each command", async ({ table, user, force }) => {
+    await runSql(admin, hideSql(table, force ? forceSql(table) : ""));
+    const of = admin.replace("user=tester", `user=${user}`);
+    const message = new RegExp(`: row security may hide rows of the table ${table} from the user, `);
+    await expect(openPostgresStore({ url: of })).rejects.toThrow(message);
+    await expect(checkPostgresStore(of)).rejects.toThrow(message);
+    await expect(openPostgresDatabase(of)).rejects.toThrow(message);
+  });
+
+  test.each([
+    { name: "its owner without FORCE", user: "gardener", sql: "" },
+    { name: "a role with BYPASSRLS", user: "clerk", sql: "ALTER ROLE clerk BYPASSRLS" },
+    { name: "a superuser despite FORCE", user: "tester", sql: forceSql("plants") },
+  ])("is opened when $name connects", async ({ user, sql }) => {
+    await runSql(admin, `${hideSql("plants")}; ${sql}`);
+    const store = await openPostgresStore({ url: admin.replace("user=tester", `user=${user}`) });
+    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("reports no plant as missing while row security hides plants", async () => {
+    const store = await openPostgresStore({ url });
+    await runSql(
+      admin,
+      `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY others ON plants USING (id > 1); ${forceSql("plants")}`,
+    );
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await runSql(admin, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("is not ready while row security is enabled", async () => {
+    const store = await openPostgresStore({ url });
+    await runSql(admin, hideSql("plants", forceSql("plants")));
+    await expect.poll(() => store.problem).toMatch(/row security may hide rows of the table plants/);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await runSql(admin, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+});
+
+describe("a store with a rule", () => {
+  const keepSql = "CREATE RULE keep AS ON DELETE TO plants DO INSTEAD NOTHING";
+
+  test.each([
+    { table: "plants", sql: keepSql },
+    { table: "deletions", sql: "CREATE RULE keep AS ON INSERT TO deletions DO ALSO SELECT 1" },
+    { table: "deletions", sql: "CREATE RULE keep AS ON UPDATE TO deletions DO INSTEAD NOTHING" },
+  ])("with $sql is refused by each command that changes it", async ({ table, sql }) => {
+    await runSql(admin, sql);
+    const message = `: the rule keep replaces statements on the table ${table}: drop or disable the rule`;
+    await expect(openPostgresStore({ url })).rejects.toThrow(message);
+    await expect(checkPostgresStore(url)).rejects.toThrow(message);
+    const database = await openPostgresDatabase(url);
+    await expect(database.startImport()).rejects.toThrow(message);
+    await database[Symbol.asyncDispose]();
+  });
+
+  test("is opened if the rule is disabled", async () => {
+    await runSql(admin, `${keepSql}; ALTER TABLE plants DISABLE RULE keep`);
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+});

@@ -1,0 +1,493 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Deletion } from "../../../../../src/stores/contract/deletion.ts";
+import { startImport } from "../../../../../src/stores/postgres/all-plants/import.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/attempt-batch.ts";
+import { prepareBatch } from "../../../../../src/stores/postgres/delete/prepared-batch.ts";
+import { singleServer, singleServerByDay } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
+import { runWithLockTimeout } from "../../../../../src/stores/postgres/schema/online-migration.ts";
+import { updateRenamedSchema } from "../../../../../src/stores/postgres/schema/renamed-schema.ts";
+import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { addDay } from "../../../../support/plants/days.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../../../support/plants/describe-plant-store.ts";
+import { cancelWaitsForStandby, runSql, withoutStandby } from "../../../../support/plants/postgres-server.ts";
+import { runBatchAt, type RunBatchOptions, sentDeletion } from "../../../../support/plants/run-batch.ts";
+import { schemaOf } from "../../../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+
+// A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
+// connection. docs/explanation/storage.md lists the settings that could affect a guarantee of the store, and names
+// these tests.
+
+const server = await startPostgresOfFile();
+
+function pendingOf(id: bigint, idempotencyKey?: string): Deletion {
+  return sentDeletion(id, deleteCall({ idempotencyKey }));
+}
+
+function failToDefer({ id }: Deletion): never {
+  throw new Error(`plant ${id} was set aside`);
+}
+
+/** Runs a batch, and fails if a deletion is deferred. */
+async function runOn(
+  session: Session,
+  pending: readonly Deletion[],
+  options: Partial<RunBatchOptions> = {},
+): Promise<unknown> {
+  const placement = singleServer(schemaOf(session));
+  return await runBatchAt(session, pending, { placement, defer: failToDefer, ...options });
+}
+
+const token = randomUUID();
+
+const recordSql = (id: number, key: string): string =>
+  `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+   VALUES (${id}, 'tester', 'r', '${token}', ${key})`;
+
+/** All operations that are acknowledged once their commit is durable. */
+const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
+  { name: "a single deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
+  { name: "a batch of deletions", work: (session) => runOn(session, [pendingOf(1n), pendingOf(2n)]) },
+  { name: "deletions with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
+  {
+    name: "deletions that skip locked plants",
+    work: (session) => runOn(session, [pendingOf(1n)], { isCareful: true }),
+  },
+  {
+    name: "a deletion with a used key",
+    work: (session) => runOn(session, [pendingOf(8n, "used")], { isCareful: true }),
+  },
+  { name: "a deletion in doubt that was done", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
+  { name: "a deletion of a missing plant", work: (session) => runOn(session, [pendingOf(7n)]) },
+  { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
+  {
+    name: "an import of existing plants",
+    work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]),
+  },
+  { name: "a check by a write", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
+];
+
+async function createRecorded(): Promise<string> {
+  const url = await server.createPlants([1n, 2n, 3n]);
+  await runSql(url, `${recordSql(8, "'used'")}; ${recordSql(9, "NULL")}`);
+  return url;
+}
+
+/** Commits of this session that wait for a standby. */
+const waitingSql = (session: Session): string =>
+  `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
+
+describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s", (value) => {
+  test.each(acknowledged)("$name is acknowledged only after its synchronous standby has it", async ({ work }) => {
+    const url = await createRecorded();
+    const session = new Session(readServerUrl(url));
+    await session.run(`SET synchronous_commit = ${value}`);
+    let isDone = false;
+    const working = await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const running = work(session).then(() => (isDone = true));
+      await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
+      expect(isDone).toBe(false);
+      return { running };
+    });
+    await expect(working.running).resolves.toBe(true);
+    await session.close();
+  });
+});
+
+/** The operations of servers and `migrate` that change the tables, with SQL that makes each of them necessary. */
+const upkeep: readonly {
+  readonly name: string;
+  /** SQL that makes the operation necessary. */
+  readonly before?: string;
+  readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
+}[] = [
+  {
+    name: "a step of migrate",
+    work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)"),
+  },
+  {
+    name: "creating partitions of days",
+    work: async (session, schema) => await singleServerByDay(schema).days?.make(session, 0),
+  },
+  {
+    name: "updating the functions of a renamed schema",
+    before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
+    work: updateRenamedSchema,
+  },
+  {
+    name: "dropping a day",
+    work: async (session, schema) => await singleServerByDay(schema).days?.dropOld(session, 86_400_000),
+  },
+  {
+    name: "dropping records of the default partition",
+    work: (session, schema) => singleServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+  {
+    name: "dropping records of a table without partitions",
+    work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+];
+
+async function createNeglected(before = ""): Promise<string> {
+  const url = await createRecorded();
+  await addDay(url, -3, 1);
+  await runSql(url, before);
+  return url;
+}
+
+describe("settings from another pooler client", () => {
+  test.each(upkeep)("do not prevent $name from waiting for its synchronous standby", async ({ before, work }) => {
+    const url = await createNeglected(before);
+    const session = new Session(readServerUrl(url));
+    await session.run("SET synchronous_commit = off");
+    const working = await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const running = work(session, schemaOf(session));
+      await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
+      return { running };
+    });
+    await working.running;
+    await session.close();
+  });
+
+  test.each(upkeep)("do not prevent $name on the same connection", async ({ before, work }) => {
+    const url = await createNeglected(before);
+    const role = `other_${randomUUID().replaceAll("-", "")}`;
+    await runSql(url, `CREATE ROLE ${role}`);
+    const session = new Session(readServerUrl(url));
+    await session.run(`SET default_transaction_read_only = on; SET row_security = off; SET ROLE ${role}`);
+    await work(session, schemaOf(session));
+    await session.close();
+  });
+});
+
+test("migrate waits for its synchronous standby, with synchronous_commit = off", async () => {
+  const url = await server.createSchema();
+  const role = "migrates_softly";
+  await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = off`);
+  const waiting = `SELECT FROM pg_stat_activity WHERE usename = '${role}' AND wait_event = 'SyncRep'`;
+  const migrating = await withoutStandby(url, async () => {
+    const running = migratePostgres(url.replace("user=tester", `user=${role}`));
+    await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
+    return { running };
+  });
+  await expect(migrating.running).resolves.toMatchObject({ from: 0 });
+});
+
+describe("synchronous_commit at a deletion's commit", () => {
+  test.each([
+    { configured: "on", set: "off", want: "on" },
+    { configured: "off", set: "off", want: "on" },
+    { configured: "local", set: "remote_write", want: "on" },
+    { configured: "on", set: "remote_apply", want: "on" },
+    { configured: "remote_apply", set: "off", want: "remote_apply" },
+    { configured: "remote_apply", set: "on", want: "remote_apply" },
+  ])("with $configured in the role and $set as leftover, $want is used", async ({ configured, set, want }) => {
+    const url = await server.createPlants([1n, 2n, 3n]);
+    // A deferred trigger runs at the commit.
+    await runSql(
+      url,
+      `CREATE TABLE seen (place serial, value text);
+         CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN INSERT INTO seen (value) VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER see AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED
+           FOR EACH ROW EXECUTE FUNCTION see()`,
+    );
+    const role = `commits_${configured}_${set}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = ${configured}`);
+    const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
+    await session.run(`SET synchronous_commit = ${set}`);
+    await runOn(session, [pendingOf(1n)]);
+    await runOn(session, [pendingOf(2n)], { isCareful: true });
+    await runOn(session, [pendingOf(3n), pendingOf(9n)]);
+    // The setting of the other client is restored.
+    await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
+    await session.close();
+    expect(await runSql(url, "SELECT value FROM seen ORDER BY place")).toEqual([
+      { value: want },
+      { value: want },
+      { value: want },
+    ]);
+  });
+});
+
+test("a skipped deletion finds the record that another process wrote meanwhile", async () => {
+  const url = await server.createPlants([8n]);
+  const session = new Session(readServerUrl(url));
+  const usual = singleServer(schemaOf(session));
+  const placement: Placement = {
+    ...usual,
+    deletePlants: () => Promise.resolve([]),
+    deleteUnlockedPlants: async (...given) => {
+      await runSql(url, `DELETE FROM plants WHERE id = 8; ${recordSql(8, "'used'")}`);
+      return await usual.deleteUnlockedPlants(...given);
+    },
+  };
+  const outcome = Promise.withResolvers<boolean>();
+  const pending = [sentDeletion(8n, deleteCall({ idempotencyKey: "used" }), outcome.resolve, outcome.reject)];
+  // The deletion is settled by its key; the plant is not deleted.
+  await expect(runOn(session, pending, { placement })).resolves.toEqual([true]);
+  await expect(outcome.promise).resolves.toBe(true);
+  await session.close();
+});
+
+test.each(acknowledged.slice(0, -1))(
+  "$name is in doubt after a cancelled standby wait with client_min_messages = error",
+  async ({ work }) => {
+    const url = await createRecorded();
+    const session = new Session(readServerUrl(url));
+    session.deadlineMs = performance.now() + 3_000;
+    await session.run("SET client_min_messages = error");
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const working = work(session).then(
+        () => "acknowledged",
+        () => "in doubt",
+      );
+      await expect.poll(() => cancelWaitsForStandby(url)).toHaveLength(1);
+      await expect(working).resolves.toBe("in doubt");
+    });
+    await session.close();
+  },
+);
+
+describe("with session_replication_role = replica", () => {
+  test.each([
+    { name: "a foreign key", sql: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)" },
+    {
+      name: "a trigger",
+      sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'kept'; END $$;
+        CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+    },
+  ])("$name still protects a plant", async ({ sql }) => {
+    const url = await server.createPlants([1n, 2n]);
+    await runSql(url, sql);
+    const session = new Session(readServerUrl(url));
+    await session.run("SET session_replication_role = replica");
+    for (const isCareful of [false, true]) {
+      const kept = Promise.withResolvers<boolean>();
+      const pending = [sentDeletion(1n, deleteCall(), kept.resolve, kept.reject)];
+      await runOn(session, pending, { isCareful });
+      await expect(kept.promise).rejects.toThrow(/does not allow deleting plant 1|may not be deleted|refuses/);
+    }
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "2" }]);
+  });
+});
+
+describe("with settings from another pooler client", () => {
+  /** Returns a URL whose role sees all plants except plant 9, because of row security. */
+  async function createGuarded(): Promise<string> {
+    const url = await server.createPlants([1n, 2n, 9n]);
+    const [row] = await runSql(url, "SELECT current_schema() AS name");
+    const role = `guarded_${String(row?.["name"])}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
+       GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role}`,
+    );
+    return url.replace("user=tester", `user=${role}`);
+  }
+
+  test.each([
+    { name: "default_transaction_read_only", sql: () => "SET default_transaction_read_only = on" },
+    { name: "role", sql: (role: string) => `SET ROLE ${role}_other` },
+  ])("$name does not affect a deletion", async ({ sql }) => {
+    const url = await createGuarded();
+    const role = new URL(url).searchParams.get("user") ?? "";
+    const session = new Session(readServerUrl(url));
+    await session.run(sql(role));
+    // A pooler would reuse a connection like this one.
+    const { processId } = session;
+    await expect(runOn(session, [pendingOf(1n), pendingOf(7n)])).resolves.toEqual([true, false]);
+    await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
+    await expect(runOn(session, [pendingOf(2n)], { isCareful: true })).resolves.toEqual([false]);
+    await singleServer(schemaOf(session)).checkWrite(session);
+    expect(session.processId).toBe(processId);
+    await session.close();
+    expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
+  });
+
+  describe("with a role that the server accepts", () => {
+    /** Returns the URL of a role. Row security hides all plants except 9 from this role or from another one. */
+    async function createHidden(
+      hasAll: "own" | "other" = "own",
+    ): Promise<{ readonly url: string; readonly role: string }> {
+      const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
+      const [row] = await runSql(url, "SELECT current_schema() AS name");
+      const [schema, role] = [String(row?.["name"]), `hidden_${String(row?.["name"])}`];
+      await runSql(
+        url,
+        `CREATE ROLE ${role} LOGIN NOINHERIT; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
+         GRANT USAGE ON SCHEMA ${schema} TO ${role}, ${role}_other;
+         GRANT ALL ON plants, deletions TO ${role}, ${role}_other; GRANT SELECT ON plantstore_schema TO ${role};
+         ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY one ON plants USING (id = 9);
+         ALTER ROLE ${hasAll === "own" ? role : `${role}_other`} BYPASSRLS`,
+      );
+      return { url: url.replace("user=tester", `user=${role}`), role };
+    }
+
+    test.each([
+      { name: "a single deletion", ids: [1n], want: [true] },
+      { name: "a batch", ids: [1n, 2n, 7n], want: [true, true, false] },
+      { name: "a single deletion of no plant", ids: [7n], want: [false] },
+      { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
+      { name: "deletions that skip locked plants", ids: [1n, 7n], options: { isCareful: true }, want: [true, false] },
+      { name: "a deletion in doubt that was done", ids: [8n], options: { token }, want: [true] },
+    ])("$name runs with the URL's role", async ({ ids, key, options, want }) => {
+      const { url, role } = await createHidden();
+      await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
+      const session = new Session(readServerUrl(url));
+      await session.run(`SET ROLE ${role}_other`);
+      const pending = ids.map((id) => pendingOf(id, key));
+      await expect(runOn(session, pending, options)).resolves.toEqual(want);
+      await session.close();
+    });
+
+    // Behind a pooler, the statement that has reset the role may have run on another connection.
+    test.each<{ name: string; check: (session: Session) => Promise<unknown>; want: unknown }>([
+      {
+        name: "existing plants",
+        check: (session) => singleServer(schemaOf(session)).findPlants(session, [1n, 7n]),
+        want: [1n],
+      },
+      {
+        name: "the fate of a plant that the server refuses to delete",
+        check: (session) =>
+          findOutcomeOfRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
+        want: "protected",
+      },
+    ])("looking up $name uses the URL's role", async ({ check, want }) => {
+      const { url, role } = await createHidden();
+      const session = new Session(readServerUrl(url));
+      await session.run(`SET ROLE ${role}_other`);
+      await expect(check(session)).resolves.toEqual(want);
+      await session.close();
+    });
+
+    test("a deletion uses the role that is configured for the user", async () => {
+      const { url, role } = await createHidden("other");
+      await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
+      const session = new Session(readServerUrl(url));
+      await session.run("SET ROLE none");
+      await expect(runOn(session, [pendingOf(1n)])).resolves.toEqual([true]);
+      await session.close();
+    });
+  });
+});
+
+test("a role's disabled triggers are reported if the user cannot enable them", async () => {
+  const url = await server.createPlants([1n]);
+  const [row] = await runSql(url, "SELECT current_schema() AS name");
+  const role = `replica_${String(row?.["name"])}`;
+  await runSql(
+    url,
+    `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+     GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
+     ALTER ROLE ${role} SET session_replication_role = replica`,
+  );
+  const ofRole = url.replace("user=tester", `user=${role}`);
+  await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
+    `permission denied to set parameter "session_replication_role"; with its current value, triggers and foreign keys ` +
+      `do not protect plants: run ALTER ROLE … RESET session_replication_role`,
+  );
+  const session = new Session(readServerUrl(ofRole));
+  const deleting = runOn(session, [pendingOf(1n)]);
+  await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
+  const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
+  await expect.poll(() => runSql(url, remaining)).toEqual([]);
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+});
+
+test("a role that is configured with read-only transactions deletes nothing", async () => {
+  const url = await server.createPlants([1n]);
+  await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
+  const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
+  session.deadlineMs = performance.now() + 2_000;
+  await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "25006" } });
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+});
+
+test("too short timeouts defer a deletion as a locked plant does", async () => {
+  const url = await server.createPlants([1n]);
+  await runSql(
+    url,
+    `CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN OLD; END $$;
+     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`,
+  );
+  const session = new Session(readServerUrl(url));
+  await session.run("SET statement_timeout = 50; SET lock_timeout = 1");
+  const aside: bigint[] = [];
+  await runOn(session, [pendingOf(1n)], { defer: ({ id }) => void aside.push(id) });
+  expect(aside).toEqual([1n]);
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+});
+
+describe("a database and a role with other settings for parsing and formatting", () => {
+  /** Returns the URL of a separate database and role, which both have settings. */
+  async function createOdd(): Promise<string> {
+    const base = await server.createSchema();
+    const name = `odd_${randomUUID().replaceAll("-", "")}`;
+    await runSql(base, `CREATE DATABASE ${name}`);
+    await runSql(
+      base,
+      `ALTER DATABASE ${name} SET standard_conforming_strings = off; ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY';
+       ALTER DATABASE ${name} SET TimeZone = 'Asia/Kolkata'; ALTER DATABASE ${name} SET array_nulls = off;
+       ALTER DATABASE ${name} SET IntervalStyle = sql_standard; ALTER DATABASE ${name} SET quote_all_identifiers = on;
+       CREATE ROLE ${name} LOGIN SUPERUSER; ALTER ROLE ${name} SET default_transaction_isolation = serializable;
+       ALTER ROLE ${name} SET client_min_messages = error; ALTER ROLE ${name} SET row_security = off;
+       ALTER ROLE ${name} SET synchronous_commit = off; ALTER ROLE ${name} SET session_replication_role = replica;
+       ALTER ROLE ${name} SET extra_float_digits = 0; ALTER ROLE ${name} SET transform_null_equals = on`,
+    );
+    const url = base.replace("/postgres?", `/${name}?`).replace(/&options=.*/, "");
+    return url.replace("user=tester", `user=${name}`);
+  }
+
+  let url: string;
+  beforeAll(async () => {
+    url = await createOdd();
+    await migratePostgres(url);
+  });
+  const openEmpty = async () => {
+    await runSql(url, "TRUNCATE plants, deletions");
+    return await openPostgresStore({ url });
+  };
+
+  describePlantStore(
+    async (ids) => {
+      const store = await openEmpty();
+      await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+      return {
+        store,
+        plants: async () =>
+          (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        reopen: () => openPostgresStore({ url }),
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    { lacks: ["its own database"] },
+  );
+
+  describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));
+
+  test("have deletion records partitioned by day", async () => {
+    const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
+    // Today, the next three days, and the default partition.
+    expect(await runSql(url, days)).toEqual([{ count: 5 }]);
+    await expect(migratePostgres(url)).resolves.toMatchObject({ from: 1 });
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { Differs } from "../../../../../packages/testing/src/comparison.ts";
+import { compare, type Environment } from "../../server/effects/comparison.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { runSql } from "../../../../support/plants/postgres-server.ts";
+import type { ConfiguredServer } from "../../../../support/server/start-configured.ts";
+
+// The settings of a store, compared as in test/suites/long/server/setting-effects.test.ts, where the store is in SQLite.
+
+const postgres = await startPostgresOfFile();
+
+/** Returns how many records a server has dropped; `undefined` before it has dropped any. */
+const droppedBy = (server: ConfiguredServer): unknown =>
+  server.lines().find(({ msg }) => msg === "old deletion records dropped")?.["count"];
+
+test("the setting deletionsKeptHours has an effect on PostgreSQL", async () => {
+  const withHours = async (hours: string): Promise<Environment> => {
+    const url = await postgres.createPlants();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT i, now() - i * interval '1 hour' + interval '1 minute', '', '', gen_random_uuid() FROM generate_series(1, 9) AS i`,
+    );
+    return { DATABASE_URL: url, PLANTSTORE_DELETIONS_KEPT_HOURS: hours };
+  };
+  const comparison = compare({
+    off: await withHours("5"),
+    on: await withHours("3"),
+    observe: async (server) => {
+      await expect.poll(() => droppedBy(server)).toBeDefined();
+      return droppedBy(server);
+    },
+  });
+  await expect(comparison).resolves.toBeInstanceOf(Differs);
+});

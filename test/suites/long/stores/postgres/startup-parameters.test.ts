@@ -1,0 +1,136 @@
+import { describe, expect, test } from "vitest";
+import { findRefusedTimeouts } from "../../../../../src/stores/postgres/server/refused-timeouts.ts";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { createPlantsFor, runSql } from "../../../../support/plants/postgres-server.ts";
+import { errorMessage } from "../../../../support/plants/server-message.ts";
+
+const server = await startPostgresOfFile();
+const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 7_000 };
+
+interface Pooler extends PostgresProxy {
+  /** The number of refused connections. */
+  readonly refusals: number;
+}
+
+/** Starts a proxy that refuses connections by their start-up message. */
+async function startRefusing(refuses: (startup: Buffer) => boolean, sqlState: string): Promise<Pooler> {
+  let refusals = 0;
+  const proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    client.once("data", (data) => {
+      if (!refuses(Buffer.from(data))) {
+        upstream.write(data);
+        return void client.pipe(upstream).pipe(client);
+      }
+      refusals++;
+      client.end(errorMessage(`SFATAL\0C${sqlState}\0Mno options here\0\0`));
+    });
+  });
+  return {
+    ...proxy,
+    get refusals() {
+      return refusals;
+    },
+  };
+}
+
+const hasOptions = (startup: Buffer): boolean => startup.includes("options\0");
+
+/** Creates a store whose search_path is a setting of its role, and returns its URL, and its URL by the pooler. */
+async function createRoleStore(role: string, pooler: PostgresProxy): Promise<{ direct: string; pooled: string }> {
+  const direct = await createPlantsFor(server, role, [1n, 2n]);
+  const schema = /plants_\d+/.exec(direct)?.[0];
+  await runSql(direct, `ALTER ROLE ${role} SET search_path = ${schema}`);
+  const [withoutOptions = ""] = direct.split("&options=");
+  return { direct, pooled: withoutOptions.replace(server.socketFolder, pooler.socketFolder) };
+}
+
+describe("start-up parameters", () => {
+  test.each([
+    { name: "PgBouncer", sqlState: "08P01" },
+    { name: "Amazon RDS Proxy", sqlState: "0A000" },
+    { name: "a server that does not know a setting", sqlState: "42704" },
+    { name: "a server that does not accept a value", sqlState: "22023" },
+    { name: "a server that does not allow the user a setting", sqlState: "42501" },
+    { name: "a server that cannot set a setting at the start", sqlState: "55P02" },
+  ])("refused by $name are left out afterwards", async ({ sqlState }) => {
+    await using pooler = await startRefusing(hasOptions, sqlState);
+    const { pooled } = await createRoleStore(`role_${sqlState.toLowerCase()}`, pooler);
+    const session = new Session(readServerUrl(pooled), timeouts);
+    for (const refusals of [1, 2]) {
+      await expect(session.query("DELETE FROM plants RETURNING id")).resolves.toHaveLength(refusals === 1 ? 2 : 0);
+      expect(session.settingsRefusal).toBe("no options here");
+      expect(pooler.refusals).toBe(refusals);
+      session.discard();
+    }
+    await session.close();
+  });
+
+  test("refused by a pooler are logged once, with the role's needed settings", async () => {
+    await using pooler = await startRefusing(hasOptions, "0A000");
+    const { direct, pooled } = await createRoleStore("hurried", pooler);
+    const events: Upkeep[] = [];
+    const stores = await Promise.all(
+      [pooled, direct].map((url) => openPostgresStore({ url, onUpkeep: (event) => void events.push(event) })),
+    );
+    const results = stores.map((store, i) => store.delete(BigInt(i + 1), deleteCall()));
+    await expect(Promise.all(results)).resolves.toEqual([true, true]);
+    await expect
+      .poll(() => events)
+      .toEqual([
+        {
+          kind: "timeouts-refused",
+          lastedMs: expect.any(Number),
+          problem:
+            "no options here; lock_timeout is 0ms, statement_timeout is 0ms: " +
+            "run ALTER ROLE … SET lock_timeout = '100ms' and ALTER ROLE … SET statement_timeout = '5000ms'",
+        },
+      ]);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test("are no problem when the role has the same timeouts", async () => {
+    await using pooler = await startRefusing(hasOptions, "0A000");
+    const { direct, pooled } = await createRoleStore("patient", pooler);
+    const problemOf = async (url: string): Promise<string | undefined> => {
+      const session = new Session(readServerUrl(url), timeouts);
+      await session.connect();
+      const problem = await findRefusedTimeouts(session, timeouts);
+      await session.close();
+      return problem;
+    };
+    await runSql(direct, "ALTER ROLE patient SET lock_timeout = '100ms'");
+    expect(await problemOf(pooled)).toMatch(
+      /^no options here; statement_timeout is 0ms: run ALTER ROLE … SET statement_t/,
+    );
+    await runSql(direct, "ALTER ROLE patient SET statement_timeout = '5s'");
+    expect(await problemOf(pooled)).toBeUndefined();
+    await runSql(direct, "ALTER ROLE patient RESET ALL");
+    expect(await problemOf(direct)).toBeUndefined();
+  });
+
+  test.each(["08P01", "0A000"])("from a URL that a pooler refuses with %s are named", async (sqlState) => {
+    await using pooler = await startRefusing(hasOptions, sqlState);
+    const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
+    await expect(openPostgresStore({ url })).rejects.toThrow(
+      "the options in the database URL set search_path, but the server did not get this setting",
+    );
+    expect(pooler.refusals).toBe(2);
+  });
+
+  test.each(["28P01", "3D000", "53300"])("that get SQLSTATE %s for another reason are sent once", async (state) => {
+    await using pooler = await startRefusing(() => true, state);
+    const [url = ""] = (await server.createPlants())
+      .replace(server.socketFolder, pooler.socketFolder)
+      .split("&options=");
+    const session = new Session(readServerUrl(url), timeouts);
+    await expect(session.connect()).rejects.toMatchObject({ code: state });
+    await session.close();
+    expect(pooler.refusals).toBe(1);
+  });
+});

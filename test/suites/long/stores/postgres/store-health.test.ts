@@ -1,0 +1,174 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { failAlways, failAttempts } from "../../../../support/plants/failing-attempts.ts";
+import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { refusalOf } from "../../../../support/plants/refusal.ts";
+import { createPlantsFor, runSql, withoutStandby } from "../../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../../support/plants/schema-of.ts";
+import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+
+const server = await startPostgresOfFile();
+
+describe("a PostgreSQL store whose server is unavailable or refuses", () => {
+  test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
+    await using opened = await openStoreWith(server, [1n, 2n]);
+    // The batch of plant 1 is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
+    await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    await runSql(
+      opened.url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION fail_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         WHILE EXISTS (SELECT FROM gate) LOOP
+           BEGIN PERFORM pg_sleep(0.005); EXCEPTION WHEN query_canceled THEN END;
+         END LOOP;
+         RAISE 'no' USING ERRCODE = 'XX000';
+       END $$;
+       CREATE TRIGGER fail_look BEFORE UPDATE ON deletions EXECUTE FUNCTION fail_look()`,
+    );
+    const refused = refusalOf(opened.store.delete(1n, deleteCall()));
+    await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(true);
+    await runSql(opened.url, "DELETE FROM gate");
+    expect((await refused).rawMessage).toBe("the outcome of the deletion is unknown; repeating the request is safe");
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("is unhealthy after a refused batch, although another has succeeded meanwhile", async () => {
+    const url = await createPlantsFor(server, "gardener", [1n, 5n]);
+    await runSql(
+      url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       ${keepingSql("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`,
+    );
+    const owner = url.replace("user=gardener", "user=tester");
+    let connected = Promise.resolve();
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      void connected.then(() => client.pipe(upstream).pipe(client));
+    });
+    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    const deleted = store.delete(5n, deleteCall());
+    const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND usename = 'gardener'";
+    await expect.poll(() => runSql(owner, sleeping)).not.toEqual([]);
+    const gate = Promise.withResolvers<void>();
+    connected = gate.promise;
+    const refused = refusalOf(store.delete(1n, deleteCall()));
+    await runSql(owner, "ALTER ROLE gardener NOLOGIN");
+    await runSql(owner, "DELETE FROM gate");
+    await expect(deleted).resolves.toBe(true);
+    gate.resolve();
+    expect((await refused).code).toBe(Code.Unavailable);
+    expect(store.problem).toContain("gardener");
+    await store.close();
+  });
+
+  test("waits for a read-only server, when opened and while open", async () => {
+    await using opened = await openStoreWith(server, [1n]);
+    await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
+    const url = opened.url.replace("user=tester", "user=writer");
+    const store = await openPostgresStore({ url });
+    await store.delete(9n, deleteCall());
+    await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
+    await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
+    const outcome = store.delete(1n, deleteCall());
+    const other = await openPostgresStore({ url });
+    expect(other.problem).toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
+    await expect(other.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
+    await expect(outcome).resolves.toBe(true);
+    await expect.poll(() => other.problem).toBeUndefined();
+    await other.close();
+    await store.close();
+  });
+
+  test.each([
+    { name: "nothing is wrong", sqlState: undefined, isHealthy: true },
+    { name: "a trigger refuses a record", sqlState: "P0001", isHealthy: true },
+    { name: "the disk is full", sqlState: "53100", isHealthy: false },
+    { name: "a table is not writable", sqlState: "25006", isHealthy: false },
+    { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isHealthy: false },
+  ])(
+    "if $name, checks whether it can delete without leaving changes",
+    async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
+      const url = await server.createPlants([0n]);
+      if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
+      const session = new Session(readServerUrl(`${url}${options}`));
+      const checked = singleServer(schemaOf(session)).checkWrite(session);
+      if (isHealthy) await checked;
+      else await expect(checked).rejects.toMatchObject({ code: fails });
+      // The failed transaction is closed.
+      expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
+      // This does not apply to refused connections.
+      if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
+      await session.close();
+      expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+    },
+  );
+
+  test("does not block health checks and deletions with each other", async () => {
+    const url = await server.createPlants([0n]);
+    const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
+    const [first, second, third] = [open(), open(), open()];
+    const { results } = await withoutStandby(url, async () => {
+      const untold = [
+        singleServer(schemaOf(first)).checkWrite(first),
+        singleServer(schemaOf(second)).checkWrite(second),
+        third.run("DELETE FROM plants WHERE id = 0"),
+      ];
+      const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
+      // Both transactions have reached their commit.
+      await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
+      return { results: Promise.all(untold) };
+    });
+    await results;
+    for (const session of [first, second, third]) await session.close();
+  });
+
+  test("checks a new server once the old one is no longer writable", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE demoted LOGIN SUPERUSER; ALTER ROLE demoted SET default_transaction_read_only = on");
+    let connections = 0;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      connections++;
+      client.pipe(upstream).pipe(client);
+    });
+    const throughProxy = url.replace(server.socketFolder, proxy.socketFolder).replace("user=tester", "user=demoted");
+    const store = await openPostgresStore({ url: throughProxy });
+    // One connection opened the store, one is for retention, and each check opens another.
+    await expect.poll(() => connections).toBeGreaterThan(3);
+    await runSql(url, "ALTER ROLE demoted RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is unhealthy after a failed batch if others only found missing plants", async () => {
+    await using opened = await openStoreWith(server, [1n]);
+    // The batch of plant 1 has already had its first error, and fails once the gate is open.
+    await runSql(
+      opened.url,
+      `CREATE SEQUENCE faults;
+       CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         PERFORM nextval('faults');
+         WHILE EXISTS (SELECT FROM gate) LOOP
+           BEGIN PERFORM pg_sleep(0.005); EXCEPTION WHEN query_canceled THEN END;
+         END LOOP;
+         RAISE 'no' USING ERRCODE = 'XX000';
+       END $$;
+       CREATE TRIGGER fail BEFORE UPDATE ON deletions EXECUTE FUNCTION fail()`,
+    );
+    await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    const refused = refusalOf(opened.store.delete(1n, deleteCall()));
+    await expect.poll(() => runSql(opened.url, "SELECT is_called FROM faults")).toEqual([{ is_called: true }]);
+    await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
+    await runSql(opened.url, "DELETE FROM gate");
+    await refused;
+    expect(opened.store.problem).toBeDefined();
+  });
+});

@@ -1,0 +1,313 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Client } from "pg";
+import { describe, expect, test } from "vitest";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
+import { refusalOf } from "../../../../support/plants/refusal.ts";
+import {
+  cancelWaitsForStandby,
+  configOf,
+  openClient,
+  runSql,
+  withoutStandby,
+} from "../../../../support/plants/postgres-server.ts";
+import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+
+const server = await startPostgresOfFile();
+
+describe("a PostgreSQL store", () => {
+  test("resolves exactly one among many concurrent deletions with true", async () => {
+    const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
+    await using opened = await openStoreWith(server, ids);
+    const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
+    const results = await Promise.all(
+      [opened.store, ...others].map((store) => Promise.all(ids.map((id) => store.delete(id, deleteCall())))),
+    );
+    for (const id of ids) expect(results.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
+    await Promise.all(others.map((store) => store.close()));
+  });
+
+  test("reports how many connections are used and idle", async () => {
+    await using opened = await openStoreWith(server, [1n]);
+    const keeper = await openClient(opened.url, "BEGIN; LOCK TABLE plants");
+    const deleted = opened.store.delete(1n, deleteCall());
+    await expect.poll(() => opened.store.connections).toMatchObject({ used: 1 });
+    await keeper.query("COMMIT");
+    expect(await deleted).toBe(true);
+    await expect.poll(() => opened.store.connections).toMatchObject({ used: 0 });
+    expect(opened.store.connections?.idle).toBeGreaterThan(0);
+    await keeper.end();
+  });
+
+  test("reports its queue limit before any deletion, and accepts none after close()", async () => {
+    const url = await server.createPlants([1n]);
+    let batches = 0;
+    const onBatch = (): (() => void) => {
+      batches++;
+      return () => undefined;
+    };
+    const store = await openPostgresStore({ url, onBatch });
+    expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    const closed = store.close();
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await closed;
+    expect(batches).toBe(0);
+  });
+
+  test("records who deleted which plant", async () => {
+    await using opened = await openStoreWith(server, [1n, 2n]);
+    await opened.store.delete(1n, deleteCall({ subject: 'a"n\\n,{}\0', requestId: "r-1" }));
+    const rows = await runSql(opened.url, "SELECT * FROM deletions");
+    expect(rows).toMatchObject([{ plant_id: "1", subject: 'a"n\\n,{}\uFFFD', request_id: "r-1" }]);
+  });
+
+  test.each(["before-send", "after-send", "before-reply"] as const)(
+    "resolves a deletion whose connection was cut %s with its outcome",
+    async (cut) => {
+      await using opened = await openStoreWith(server, [1n, 2n, 3n]);
+      await using proxy = await startCuttingProxy(server.socketFolder);
+      const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+      const wasCut = proxy.cutNext(cut);
+      const results = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
+      await wasCut;
+      await expect(Promise.all(results)).resolves.toEqual([true, true, false]);
+      expect(proxy.cuts).toBe(1);
+      expect(await opened.plants()).toEqual([3n]);
+      // There is one record per plant, so the retry has deleted nothing twice.
+      const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
+      expect(rows).toEqual([
+        { plant_id: "1", request_id: "request-1" },
+        { plant_id: "2", request_id: "request-2" },
+      ]);
+      expect(store.problem).toBeUndefined();
+      await store.close();
+    },
+  );
+
+  test("resolves a deletion with its outcome after its connection was cut", async () => {
+    await using opened = await openStoreWith(server, [1n, 2n, 3n, 6n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await runSql(opened.url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (3)");
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    const other = new Client(configOf(opened.url));
+    other.on("error", () => undefined);
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants WHERE id = 2 FOR UPDATE");
+    const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
+    // The first two are separate batches, and the others wait.
+    for (const id of [7n, 8n]) void store.delete(id, deleteCall());
+    const results = [1n, 2n, 3n, 2n, 6n].map((id) =>
+      store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
+    );
+    await wasCut;
+    await expect(Promise.all(results)).resolves.toEqual([
+      true,
+      // The lost attempt may still be running.
+      "the outcome of the deletion is unknown; repeating the request is safe",
+      "the database does not allow deleting plant 3",
+      // The other deletion was retried.
+      "the plant store cannot process the request at the moment",
+      true,
+    ]);
+    expect(await opened.plants()).toEqual([2n, 3n]);
+    expect(store.problem).toBeUndefined();
+    await store.close();
+    await other.end();
+  });
+
+  /** Deletes a plant, of which the first attempt is lost but continues. Returns the outcome. */
+  async function tellOfLostAttempt(): Promise<unknown> {
+    await using opened = await openStoreWith(server, [1n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    // The first statement keeps the plant locked despite cancel requests, until the test lets it continue.
+    await runSql(
+      opened.url,
+      `CREATE SEQUENCE statements;
+       CREATE FUNCTION go_on() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('statements') > 1 THEN RETURN NULL; END IF;
+         LOOP
+           BEGIN
+             PERFORM pg_advisory_lock(1);
+             RETURN NULL;
+           EXCEPTION WHEN query_canceled OR lock_not_available THEN
+           END;
+         END LOOP;
+       END $$;
+       CREATE TRIGGER go_on AFTER DELETE ON plants EXECUTE FUNCTION go_on()`,
+    );
+    const other = await openClient(opened.url, "SELECT pg_advisory_lock(1)");
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    let isTold = false;
+    const results = store
+      .delete(1n, deleteCall())
+      .catch((fault: unknown) => ConnectError.from(fault).rawMessage)
+      .finally(() => (isTold = true));
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'";
+    await expect.poll(() => runSql(opened.url, waiting)).toHaveLength(1);
+    for (const socket of proxy.sockets) socket.destroy();
+    await expect.poll(() => isTold || store.waiting?.forLock === 1).toBe(true);
+    await other.end();
+    await expect.poll(() => opened.plants()).toEqual([]);
+    await store.close();
+    return await results;
+  }
+
+  test("resolves with true when a lost attempt still deletes the plant", async () => {
+    // If the machine stalls for long, the outcome is unknown; then the test is repeated.
+    const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+    let results: unknown = unknown;
+    for (let rounds = 0; results === unknown && rounds < 5; rounds++) results = await tellOfLostAttempt();
+    expect(results).toBe(true);
+  });
+
+  test("closes although its server does not respond", async () => {
+    await using opened = await openStoreWith(server, [1n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    proxy.freeze();
+    await store.close();
+  });
+
+  test("reports an unknown outcome after an internal error", async () => {
+    await using opened = await openStoreWith(server, [1n]);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
+    const context = {
+      get signal(): AbortSignal {
+        throw new TypeError("there is no signal");
+      },
+    };
+    const refused = await refusalOf(opened.store.delete(1n, { ...deleteCall(), context }));
+    expect(refused).toMatchObject({ code: Code.Unavailable, cause: new TypeError("there is no signal") });
+    expect(refused.rawMessage).toBe("the outcome of the deletion is unknown; repeating the request is safe");
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("waits for a server restart", async () => {
+    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
+    await opened.store.delete(1n, deleteCall());
+    await server.stop("fast");
+    const results = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    await server.start();
+    await expect(results).resolves.toEqual([false, true, true]);
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("drops a call cancelled while the server is away, and retries others", async () => {
+    const url = await server.createPlants([1n]);
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const store = await openPostgresStore({ url, onBatch: () => () => end() });
+    await server.stop("immediate");
+    const controller = new AbortController();
+    const given = store.delete(1n, deleteCall({ signal: controller.signal }));
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await ended;
+    // A cancelled call does not mean that the server has a problem.
+    expect(store.problem).toBeUndefined();
+    const outcome = store.delete(1n, deleteCall());
+    await server.start();
+    await expect(outcome).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("sends no queued deletions after a failed batch", async () => {
+    await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n]);
+    await failAttempts(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
+    // The first two are separate batches, and the others wait.
+    const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
+    const refused = {
+      status: "rejected",
+      reason: expect.objectContaining({ rawMessage: "the plant store cannot process the request at the moment" }),
+    };
+    expect(results).toEqual([refused, refused, refused, refused]);
+    expect(await countAttempts(opened.url)).toBe(2);
+    expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
+  });
+
+  test.each([
+    {
+      name: "a table is missing",
+      sql: "ALTER TABLE deletions RENAME TO gone",
+      undo: "ALTER TABLE gone RENAME TO deletions",
+    },
+  ])("fails immediately when $name, and deletes nothing", async ({ sql, undo }) => {
+    await using opened = await openStoreWith(server, [1n]);
+    const batches: unknown[] = [];
+    const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
+    const store = await openPostgresStore({ url: opened.url, onBatch });
+    await runSql(opened.url, sql);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toMatch(/relation "plants_\d+\.deletions" does not exist$/);
+    // Deletions that are refused after that are not sent as a batch.
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(batches).toEqual([1, expect.any(ConnectError)]);
+    await store.close();
+    await runSql(opened.url, undo);
+    expect(await opened.plants()).toEqual([1n]);
+  });
+
+  test.each([
+    {
+      name: "a trigger protects",
+      sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
+            CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+    },
+    { name: "a trigger protects with an unknown SQLSTATE", sql: keepingSql("RAISE 'no' USING ERRCODE = 'PLANT'") },
+    {
+      name: "has a trigger that lacks a privilege",
+      sql: keepingSql("RAISE 'no' USING ERRCODE = '42501'"),
+      code: Code.Unavailable,
+    },
+    {
+      name: "has a trigger that uses a table that does not exist",
+      sql: keepingSql("DELETE FROM nowhere"),
+      code: Code.Unavailable,
+    },
+    { name: "a trigger silently keeps", sql: keepingSql("RETURN NULL") },
+    {
+      name: "a trigger does not record",
+      sql: `CREATE FUNCTION drop_record() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN IF NEW.plant_id IN (5, 12) THEN RETURN NULL; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER drop_record BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION drop_record()`,
+    },
+  ])("refuses to delete a plant that $name, but not other plants", async ({ sql, code = Code.FailedPrecondition }) => {
+    const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
+    await using opened = await openStoreWith(server, ids);
+    await runSql(opened.url, sql);
+    const refused = { status: "rejected", reason: expect.objectContaining({ code }) };
+    expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
+    const results = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
+    expect(results).toEqual([
+      ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
+      { status: "fulfilled", value: false },
+    ]);
+    expect(opened.store.problem).toBeUndefined();
+    expect(await opened.plants()).toEqual([5n, 12n]);
+    expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
+  });
+  test.each(["", "%20-cclient_min_messages%3Derror"])(
+    'with options "%s" acknowledges a deletion only after its standbys have it',
+    async (options) => {
+      await using opened = await openStoreWith(server, [1n]);
+      const store = await openPostgresStore({ url: `${opened.url}${options}` });
+      const waiting = (query: string): Promise<unknown> =>
+        runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
+      const results = await withoutStandby(opened.url, async () => {
+        await server.stop("fast");
+        await server.start();
+        const deleting = store.delete(1n, deleteCall());
+        await expect.poll(() => waiting("WITH deleted")).not.toEqual([]);
+        await cancelWaitsForStandby(opened.url);
+        await expect.poll(() => waiting("SET batch = batch")).not.toEqual([]);
+        return { deleting };
+      });
+      await expect(results.deleting).resolves.toBe(true);
+      expect(await opened.plants()).toEqual([]);
+      await store.close();
+    },
+  );
+});

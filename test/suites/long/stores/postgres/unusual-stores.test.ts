@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { checkPostgresStore } from "../../../../../src/stores/postgres/all-plants/check-store.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { runSql, startStandby } from "../../../../support/plants/postgres-server.ts";
+
+const server = await startPostgresOfFile();
+
+test.each([
+  { name: "serving", open: (url: string) => openPostgresStore({ url }) },
+  { name: "check", open: checkPostgresStore },
+  { name: "export", open: openPostgresDatabase },
+  { name: "migrate", open: (url: string) => migratePostgres(url) },
+])("$name refuses a store from before release 0.1.0 with what to do", async ({ open }) => {
+  const url = await server.createPlants([1n]);
+  await runSql(
+    url,
+    "ALTER TABLE plantstore_schema DROP COLUMN oldest_server; UPDATE plantstore_schema SET version = 7",
+  );
+  await expect(open(url)).rejects.toThrow(
+    ': it was created by a plantstore before release 0.1.0, which no release can migrate: run "plantstore export" of ' +
+      'that plantstore, create a new store with "plantstore migrate" of this release, and run "plantstore import"',
+  );
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+});
+
+test("fsync may be off on Neon, whose commits wait for its storage", async () => {
+  const url = await server.createPlants([1n]);
+  await runSql(url, "ALTER SYSTEM SET fsync = off");
+  await runSql(url, "SELECT pg_reload_conf()");
+  await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "off" }]);
+  await expect(checkPostgresStore(url)).rejects.toThrow("fsync is off");
+  // A standby with the name of Neon's storage.
+  await using standby = await startStandby(server, "walproposer");
+  await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'walproposer'");
+  await runSql(url, "SELECT pg_reload_conf()");
+  await expect.poll(() => checkPostgresStore(url).then(() => "accepted", String)).toBe("accepted");
+  const store = await openPostgresStore({ url });
+  await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+  await store.close();
+  expect(standby.log.join()).toContain("started streaming WAL");
+});

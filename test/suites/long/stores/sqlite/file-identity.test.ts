@@ -1,0 +1,202 @@
+import { Code } from "@connectrpc/connect";
+import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
+import { type DeleteBatch, prepareDeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import { FileIdentity, onlyWhileSameFile } from "../../../../../src/stores/sqlite/file-identity.ts";
+import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+
+const logGone = "its write-ahead log was moved, replaced or deleted";
+const saved = `${logGone}; every acknowledged deletion is in the file`;
+const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
+
+// The change to the log, the resulting problem of the store, and the plants after a restart. There are plants 1 to 4,
+// and plant 1 was deleted.
+const interferences: readonly {
+  name: string;
+  interfere: (file: string) => void;
+  problem: string;
+  remaining: readonly bigint[];
+}[] = [
+  { name: "deleted", interfere: (file) => rmSync(`${file}-wal`), problem: saved, remaining: [2n, 3n, 4n] },
+  {
+    name: "deleted together with its index",
+    interfere: (file) => {
+      rmSync(`${file}-wal`);
+      rmSync(`${file}-shm`);
+    },
+    problem: saved,
+    remaining: [2n, 3n, 4n],
+  },
+  {
+    name: "moved",
+    interfere: (file) => renameSync(`${file}-wal`, `${file}.moved`),
+    problem: saved,
+    remaining: [2n, 3n, 4n],
+  },
+  {
+    // Nothing is written while another log may be in use.
+    name: "replaced",
+    interfere: (file) => {
+      rmSync(`${file}-wal`);
+      writeFileSync(`${file}-wal`, "");
+    },
+    problem: lost,
+    remaining: [1n, 2n, 3n, 4n],
+  },
+  {
+    name: "replaced by a broken link",
+    interfere: (file) => {
+      rmSync(`${file}-wal`);
+      symlinkSync(`${file}-wal`, `${file}-wal`);
+    },
+    problem: lost,
+    remaining: [1n, 2n, 3n, 4n],
+  },
+];
+
+/** Opens a copy of a file and its log, as a start after a crash would, and reads its plants. */
+function plantsAfterRestart(file: string): bigint[] {
+  const copy = `${file}.as-found`;
+  copyFileSync(file, copy);
+  try {
+    copyFileSync(`${file}-wal`, `${copy}-wal`);
+  } catch {
+    // The log is missing or not readable.
+  }
+  return plantsIn(copy);
+}
+
+/** Creates a file with plants 1 to 4, all in the file itself, with an empty log. */
+function createFile(file: string): void {
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
+}
+
+function batchOf(id: bigint): DeleteBatch {
+  return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
+}
+
+describe("a file whose write-ahead log is removed", () => {
+  test.each(interferences)("is not written after its log was $name, and acknowledges no deletion", async (row) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    row.interfere(file);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the plant store cannot process the request at the moment",
+    });
+    expect(store.problem).toBe(`${file}: ${row.problem}`);
+    await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(plantsAfterRestart(file)).toEqual(row.remaining);
+    await store.close();
+  });
+
+  test("acknowledges no deletion when it was opened through a link", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    symlinkSync(file, folder.file("link.db"));
+    const store = await openSqliteStore({ file: folder.file("link.db") });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    expect(existsSync(folder.file("link.db-wal"))).toBe(false);
+    rmSync(`${file}-wal`);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+    await store.close();
+  });
+
+  test.each([
+    { name: "deleted", remove: (locks: string) => rmSync(locks) },
+    { name: "moved", remove: (locks: string) => renameSync(locks, `${locks}.moved`) },
+    {
+      name: "replaced",
+      remove: (locks: string) => {
+        rmSync(locks);
+        writeFileSync(locks, "");
+      },
+    },
+  ])("whose -shm file is $name is not written, and loses no deletion", async ({ remove }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    remove(`${file}-shm`);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(
+      `${file}: its -shm file, which holds the locks, was moved, replaced or deleted; restart the server`,
+    );
+    await store.close();
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+  });
+
+  test("is copied into the file once older readers have finished", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    const reader = new DatabaseSync(file);
+    reader.exec("BEGIN; SELECT count(*) FROM plants");
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    rmSync(`${file}-wal`);
+    const refused = expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    const count =
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT count(*) FROM n";
+    reader.prepare(count).get();
+    reader.close();
+    await refused;
+    expect(store.problem).toBe(`${file}: ${saved}`);
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+    await store.close();
+  });
+
+  test("is not reported as saved while an older reader is active", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const db = openDatabase({ file });
+    const identity = new FileIdentity(file, db, 50);
+    const deleteBatch = prepareDeleteBatch(db);
+    const reader = new DatabaseSync(file);
+    reader.exec("BEGIN; SELECT count(*) FROM plants");
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ endings: ["deleted"] });
+    rmSync(`${file}-wal`);
+    expect(identity.findProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
+    reader.close();
+    expect(identity.findProblem()).toEqual({ text: saved, isTemporary: false });
+    identity.close();
+  });
+
+  test.each([
+    { name: "its log", remove: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, isTemporary: false } },
+    {
+      name: "the file",
+      remove: (file: string) => renameSync(file, `${file}.moved`),
+      problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
+    },
+  ])("reports an unknown outcome when $name is removed right after a commit", ({ remove, problem }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    // A new file has no log yet.
+    const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
+    const identity = new FileIdentity(file, db);
+    const deleteWherever = prepareDeleteBatch(db);
+    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+      const result = deleteWherever(batch);
+      remove(file);
+      return result;
+    });
+    expect(deleteBatch(batchOf(1n))).toEqual({ failure: { kind: "outcome-unknown", problem }, endings: [] });
+    // The next batch detects the removal before it writes.
+    expect(deleteBatch(batchOf(2n))).toEqual({ failure: { kind: "unavailable", problem }, endings: [] });
+    expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
+    identity.close();
+  });
+});

@@ -1,0 +1,100 @@
+import { linkSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
+import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
+import { migrateSqlite, openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
+import { restore } from "../../../../../src/stores/sqlite/restore.ts";
+import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
+import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+
+/** Each way to open the file of a store, and to close it again. */
+const uses: readonly { name: string; use: (file: string) => void | Promise<void> }[] = [
+  { name: "a server", use: async (file) => await (await openSqliteStore({ file })).close() },
+  {
+    name: "a server that migrates",
+    use: async (file) => await (await openSqliteStore({ file, migrates: true })).close(),
+  },
+  { name: "check", use: checkDatabaseFile },
+  { name: "migrate", use: (file) => void migrateSqlite(file) },
+  {
+    name: "import, export or deletions",
+    use: async (file) => await (await openSqliteDatabase(file))[Symbol.asyncDispose](),
+  },
+  { name: "backup", use: (file) => backUp(file, `${file}.copy`) },
+  {
+    name: "restore",
+    use: (file) => {
+      const other = `${file}.other`;
+      openDatabase({ file: other, plantsWhenCreated: { first: 1n, last: 2n } }).close();
+      restore(file, other);
+    },
+  },
+];
+
+/** Creates a store, and another path to it. */
+function createStore(folder: TempFolder, link: (file: string) => string): { file: string; path: string } {
+  mkdirSync(folder.file("volume"));
+  const file = folder.file("volume/plants.db");
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
+  return { file, path: link(file) };
+}
+
+describe("a file with a hard link", () => {
+  test.each(uses)("is refused by $name, by either name", async ({ use }) => {
+    using folder = createTempFolder();
+    const { file, path } = createStore(folder, (old) => {
+      linkSync(old, folder.file("second.db"));
+      return folder.file("second.db");
+    });
+    const { ino } = statSync(file);
+    for (const name of [file, path]) {
+      await expect(async () => await use(name)).rejects.toThrow(
+        new RegExp(
+          `^cannot (open|restore) ${name}: the file has 2 names \\(hard links\\), each with its own write-ahead log: ` +
+            `find them with "find \\S+ -xdev -inum ${ino}", remove the others, then start; ` +
+            "keep the name by which the server ran last, never the name of a backup, which may have an old -wal$",
+        ),
+      );
+    }
+    rmSync(path);
+    await use(file);
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test("can be restored as a backup", () => {
+    using folder = createTempFolder();
+    const { path } = createStore(folder, (file) => {
+      backUp(file, folder.file("backup.db"));
+      linkSync(folder.file("backup.db"), folder.file("second.db"));
+      return folder.file("second.db");
+    });
+    restore(folder.file("plants.db"), path);
+    expect(plantsIn(folder.file("plants.db"))).toEqual([1n, 2n]);
+    openDatabase({ file: folder.file("plants.db") }).close();
+  });
+});
+
+describe.each([
+  {
+    name: "a symbolic link to the file",
+    link: (folder: TempFolder) => {
+      symlinkSync("volume/plants.db", folder.file("link.db"));
+      return folder.file("link.db");
+    },
+  },
+  {
+    name: "a symbolic link to its folder",
+    link: (folder: TempFolder) => {
+      symlinkSync("volume", folder.file("link"));
+      return folder.file("link/plants.db");
+    },
+  },
+])("$name", ({ link }) => {
+  test.each(uses)("lets $name use the file", async ({ use }) => {
+    using folder = createTempFolder();
+    const { file, path } = createStore(folder, () => link(folder));
+    await use(path);
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+});

@@ -1,0 +1,195 @@
+import { Code } from "@connectrpc/connect";
+import { once } from "node:events";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import { describe, expect, test, vi } from "vitest";
+import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
+import { repairLeftoverLog } from "../../../../../src/stores/sqlite/leftover-log.ts";
+import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
+import { lockTimeoutMsDefault } from "../../../../../src/stores/sqlite/transaction.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+
+const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
+
+/** Creates a file of two plants as after a crash: they are only in its log, which has this many more bytes. */
+function leaveLog(file: string, bytes: number): void {
+  const crashing = `${file}.crashing`;
+  openDatabase({ file: crashing, migrates: true }).close();
+  using db = openDatabase({ file: crashing });
+  db.exec(`
+    PRAGMA wal_autocheckpoint = 0;
+    INSERT INTO plants VALUES (1), (2);
+    CREATE TABLE other AS SELECT randomblob(${bytes}) AS bytes`);
+  for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
+}
+
+/** Creates a backup of a file next to a later log of the file. */
+function leaveMixture(folder: TempFolder, file: string): void {
+  const crashing = folder.file("crashing.db");
+  openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 500n } }).close();
+  copyFileSync(crashing, file);
+  using db = openDatabase({ file: crashing });
+  const add = (first: number, last: number): void =>
+    db.exec(`WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${last})
+             INSERT INTO plants SELECT -i FROM n`);
+  add(1, 5_000);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  add(5_001, 6_000);
+  copyFileSync(`${crashing}-wal`, `${file}-wal`);
+}
+
+// test/suites/crash/sqlite-power-loss.test.ts covers such a log after a power loss.
+describe("a leftover log", () => {
+  test("is rewritten unchanged, even when it is long", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 9 * 2 ** 20);
+    const log = readFileSync(`${file}-wal`);
+    repairLeftoverLog(file);
+    expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
+    expect(folder.open()).toEqual([]);
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test.each([
+    { name: "opened by path", path: "plants.db", lock: "BEGIN IMMEDIATE" },
+    { name: "opened through a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
+    { name: "with an exclusive lock", path: "plants.db", lock: exclusive },
+  ])("$name is not rewritten while another process may write to it", ({ path, lock }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    symlinkSync(file, folder.file("link.db"));
+    const other = new DatabaseSync(file);
+    other.exec(lock);
+    const options = { file: folder.file(path), lockTimeoutMs: 10 };
+    const begunMs = performance.now();
+    expect(() => openDatabase(options)).toThrow(/another process holds the lock on the file$/);
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
+    other.close();
+    openDatabase(options).close();
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test.each([
+    { name: "writes", lock: "BEGIN IMMEDIATE" },
+    { name: "has an exclusive lock", lock: exclusive },
+  ])("waits until another process that $name closes the file", async ({ lock }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    // Opening blocks the event loop, so another thread must hold the lock.
+    const program = `
+      import { parentPort, workerData } from "node:worker_threads";
+      import { DatabaseSync } from "node:sqlite";
+      const db = new DatabaseSync(workerData);
+      db.exec("${lock}");
+      parentPort.postMessage("locked");
+      setTimeout(() => db.close(), 200);`;
+    const locking = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), { workerData: file });
+    const ended = once(locking, "exit");
+    await once(locking, "message");
+    openDatabase({ file }).close();
+    await ended;
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test("fails opening when it cannot be read", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    mkdirSync(`${file}-wal`);
+    expect(() => openDatabase({ file })).toThrow(/^cannot open .*plants\.db: EISDIR/);
+  });
+
+  test.each([
+    { name: "left by a crash", isOpen: false, hasIndex: true, checks: 1 },
+    { name: "left by a crash, without its index", isOpen: false, hasIndex: false, checks: 1 },
+    { name: "in use by another connection", isOpen: true, hasIndex: true, checks: 0 },
+  ])("$name is checked $checks times with its file", ({ isOpen, hasIndex, checks }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    if (hasIndex) writeFileSync(`${file}-shm`, new Uint8Array(32_768));
+    using other = isOpen ? new DatabaseSync(file) : undefined;
+    other?.prepare("SELECT count(*) FROM plants").get();
+    let checked = 0;
+    repairLeftoverLog(file, undefined, () => checked++);
+    expect(checked).toBe(checks);
+  });
+
+  test("is not checked when another process commits, whatever the index's time", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    using other = new DatabaseSync(file);
+    other.exec("DELETE FROM plants");
+    // Commits of another process change the time between the reads of the time in repairLeftoverLog.
+    using exec = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementationOnce(function (this: DatabaseSync, sql) {
+      utimesSync(`${file}-shm`, 1, 1);
+      this.exec(sql);
+    });
+    repairLeftoverLog(file, undefined, () => expect.unreachable());
+    expect(exec).toHaveBeenCalled();
+  });
+
+  test("is not checked when it is empty", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    writeFileSync(`${file}-wal`, "");
+    repairLeftoverLog(file, undefined, () => expect.unreachable());
+  });
+
+  test("is not copied into another file; the error says what to do", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveMixture(folder, file);
+    const found = [readFileSync(file), readFileSync(`${file}-wal`)];
+    const problem =
+      /its write-ahead log belongs to another file, or the file is damaged \(.+\); stop the server, run "plantstore check", then start the server; run "plantstore restore" with a backup only if the check reports damage$/;
+    expect(() => openDatabase({ file })).toThrow(problem);
+    expect(() => checkDatabaseFile(file)).toThrow(/plants\.db: the file is damaged \(.+\)$/);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the plant store cannot process the request at the moment",
+    });
+    expect([store.problem, store.isChecking, store.needsRestart]).toEqual([
+      expect.stringMatching(problem),
+      false,
+      false,
+    ]);
+    expect(store.problem).toMatch(/^\S+plants\.db: its write-ahead log/);
+    await store.close();
+    expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(found);
+  });
+
+  test("delays deletions until the file is checked", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    const store = await openSqliteStore({ file });
+    expect(store.isChecking).toBe(true);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    expect([store.problem, store.isChecking]).toEqual([undefined, false]);
+    await store.close();
+    expect(plantsIn(file)).toEqual([2n]);
+  });
+
+  test("blocks other writers while the file is checked", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    using other = new DatabaseSync(file, { timeout: 0 });
+    using prepare = vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementationOnce(() => {
+      expect(() => other.exec("BEGIN IMMEDIATE")).toThrow("database is locked");
+      return other.prepare("SELECT 'ok' AS quick_check");
+    });
+    repairLeftoverLog(file);
+    expect(prepare).toHaveBeenCalled();
+  });
+});

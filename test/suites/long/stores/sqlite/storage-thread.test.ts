@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import type { DeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import { StorageThread } from "../../../../../src/stores/sqlite/storage-thread.ts";
+import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
+import { startNode } from "../../../../../packages/testing/src/process/command-line.ts";
+import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+
+// This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
+const program = fileURLToPath(new URL("../../../../support/plants/delete-one-by-one.ts", import.meta.url));
+
+function batchOf(id: bigint): DeleteBatch {
+  return { ids: [id], subjects: [""], requestIds: [""] };
+}
+
+describe("the storage thread", () => {
+  test("checks whether the file can be written", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
+    const { size } = statSync(`${file}-wal`);
+    await expect(thread.checkWrite()).resolves.toBeUndefined();
+    // A commit that writes nothing would succeed on a full disk.
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const text = "another process holds the lock on the file";
+    await expect(thread.checkWrite()).resolves.toEqual({
+      text,
+      isTemporary: true,
+    });
+    other.close();
+    await expect(thread.checkWrite()).resolves.toBeUndefined();
+    await thread.close();
+  });
+
+  test("reports each change to its file's names once, and keeps deleting", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const events: Upkeep[] = [];
+    const thread = await StorageThread.start({ file, plantsWhenCreated: { first: 1n, last: 9n } }, (event) =>
+      events.push(event),
+    );
+    const found = { kind: "second-name-found", problem: expect.stringMatching(/^the file has 2 names/) };
+    const gone = { kind: "second-name-gone", lastedMs: expect.any(Number) };
+    events.length = 0;
+    for (let id = 1n; id < 3n; id++) {
+      await thread.checkWrite();
+      expect([thread.file, events]).toEqual([{ hasSecondName: false, areCheckpointsStalled: false }, []]);
+      linkSync(file, folder.file("second.db"));
+      for (let check = 0; check < 2; check++) await expect(thread.checkWrite()).resolves.toBeUndefined();
+      expect([thread.file, events]).toEqual([{ hasSecondName: true, areCheckpointsStalled: false }, [found]]);
+      await expect(thread.deleteBatch(batchOf(id))).resolves.toMatchObject({
+        endings: ["deleted"],
+      });
+      rmSync(folder.file("second.db"));
+      for (let check = 0; check < 2; check++) await thread.checkWrite();
+      expect([thread.file, events]).toEqual([{ hasSecondName: false, areCheckpointsStalled: false }, [found, gone]]);
+      events.length = 0;
+    }
+    await thread.close();
+  });
+
+  test("closes the file, so that SQLite removes the log", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, migrates: true });
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    await thread.close();
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  test("detects a removed file without a write", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, migrates: true });
+    renameSync(file, `${file}.moved`);
+    const text = "the file was moved, replaced or deleted";
+    await expect(thread.checkWrite()).resolves.toEqual({
+      text,
+      isTemporary: false,
+      needsOperator: true,
+    });
+    await thread.close();
+  });
+
+  test("replies to all concurrent requests", async () => {
+    using folder = createTempFolder();
+    const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
+    const thread = await StorageThread.start(options);
+    const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
+    const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
+    await expect(replies).resolves.toMatchObject([{ endings: ["deleted"] }, undefined, { endings: ["absent"] }]);
+    await thread.close();
+  });
+
+  test("rejects requests after it has exited, and can still be closed", async () => {
+    using folder = createTempFolder();
+    const started = once(process, "worker");
+    const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
+    const [worker] = await started;
+    await worker.terminate();
+    await expect(thread.exited).resolves.toBe("the storage thread has exited");
+    await expect(thread.checkWrite()).rejects.toThrow("the storage thread has exited");
+    const batch = { ids: [1n], subjects: [""], requestIds: [""] };
+    await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has exited");
+    await thread.close();
+  });
+
+  test("uses its process's compile cache", async () => {
+    using folder = createTempFolder();
+    const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
+    await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
+    expect(await run.end()).toBe(0);
+    // Node.js creates a folder for its version inside of the cache folder of the process.
+    const kept = readdirSync(folder.file("compiled"), { recursive: true, encoding: "utf8" });
+    expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
+  });
+
+  test("starts without the preloaded modules and the profiler from its process", async () => {
+    using folder = createTempFolder();
+    for (const name of ["flag", "variable"]) writeFileSync(folder.file(`${name}.mjs`), `process._rawDebug("${name}");`);
+    const file = folder.file("plants.db");
+    const flags = ["--import", "./flag.mjs", "--cpu-prof"];
+    const environment = { NODE_OPTIONS: "--import=./variable.mjs" };
+    await using run = startNode([...flags, program, file, "2"], folder.path, environment);
+    expect(await run.end()).toBe(0);
+    expect(plantsIn(file)).toHaveLength(998);
+    // Each module was loaded only by the process, not by the thread.
+    expect(
+      run
+        .stderr()
+        .match(/^(?:flag|variable)$/gm)
+        ?.toSorted(),
+    ).toEqual(["flag", "variable"]);
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".cpuprofile"))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,298 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
+import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
+import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
+import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
+import { retryIntervalMs } from "../../../../../src/stores/contract/store-health.ts";
+import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { refusalOf } from "../../../../support/plants/refusal.ts";
+import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+
+const run = promisify(execFile);
+
+describe("an SQLite store whose disk, file, lock or thread fails", () => {
+  test("acknowledges no deletion that a failed write has lost, and stops writing", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
+    const entry = new URL("../../../../support/plants/delete-with-small-files.ts", import.meta.url).pathname;
+    // The limit is in blocks of 512 or 1,024 bytes, so files are limited to half a megabyte or a megabyte.
+    const { stdout } = await run("sh", [
+      "-c",
+      'ulimit -f 1000; exec "$@"',
+      "sh",
+      process.execPath,
+      entry,
+      file,
+      "5000",
+    ]);
+    const { results, problem } = JSON.parse(stdout);
+    expect(problem).toBe(`${file}: reading from or writing to the disk failed`);
+    const acknowledged = results.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(acknowledged.length).toBeLessThan(5_000);
+    const remaining = new Set(plantsIn(file));
+    expect(acknowledged.filter((id: bigint) => remaining.has(id))).toEqual([]);
+    // The batch whose commit has failed may be in the file after a restart; deletions queued after it were not sent.
+    const refused = results.filter((outcome: unknown) => outcome !== true);
+    const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
+    expect(inDoubt).toHaveLength(1_024);
+    expect(refused.slice(1_024)).toEqual(
+      Array(5_000 - acknowledged.length - 1_024).fill(
+        "[unavailable] the plant store cannot process the request at the moment",
+      ),
+    );
+  });
+
+  test("waits for another process's transaction", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const result = store.delete(1n, deleteCall());
+    const insert = other.prepare("INSERT INTO plants VALUES (?)");
+    for (let id = 100; id < 50_000; id++) insert.run(id);
+    other.exec("COMMIT");
+    other.close();
+    await expect(result).resolves.toBe(true);
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("rejects calls when its thread exits, and accepts no more", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const started = once(process, "worker");
+    const batches: unknown[] = [];
+    const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, onBatch });
+    const [thread] = await started;
+    // The first waits for the lock, and the second for the first.
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const results = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
+    await thread.terminate();
+    const refused = await Promise.all(results);
+    expect(refused.map(({ rawMessage }) => rawMessage)).toEqual([
+      "the outcome of the deletion is unknown; repeating the request is safe",
+      "the plant store cannot process the request at the moment",
+    ]);
+    expect(refused.map(({ metadata }) => metadata.get("retry-after"))).toEqual(["1", "1"]);
+    expect(store.problem).toBe(`${file}: the storage thread has exited`);
+    await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    // Deletions that are refused immediately are not sent as a batch.
+    expect(batches).toEqual([1, expect.any(ConnectError), 1, expect.any(ConnectError)]);
+    await store.close();
+    other.close();
+    expect(plantsIn(file)).toHaveLength(9);
+  });
+
+  test("refuses to delete from a damaged file, and reports the problem", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
+    const bytes = readFileSync(file);
+    // Everything after the pages of the schema.
+    bytes.fill(0xa5, 7 * 4_096);
+    writeFileSync(file, bytes);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(10_000n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(`${file}: the file is damaged`);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await store.close();
+  });
+
+  test.each([
+    { name: "moved", remove: (file: string) => renameSync(file, `${file}.moved`) },
+    { name: "deleted", remove: (file: string) => rmSync(file) },
+    { name: "replaced", remove: (file: string) => renameSync(`${file}.copy`, file) },
+    {
+      name: "replaced by a broken link",
+      remove: (file: string) => {
+        rmSync(file);
+        symlinkSync(file, file);
+      },
+    },
+  ])("with its file $name acknowledges no deletion", async ({ remove }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    backUp(file, `${file}.copy`);
+    remove(file);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(`${file}: the file was moved, replaced or deleted`);
+    await store.close();
+  });
+
+  test("shrinks its log after a long export", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const plants = 30_000n;
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: plants - 1n } });
+    const logMib = (): number => statSync(`${file}-wal`).size / 2 ** 20;
+    // Records of 2 KiB, so that few deletions fill the log.
+    const call = deleteCall({ subject: "s".repeat(1_024), requestId: "r".repeat(1_024) });
+    // If the machine is busy, the store does not keep up and refuses some deletions, which are retried.
+    const deleteUntilTaken = (id: bigint): Promise<unknown> =>
+      store.delete(id, call).catch(async (reason: unknown) => {
+        expect(reason).toMatchObject({ code: Code.ResourceExhausted });
+        await new Promise(setImmediate);
+        return await deleteUntilTaken(id);
+      });
+    const deleteMany = (from: number): Promise<unknown> =>
+      Promise.all(Array.from({ length: 5_000 }, (_, i) => deleteUntilTaken(BigInt(from + i))));
+    await using database = await openSqliteDatabase(file);
+    for await (const ids of database.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
+      for (const from of [0, 5_000, 10_000]) await deleteMany(from);
+      break;
+    }
+    expect(logMib()).toBeGreaterThan(32);
+    await deleteMany(15_000);
+    await deleteMany(20_000);
+    expect(logMib()).toBeLessThan(17);
+    await store.close();
+  });
+
+  test("stops writing while another process holds the lock, then resumes by itself", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, lockTimeoutMs: 50 });
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.Unavailable });
+    expect(refused.metadata.get("retry-after")).toBe("1");
+    expect(store.problem).toBe(`${file}: another process holds the lock on the file`);
+    expect(store.needsRestart).toBe(false);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    other.exec("ROLLBACK");
+    other.close();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+});
+
+// See docs/how-to/operations.md: the server exits with code 74, or waits for an operator.
+describe("an SQLite store with a permanent problem", () => {
+  test.each<{
+    name: string;
+    isSpoiltBefore?: boolean;
+    spoil: (file: string) => void;
+    problem: string;
+    needsRestart: boolean;
+  }>([
+    {
+      name: "its file is damaged",
+      isSpoiltBefore: true,
+      spoil: (file) => {
+        const bytes = readFileSync(file);
+        // All but the first page of each table and index.
+        writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
+      },
+      problem: "the file is damaged",
+      needsRestart: true,
+    },
+    {
+      name: "its log is truncated",
+      spoil: (file) => truncateSync(`${file}-wal`),
+      problem: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
+      needsRestart: false,
+    },
+    {
+      name: "its -shm file is deleted",
+      spoil: (file) => rmSync(`${file}-shm`),
+      problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+      needsRestart: true,
+    },
+    {
+      name: "its log is deleted and was copied into the file",
+      spoil: (file) => rmSync(`${file}-wal`),
+      problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
+      needsRestart: true,
+    },
+    {
+      name: "its log is replaced and lost",
+      spoil: (file) => {
+        rmSync(`${file}-wal`);
+        writeFileSync(`${file}-wal`, "");
+      },
+      problem:
+        "its write-ahead log was moved, replaced or deleted; a restart without it may undo acknowledged deletions",
+      needsRestart: false,
+    },
+    {
+      name: "its file is moved",
+      spoil: (file) => renameSync(file, `${file}.moved`),
+      problem: "the file was moved, replaced or deleted",
+      needsRestart: false,
+    },
+  ])(
+    "reports that $name (needsRestart: $needsRestart)",
+    async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
+      using folder = createTempFolder();
+      const file = folder.file("plants.db");
+      await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();
+      if (isSpoiltBefore) spoil(file);
+      const store = await openSqliteStore({ file });
+      expect(store.needsRestart).toBe(false);
+      if (!isSpoiltBefore) {
+        await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+        spoil(file);
+      }
+      await refusalOf(store.delete(4_000n, deleteCall()));
+      expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
+        problem: `${file}: ${problem}`,
+        needsRestart,
+      });
+      await store.close();
+    },
+  );
+
+  test("causes no unhandled rejection if its thread exits during a check", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const started = once(process, "worker");
+    const lockTimeoutMs = 500;
+    const store = await openSqliteStore({ file, migrates: true, lockTimeoutMs });
+    const [thread] = await started;
+    using other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    await refusalOf(store.delete(1n, deleteCall()));
+    const faults: unknown[] = [];
+    const onFault = (fault: unknown): void => void faults.push(fault);
+    process.on("unhandledRejection", onFault);
+    // The thread is terminated in the middle of the next check, which also waits for the lock.
+    await delay(retryIntervalMs + lockTimeoutMs / 2);
+    await thread.terminate();
+    await delay(0);
+    process.off("unhandledRejection", onFault);
+    expect({ faults, problem: store.problem }).toEqual({
+      faults: [],
+      problem: `${file}: the storage thread has exited`,
+    });
+    await store.close();
+  });
+
+  test("needs a restart after its thread has exited", async () => {
+    using folder = createTempFolder();
+    const started = once(process, "worker");
+    const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
+    const [thread] = await started;
+    await thread.terminate();
+    await expect.poll(() => store.problem).toMatch(/: the storage thread has exited$/);
+    expect(store.needsRestart).toBe(true);
+    await store.close();
+  });
+});

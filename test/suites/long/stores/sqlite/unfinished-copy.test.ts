@@ -1,0 +1,121 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
+import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
+import { restore } from "../../../../../src/stores/sqlite/restore.ts";
+import { recordFileSteps } from "../../../../support/plants/file-steps.ts";
+import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+
+interface Command {
+  readonly name: string;
+  /** A call in the program of a child process. `path` is the path of the file that the command writes. */
+  readonly code: (source: string, path: string) => string;
+  readonly run: (source: string, path: string) => void;
+}
+
+const commands: readonly Command[] = [
+  { name: "backup", code: (source, path) => `backUp("${source}", "${path}")`, run: backUp },
+  {
+    name: "restore",
+    code: (source, path) => `restore("${path}", "${source}")`,
+    run: (source, path) => restore(path, source),
+  },
+];
+
+const pairs = commands.flatMap((first) => commands.map((next) => ({ first, next })));
+
+/** Creates a store with plants 1 to 3. */
+function createPlants(folder: TempFolder): string {
+  openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  return folder.file("plants.db");
+}
+
+function urlOf(path: string): string {
+  return new URL(`../../../../../${path}`, import.meta.url).href;
+}
+
+/** Runs a program in another process, which may call the commands. */
+function runElsewhere(program: string): { signal: string | null; status: number | null; stderr: string } {
+  const imports = `
+    import { backUp } from "${urlOf("src/stores/sqlite/backup.ts")}";
+    import { restore } from "${urlOf("src/stores/sqlite/restore.ts")}";
+    import { recordFileSteps } from "${urlOf("test/support/plants/file-steps.ts")}";`;
+  const args = ["--input-type=module", "-e", imports + program];
+  const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  return { signal, status, stderr };
+}
+
+/** Runs a command in another process that kills itself just before the first step that starts with `step`. */
+function runKilledAt(step: string, code: string): void {
+  const kill = `if (step.startsWith("${step}")) process.kill(process.pid, "SIGKILL");`;
+  const result = runElsewhere(`recordFileSteps((step) => { ${kill} }); ${code};`);
+  expect(result).toEqual({ signal: "SIGKILL", status: null, stderr: "" });
+}
+
+function unfinishedIn(folder: TempFolder): string[] {
+  return readdirSync(folder.path).filter((name) => name.includes(".unfinished"));
+}
+
+describe("an unfinished copy", () => {
+  test.each(pairs)("left by a killed $first.name is removed when $next.name runs", ({ first, next }) => {
+    using folder = createTempFolder();
+    const source = createPlants(folder);
+    for (const run of [1, 2]) {
+      runKilledAt("sync killed.db.", first.code(source, folder.file("killed.db")));
+      // A process that is killed while SQLite writes the copy also leaves a journal.
+      for (const end of ["", "-journal", "-lock"]) {
+        writeFileSync(folder.file(`other.db.0123456789abcdef.unfinished${end}`), "");
+      }
+      expect(unfinishedIn(folder)).toHaveLength(5);
+      next.run(source, folder.file(`next${run}.db`));
+      expect(unfinishedIn(folder)).toEqual([]);
+      expect(plantsIn(folder.file(`next${run}.db`))).toEqual([1n, 2n, 3n]);
+    }
+  });
+
+  test.each(commands)("never leaves a lock file after a killed $name and another one", ({ code, run }) => {
+    using folder = createTempFolder();
+    const source = createPlants(folder);
+    runKilledAt("remove killed.db.", code(source, folder.file("killed.db")));
+    expect(unfinishedIn(folder)).not.toEqual([]);
+    run(source, folder.file("next.db"));
+    expect(unfinishedIn(folder)).toEqual([]);
+    expect(plantsIn(folder.file("killed.db"))).toEqual([1n, 2n, 3n]);
+  });
+
+  test.each(pairs)("from a running $first.name is kept when $next.name runs", ({ first, next }) => {
+    using folder = createTempFolder();
+    const source = createPlants(folder);
+    let kept: string[] = [];
+    const runNext = (step: string): void => {
+      if (!step.startsWith("sync running.db.")) return;
+      const result = runElsewhere(`${next.code(source, folder.file("next.db"))};`);
+      expect(result).toEqual({ signal: null, status: 0, stderr: "" });
+      kept = unfinishedIn(folder);
+    };
+    {
+      using _ = recordFileSteps(runNext);
+      first.run(source, folder.file("running.db"));
+    }
+    expect(kept).toHaveLength(2);
+    expect(unfinishedIn(folder)).toEqual([]);
+    for (const name of ["running.db", "next.db"]) expect(plantsIn(folder.file(name))).toEqual([1n, 2n, 3n]);
+  });
+
+  test("is removed only if its name and its lock file are complete", () => {
+    using folder = createTempFolder();
+    const source = createPlants(folder);
+    const others = [
+      "a.db.unfinished",
+      "a.db.unfinished-lock",
+      "a.db.0123456789abcdef.unfinished",
+      "b.db.12.unfinished",
+    ];
+    for (const name of others) writeFileSync(folder.file(name), "");
+    mkdirSync(folder.file("c.db.0123456789abcdef.unfinished-lock"));
+    backUp(source, folder.file("copy.db"));
+    expect(unfinishedIn(folder)).toEqual([...others, "c.db.0123456789abcdef.unfinished-lock"].toSorted());
+  });
+});

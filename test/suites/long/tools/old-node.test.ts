@@ -1,0 +1,69 @@
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+// Releases of Node with known vulnerabilities in node:http2 work, with a warning.
+
+function enginesOf(manifest: string): string {
+  return JSON.parse(readFileSync(join(projectFolder, manifest), "utf8")).engines.node;
+}
+
+/** Loads the built check of a package on a process that claims these versions. Returns what it prints. */
+async function load(name: string, versions: Readonly<Record<string, string>>): Promise<string> {
+  using folder = createTempFolder();
+  mkdirSync(folder.file("node"));
+  const manifest = { name, engines: { node: enginesOf("packages/gateway/package.json") }, peerDependencies: {} };
+  writeFileSync(folder.file("package.json"), JSON.stringify(manifest));
+  copyFileSync(join(projectFolder, "tools/build/requirements.cjs"), folder.file("node/requirements.cjs"));
+  writeFileSync(
+    folder.file("program.cjs"),
+    `Object.defineProperty(process, "versions", { value: ${JSON.stringify(versions)} });
+process.on("warning", ({ code, message }) => console.log(code, message));
+require("./node/requirements.cjs");
+require("./node/requirements.cjs");`,
+  );
+  const { stdout, stderr } = await runProgram(process.execPath, ["--no-warnings", folder.file("program.cjs")]);
+  return stdout + stderr;
+}
+
+const warning = /^PLANTSTORE_OLD_NODE node:http2 of Node [0-9.]+ has known vulnerabilities .*: use Node [^\n]*\n$/;
+
+test.each(["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"])(
+  "Node %s gets one warning when it loads the gateway",
+  async (node) => {
+    expect(await load("@plantstore/gateway", { node })).toMatch(warning);
+  },
+);
+
+test.each([
+  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "22.23.2" } },
+  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.18.1" } },
+  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "26.5.1" } },
+  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "27.0.0" } },
+  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
+  { name: "the gateway", loaded: "@plantstore/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
+  { name: "a package that loads the gateway", loaded: "@plantstore/auth", versions: { node: "22.15.0" } },
+])("$name loaded by $versions does not warn", async ({ loaded, versions }) => {
+  expect(await load(loaded, versions)).toBe("");
+});
+
+test.each(["20.20.2", "22.14.0", "23.7.0"])("Node %s cannot load a package", async (node) => {
+  const sentence = `@plantstore/proxy needs Node ^22.15 || >=23.8, and this is ${node}`;
+  expect(await load("@plantstore/proxy", { node })).toContain(`Error: ${sentence}\n`);
+});
+
+describe("engines", () => {
+  const manifests = globSync("packages/*/package.json", { cwd: projectFolder });
+
+  test.each(manifests)("%s requires a Node without known vulnerabilities in node:http2", (manifest) => {
+    const libraries = enginesOf("packages/gateway/package.json");
+    expect([libraries, libraries.replace(/^\^22[^|]*\|\| /, "")]).toContain(enginesOf(manifest));
+  });
+
+  test("for the plant store are the gateway's without Node 22", () => {
+    expect(enginesOf("package.json")).toBe("^24.18.1 || >=26.5.1");
+    expect(enginesOf("packages/gateway/package.json")).toBe("^22.23.2 || ^24.18.1 || >=26.5.1");
+  });
+});

@@ -1,0 +1,152 @@
+import { globSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { describeSuite, runOf } from "../../../../tools/suite.ts";
+import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { isFileSuite, type Suite } from "../../../../packages/testing/src/suite.ts";
+import { exclusionsOf } from "../../select-suites.ts";
+import { suites } from "../../suites.ts";
+
+const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);
+
+function filesOf(name: string): string[] {
+  const suite = suites.filter(isFileSuite).find((each) => each.name === name);
+  if (suite === undefined) throw new Error(`no suite ${name}`);
+  const exclude = ["**/node_modules/**", ...exclusionsOf(suite)];
+  return globSync([...suite.files], { cwd: projectFolder, exclude });
+}
+
+const own = suites.filter(isFileSuite).filter(({ isRepeated }) => isRepeated !== true);
+
+test("every test file belongs to one suite", () => {
+  const files = own.flatMap(({ name }) => filesOf(name));
+  const all = globSync(["test/**/*.test.ts", "packages/*/test/**/*.test.ts"], {
+    cwd: projectFolder,
+    exclude: ["**/node_modules/**"],
+  });
+  expect(files.toSorted()).toEqual(all.toSorted());
+});
+
+test.each(suites.filter(isFileSuite).flatMap(({ name, files }) => files.map((pattern) => ({ name, pattern }))))(
+  "$pattern in the suite $name matches a file",
+  ({ pattern }) => {
+    expect(globSync(pattern, { cwd: projectFolder, exclude: ["**/node_modules/**"] })).not.toEqual([]);
+  },
+);
+
+test(".ci/nightly runs all nightly suites, and only listed suites", () => {
+  const script = readFileSync(join(projectFolder, ".ci/nightly"), "utf8");
+  const calls = /(?:night_(?:suite|on_node) "[^"]*"(?: \\\n)? +|suite -- )([a-z][a-z0-9-]*)/g;
+  const named = [...script.matchAll(calls)].map(([, name]) => name);
+  const nightly = suites.filter(({ occasion }) => occasion === "nightly").map(({ name }) => name);
+  expect(named).toEqual(expect.arrayContaining(nightly));
+  expect(suites.map(({ name }) => name)).toEqual(expect.arrayContaining(named));
+});
+
+const suiteNamed = (name: string) => suites.filter((suite) => suite.name === name);
+const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
+
+test.each([
+  {
+    name: "npm test runs both suites in one run of vitest",
+    chosen: ["unit", "old-contexts"],
+    want: [[...vitest, "--project", "unit", "--project", "old-contexts", "--maxWorkers=6"]],
+  },
+  {
+    name: "suites that run together get the lowest number of workers of any of them",
+    chosen: ["long", "crash"],
+    want: [[...vitest, "--project", "long", "--project", "crash", "--maxWorkers=3"]],
+  },
+  {
+    name: "vitest chooses the number of workers of a suite without one",
+    chosen: ["load"],
+    want: [[...vitest, "--project", "load"]],
+  },
+  {
+    name: "the preparation of a suite runs first",
+    chosen: ["browser"],
+    prepare: ["tsc -p test/suites/browser"],
+    want: [[...vitest, "--project", "browser"]],
+  },
+  {
+    name: "arguments are passed to vitest",
+    chosen: ["load"],
+    args: ["-t", "a row"],
+    want: [[...vitest, "--project", "load", "-t", "a row"]],
+  },
+  {
+    name: "arguments are passed to the program of a suite",
+    chosen: ["h2spec"],
+    args: ["--seed", "7"],
+    want: [[process.execPath, "packages/http-engine/test/suites/h2spec/run.ts", "--seed", "7"]],
+  },
+])("$name", ({ chosen, args = [], prepare = [], want }) => {
+  const { preparations, commands } = runOf(chosen.flatMap(suiteNamed), args);
+  expect({ preparations, commands }).toEqual({ preparations: prepare, commands: want });
+});
+
+test("npm run suite lists all suites", async () => {
+  const { exitCode, stdout } = await run();
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${suites.map(describeSuite).join("\n")}\n` });
+});
+
+test("describeSuite returns what a suite tests, needs, and why it is separate", () => {
+  const suite: Suite = {
+    kind: "program",
+    name: "seeds",
+    about: "seeds of many kinds",
+    occasion: "nightly",
+    whySeparate: "takes a night",
+    program: "test/seeds.ts",
+    needs: ["go", "curl"],
+  };
+  const [first = "", second = ""] = describeSuite(suite).split("\n");
+  expect(first).toMatch(/^seeds {10,}seeds of many kinds$/);
+  expect(second.trim()).toBe(".ci/nightly; takes a night; needs go, curl");
+  expect(first.indexOf("seeds of")).toBe(second.indexOf(".ci"));
+});
+
+test("--of prints an occasion's suite names in their order", async () => {
+  const { exitCode, stdout } = await run("--of", "test");
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\nold-contexts\n" });
+});
+
+test("--missing prints requirements that are not installed, and how .ci/install-tools installs them", async () => {
+  using folder = createTempFolder();
+  symlinkSync("/bin/sh", folder.file("sh"));
+  writeFileSync(folder.file("prometheus"), "#!/bin/sh\n", { mode: 0o755 });
+  const words = [join(projectFolder, "tools/suite.ts"), "--missing", "prometheus", "deploy", "h2spec"];
+  const { stdout } = await runProgram(process.execPath, words, { environment: { PATH: folder.path } });
+  const lines = stdout.split("\n");
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      "site go https://go.dev/dl",
+      "debian strace",
+      expect.stringMatching(/^go sigs\.k8s\.io\/kustomize\/.*@v/),
+    ]),
+  );
+  expect(lines).not.toContain("debian prometheus");
+});
+
+test.each([
+  { words: ["postgers"], message: 'unknown suite "postgers"; "npm run suite" lists the suites' },
+  { words: ["load", "crahs"], message: 'unknown suite "crahs"; "npm run suite" lists the suites' },
+  {
+    words: ["--", "test/deploy.test.ts"],
+    message: 'the name of a suite is missing; "npm run suite" lists the suites',
+  },
+  { words: ["--of", "dawn"], message: '--of must be followed by test, run or nightly, got "dawn"' },
+])("npm run suite rejects $words before running anything", async ({ words, message }) => {
+  expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
+});
+
+test("npm run suite exits with 0 when a suite passes, else 1", async () => {
+  const passing = await run("long", "--", "test/suites/long/tools/watchdog.test.ts");
+  expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
+    exitCode: 0,
+    passed: true,
+  });
+  const failing = await run("unit", "--", "test/tools/there-is-none.test.ts");
+  expect(failing.exitCode).toBe(1);
+});
