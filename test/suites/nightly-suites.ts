@@ -35,7 +35,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "calls, uploads and downloads through the proxy while its servers are killed, frozen and restarted",
     occasion: "nightly",
     whySeparate: "takes minutes",
-    program: "packages/proxy/test/suites/soak/run.ts",
+    program: "packages/proxy/test/suites/proxy-soak/run.ts",
   },
   {
     kind: "program",

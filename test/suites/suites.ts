@@ -19,7 +19,7 @@ export const suites: readonly Suite[] = [
     name: "old-contexts",
     about: "asynchronous contexts as in Node 22, where a context outlives the function that entered it",
     occasion: "test",
-    files: ["packages/gateway/test/serve/async-context.test.ts"],
+    files: ["packages/gateway/test/serve/async-contexts/async-context.test.ts"],
     isRepeated: true,
     workers: 6,
     nodeFlags: ["--no-async-context-frame"],

@@ -26,7 +26,7 @@ export class UpstreamProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const program = join(projectFolder, "packages/proxy/test/suites/soak/server.ts");
+    const program = join(projectFolder, "packages/proxy/test/suites/proxy-soak/server.ts");
     const server = startNode([program, String(this.#port), this.#file], projectFolder);
     this.#server = server;
     const [, port] = await server.find(/^(\d+)$/m);

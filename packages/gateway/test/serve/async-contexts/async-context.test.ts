@@ -3,16 +3,16 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { constants, createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
-import { WatchReadingsRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../src/index.ts";
-import type { HttpRequest } from "../../../testing/src/carriers/exchange.ts";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
-import { listenOnLoopback, startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { WatchReadingsRequestSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/index.ts";
+import type { HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import { exchangeFetch } from "../../../../testing/src/carriers/fetch.ts";
+import { openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../../testing/src/carriers/http2-connection.ts";
+import { listenOnLoopback, startOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 // A handler finds the AsyncLocalStorage store of its own request, and never that of another.
 

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
-import { callRpc, type RpcCall, type RpcDefinition } from "../../packages/grpc-handlers/test/grpc-js-client.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { startExample } from "../../packages/testing/src/process/example-server.ts";
+import { callRpc, type RpcCall, type RpcDefinition } from "../../../../packages/grpc-handlers/test/grpc-js-client.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { startExample } from "../../../../packages/testing/src/process/example-server.ts";
 
 // The services of grpc-node's examples, on the server of grpc-js and moved to the gateway.
 
