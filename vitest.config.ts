@@ -5,8 +5,7 @@ import { InputCounts } from "./packages/testing/src/input-counts.ts";
 import { ClientLines } from "./packages/testing/src/process/client-lines.ts";
 import { waitLimitMs } from "./packages/testing/src/deadline.ts";
 import { buildLimitMs } from "./packages/testing/src/process/build-step.ts";
-import { type FileSuite, isFileSuite } from "./packages/testing/src/suite.ts";
-import { exclusionsOf } from "./test/suites/select-suites.ts";
+import { type FileSuite, filePatternsOf, isFileSuite } from "./packages/testing/src/suite.ts";
 import { suites } from "./test/suites/suites.ts";
 
 // Tests that block their process would be ended by these.
@@ -16,14 +15,12 @@ const setupFiles = ["packages/testing/src/end-blocked-tests.ts", "packages/testi
 const buildLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
 
 function projectOf(suite: FileSuite): TestProjectConfiguration {
-  const { name, files, blocks = false, hasBuildLimit = false, environment, nodeFlags } = suite;
+  const { name, blocks = false, hasBuildLimit = false, environment, nodeFlags } = suite;
   return {
     extends: true,
     test: {
       name,
-      include: [...files],
-      // What a suite has installed brings tests of its own.
-      exclude: ["**/node_modules/**", ...exclusionsOf(suite)],
+      ...filePatternsOf(suite),
       ...(!blocks && { setupFiles }),
       ...(hasBuildLimit && buildLimits),
       ...(environment !== undefined && { env: environment }),

@@ -31,7 +31,10 @@ interface SettingsProgram {
 }
 
 const plantStore: SettingsProgram = {
-  tests: ["test/suites/long/server/setting-effects.test.ts", "test/suites/long/stores/postgres/setting-effects.test.ts"],
+  tests: [
+    "test/suites/long/server/setting-effects.test.ts",
+    "test/suites/long/stores/postgres/setting-effects.test.ts",
+  ],
   names: Object.keys(settings),
   reader: {
     file: "src/server/configuration.ts",
@@ -44,7 +47,7 @@ const plantStore: SettingsProgram = {
 
 const proxyCommand = "packages/proxy/src/command";
 const proxy: SettingsProgram = {
-  tests: ["setting", "validation"].map((name) => `packages/proxy/test/command/${name}-effects.test.ts`),
+  tests: ["setting", "validation"].map((name) => `packages/proxy/test/suites/long/command/${name}-effects.test.ts`),
   // Mappings only have members.
   names: settingRows().flatMap(({ path, type }) => (/^(?:list of )?mappings?$/.test(type) ? [] : [path])),
   reader: {

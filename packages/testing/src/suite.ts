@@ -14,15 +14,16 @@ interface CommonSuite {
   readonly needs?: readonly Requirement[];
 }
 
-/** Test files, which vitest runs as a project of this name. */
+/**
+ * Test files, which vitest runs as a project of this name. They are in the folders `suites/NAME/` of the tests; those of
+ * `unit` are outside `suites/`.
+ */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
-  /** Patterns of its files, relative to the project folder. `unit` excludes the files of other suites. */
-  readonly files: readonly string[];
+  /** Folders whose tests belong to another suite, and run again here with another setting. They end in a slash. */
+  readonly repeats?: readonly string[];
   /** Whether mutation testing runs it: it requires only `npm ci`, and a file takes seconds. */
   readonly isForMutants?: boolean;
-  /** Whether its files also belong to another suite, and run differently here. */
-  readonly isRepeated?: boolean;
   /** Number of files that run concurrently. Default: as chosen by vitest. */
   readonly workers?: number;
   /**
@@ -40,7 +41,9 @@ export interface FileSuite extends CommonSuite {
   readonly prepare?: string;
 }
 
-/** A test program that writes a report in the format of vitest to the file in `TEST_REPORT`. */
+/**
+ * A test program, `suites/NAME/run.ts`, that writes a report in the format of vitest to the file in `TEST_REPORT`.
+ */
 export interface ProgramSuite extends CommonSuite {
   readonly kind: "program";
   /** Its path relative to the project folder; a comment at its start describes its options. */
@@ -48,6 +51,20 @@ export interface ProgramSuite extends CommonSuite {
 }
 
 export type Suite = FileSuite | ProgramSuite;
+
+/** Returns the patterns of the test files of a suite, relative to the project folder, and of those that they exclude. */
+export function filePatternsOf({ name, repeats }: FileSuite): {
+  readonly include: string[];
+  readonly exclude: string[];
+} {
+  // A suite installs packages, which contain tests.
+  const installed = "**/node_modules/**";
+  if (repeats !== undefined) return { include: repeats.map((folder) => `${folder}**/*.test.ts`), exclude: [installed] };
+  const tests = "{test,packages/*/test}";
+  return name === "unit"
+    ? { include: [`${tests}/**/*.test.ts`], exclude: [installed, `${tests}/suites/**`] }
+    : { include: [`${tests}/suites/${name}/**/*.test.ts`], exclude: [installed] };
+}
 
 /** Returns whether vitest runs a suite. */
 export function isFileSuite(suite: Suite): suite is FileSuite {

@@ -1,39 +1,13 @@
-import { globSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeSuite, runOf } from "../../../../tools/suite.ts";
 import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
-import { isFileSuite, type Suite } from "../../../../packages/testing/src/suite.ts";
-import { exclusionsOf } from "../../select-suites.ts";
+import { type Suite } from "../../../../packages/testing/src/suite.ts";
 import { suites } from "../../suites.ts";
 
 const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);
-
-function filesOf(name: string): string[] {
-  const suite = suites.filter(isFileSuite).find((each) => each.name === name);
-  if (suite === undefined) throw new Error(`no suite ${name}`);
-  const exclude = ["**/node_modules/**", ...exclusionsOf(suite)];
-  return globSync([...suite.files], { cwd: projectFolder, exclude });
-}
-
-const own = suites.filter(isFileSuite).filter(({ isRepeated }) => isRepeated !== true);
-
-test("every test file belongs to one suite", () => {
-  const files = own.flatMap(({ name }) => filesOf(name));
-  const all = globSync(["test/**/*.test.ts", "packages/*/test/**/*.test.ts"], {
-    cwd: projectFolder,
-    exclude: ["**/node_modules/**"],
-  });
-  expect(files.toSorted()).toEqual(all.toSorted());
-});
-
-test.each(suites.filter(isFileSuite).flatMap(({ name, files }) => files.map((pattern) => ({ name, pattern }))))(
-  "$pattern in the suite $name matches a file",
-  ({ pattern }) => {
-    expect(globSync(pattern, { cwd: projectFolder, exclude: ["**/node_modules/**"] })).not.toEqual([]);
-  },
-);
 
 test(".ci/nightly runs all nightly suites, and only listed suites", () => {
   const script = readFileSync(join(projectFolder, ".ci/nightly"), "utf8");
@@ -49,9 +23,9 @@ const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
 
 test.each([
   {
-    name: "npm test runs both suites in one run of vitest",
-    chosen: ["unit", "old-contexts"],
-    want: [[...vitest, "--project", "unit", "--project", "old-contexts", "--maxWorkers=6"]],
+    name: "suites of test files run in one run of vitest",
+    chosen: ["unit", "node-engine"],
+    want: [[...vitest, "--project", "unit", "--project", "node-engine", "--maxWorkers=4"]],
   },
   {
     name: "suites that run together get the lowest number of workers of any of them",
@@ -109,7 +83,7 @@ test("describeSuite returns what a suite tests, needs, and why it is separate", 
 
 test("--of prints an occasion's suite names in their order", async () => {
   const { exitCode, stdout } = await run("--of", "test");
-  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\nold-contexts\n" });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\n" });
 });
 
 test("--missing prints requirements that are not installed, and how .ci/install-tools installs them", async () => {

@@ -1,0 +1,46 @@
+import { existsSync, globSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { type FileSuite, filePatternsOf, isFileSuite } from "../../packages/testing/src/suite.ts";
+import { suites } from "../suites/suites.ts";
+
+// The path of a test file shows its suite: suites/NAME/ is the suite NAME, and `npm test` runs all other files.
+
+const fileSuites = suites.filter(isFileSuite);
+
+function filesOf(suite: FileSuite): string[] {
+  const { include, exclude } = filePatternsOf(suite);
+  return globSync(include, { cwd: projectFolder, exclude });
+}
+
+/** Returns the suite that the path of a test file shows. */
+function suiteOf(file: string): string {
+  return /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
+}
+
+test("every test file belongs to the suite of its path", () => {
+  const files = globSync("{test,packages/*/test}/**/*.test.ts", {
+    cwd: projectFolder,
+    exclude: ["**/node_modules/**"],
+  });
+  const want = files.map((file) => `${suiteOf(file)} ${file}`);
+  const found = fileSuites
+    .filter(({ repeats }) => repeats === undefined)
+    .flatMap((suite) => filesOf(suite).map((file) => `${suite.name} ${file}`));
+  expect(found.toSorted()).toEqual(want.toSorted());
+});
+
+test.each(fileSuites)("the suite $name has test files", (suite) => {
+  expect(filesOf(suite)).not.toEqual([]);
+});
+
+test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))("%s, which a suite repeats, is a folder", (folder) => {
+  expect(folder).toMatch(/\/$/);
+  expect(existsSync(join(projectFolder, folder))).toBe(true);
+});
+
+test.each(suites.filter((suite) => suite.kind === "program"))("the suite $name is suites/$name/run.ts", (suite) => {
+  expect(suite.program).toMatch(new RegExp(`^(?:packages/[a-z-]+/)?test/suites/${suite.name}/run\\.ts$`));
+  expect(existsSync(join(projectFolder, suite.program))).toBe(true);
+});
