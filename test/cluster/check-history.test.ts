@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { type Call, checkHistory, type FinalTables, type History, type Outcome } from "../suites/cluster/check-history.ts";
+import {
+  type Call,
+  checkHistory,
+  type FinalTables,
+  type History,
+  type Outcome,
+} from "../suites/cluster/check-history.ts";
 
 function call(name: string, outcome: Outcome, startedMs: number = 0, endedMs: number = startedMs + 1): Call {
   return { name, plant: 1, outcome, startedMs, endedMs };

@@ -1,6 +1,11 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlantClient, type DeleteOutcome, type PlantClient, PlantClientError } from "../../../../src/client/index.ts";
+import {
+  createPlantClient,
+  type DeleteOutcome,
+  type PlantClient,
+  PlantClientError,
+} from "../../../../src/client/index.ts";
 import { openSqliteStore } from "../../../../src/stores/index.ts";
 import { type LossyProxy, startLossyProxy } from "../../../../packages/testing/src/carriers/lossy-proxy.ts";
 import { deleteWithRetries } from "../../../support/clients/delete-with-retries.ts";
