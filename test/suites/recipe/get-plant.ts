@@ -124,7 +124,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     [`case "has":\n        return reply({ kind: "found", found: has(request.id) });\n      `, 'case "checkWrite":'],
   ],
   "src/stores/sqlite/sqlite-store.ts": [
-    ['import { storeUnavailable } from "../../../service/index.ts";\n', "import { type Backend"],
+    ['import { storeUnavailable } from "../../service/index.ts";\n', "import { type Backend"],
     [
       `async has(id: bigint): Promise<boolean> {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
@@ -138,7 +138,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
   ],
   "src/stores/postgres/postgres-store.ts": [
-    ['import { storeUnavailable } from "../../../service/index.ts";\n', "import { type Attempt"],
+    ['import { storeUnavailable } from "../../service/index.ts";\n', "import { type Attempt"],
     ["readonly #reads: SessionPool;\n  ", "readonly #sessions: SessionPool;"],
     [`this.#reads = new SessionPool(openSession, ${readsMax});\n    `, "this.#sessions = new SessionPool("],
     [
@@ -204,8 +204,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
       "/** The situations of each RPC, which",
     ],
     [
-      `import { encodeMessage } from "../../../packages/testing/src/gateway/wire-format.ts";
-import { GetPlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+      `import { encodeMessage } from "../../packages/testing/src/gateway/wire-format.ts";
+import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 `,
       "import type { Want }",
     ],

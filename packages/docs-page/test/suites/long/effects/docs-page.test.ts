@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
-import { createGateway } from "../../../../gateway/src/index.ts";
-import { createDocsPage, type DocsPageOptions } from "../../../src/docs-page.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createDocsPage, type DocsPageOptions } from "../../../../src/docs-page.ts";
 
 // Serves the docs page with two values of each option, and compares the responses.
 
