@@ -69,7 +69,7 @@ export const blockRules: readonly BlockRule[] = [
     start: "import { createBearerAuth } from",
     run: { not: "security.test.ts of the gateway has the same options" },
   },
-  { page: "docs/how-to/review-changes.md", run: { by: "test/examples/documented-review.test.ts" } },
+  { page: "docs/how-to/review-changes.md", run: { by: "test/suites/long/examples/documented-review.test.ts" } },
   { page: "docs/how-to/publish-openapi.md", run: { by: "test/suites/openapi/documented-publishing.test.ts" } },
   {
     page: "docs/how-to/openapi.md",

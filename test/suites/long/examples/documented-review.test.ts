@@ -2,10 +2,14 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { severities } from "../../packages/proxy/src/compare/index.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
-import { pageBlocks } from "../support/docs/page-blocks.ts";
+import { severities } from "../../../../packages/proxy/src/compare/index.ts";
+import {
+  projectFolder,
+  type ProgramResult,
+  runProgram,
+} from "../../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
 // docs/how-to/review-changes.md, in the repository of a user: its definition, its change, its commands and its workflow.
 
