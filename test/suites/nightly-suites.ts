@@ -30,6 +30,15 @@ export const nightlySuites: readonly Suite[] = [
   },
   {
     kind: "program",
+    name: "handler-conformance",
+    about: "Connect's conformance suite against handlers of grpc-js on the gateway",
+    occasion: "nightly",
+    whySeparate: "repeats `conformance`",
+    program: "packages/gateway/test/suites/conformance/run-grpc-js.ts",
+    needs: ["go"],
+  },
+  {
+    kind: "program",
     name: "proxy-soak",
     about: "calls, uploads and downloads through the proxy while its servers are killed, frozen and restarted",
     occasion: "nightly",

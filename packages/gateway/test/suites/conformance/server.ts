@@ -7,6 +7,7 @@ import type { Server } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
 import { conformanceService } from "./conformance-service.ts";
+import { addConformanceHandlers } from "./grpc-js-handlers.ts";
 import { HTTPVersion } from "./gen/connectrpc/conformance/v1/config_pb.ts";
 import {
   ServerCompatRequestSchema,
@@ -23,7 +24,10 @@ import {
 
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
 const gateway = createTestGateway({
-  routes: (router) => router.service(ConformanceService, conformanceService),
+  routes: (router) =>
+    process.env["HANDLERS"] === "grpc-js"
+      ? addConformanceHandlers(router)
+      : void router.service(ConformanceService, conformanceService),
   // The suite expects its own request in the response, packed in an Any.
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   ...(request.messageReceiveLimit === 0 ? {} : { readMaxBytes: request.messageReceiveLimit }),
