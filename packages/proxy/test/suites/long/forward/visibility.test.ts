@@ -3,13 +3,13 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/protocols/mcp/index.ts";
-import { createOpenApi } from "../../../../../gateway/src/index.ts";
+import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { restrictedGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 
 // google.api.visibility in the proxy, whose upstream serves everything.
 
@@ -159,6 +159,24 @@ function describeApi({ proxy }: TestProxy): string {
   const info = { title: "t", version: "1" };
   return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));
 }
+
+const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
+  for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});
+};
+
+test("what the process of a proxy serves itself is hidden too, next to an upstream", async () => {
+  const statusFor = async (...allow: readonly string[]): Promise<readonly [number, string[]]> => {
+    await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
+      routes: maintenanceRoutes,
+      visibility: { allow },
+    });
+    const { status } = await post(started, "/greenhouse.v1.Maintenance/Rinse", "{}");
+    expect((await post(started, "/beds/1:water", "{}")).status).toBe(200);
+    return [status, [...started.proxy.visibilityLabels]];
+  };
+  expect(await statusFor()).toEqual([404, ["INTERNAL"]]);
+  expect(await statusFor("INTERNAL")).toEqual([501, ["INTERNAL"]]);
+});
 
 test("the proxy's services, and so OpenAPI, lack what is hidden", () => {
   expect(describeApi(internal)).toContain("/beds/{bed}:water");
