@@ -21,3 +21,33 @@ test("a message is checked again if the process did not run during the time limi
   checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
   expect(checks).toBe(2);
 });
+
+/** Uses the processor for a number of milliseconds. */
+function work(ms: number): void {
+  const before = process.threadCpuUsage();
+  for (;;) {
+    const { user, system } = process.threadCpuUsage(before);
+    if (user + system >= ms * 1000) return;
+  }
+}
+
+test.each([
+  { name: "that uses the processor", workMs: 160, attempts: 1 },
+  { name: "of a process that does not run", workMs: 0, attempts: 4 },
+])("a check $name is interrupted $attempts times, then refused", ({ workMs, attempts }) => {
+  let checks = 0;
+  // Only the rules are prepared in time.
+  const limit = (run: () => void): boolean => {
+    run();
+    return checks === 0;
+  };
+  const checkOf = prepareLimited(rules, limit, () => () => () => {
+    checks++;
+    work(workMs);
+  });
+  const check = (): void => checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
+  expect(check).toThrow("it takes longer than 300 ms");
+  expect(checks).toBe(attempts);
+  expect(check).toThrow("it takes longer than 300 ms");
+  expect(checks).toBe(2 * attempts);
+});
