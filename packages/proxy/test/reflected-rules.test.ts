@@ -1,8 +1,16 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldDescriptorProtoSchema,
+  FieldOptionsSchema,
+  type FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
 import {
   type FieldRulesSchema,
   file_buf_validate_validate,
+  predefined,
+  PredefinedRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { openValidation } from "../../gateway/src/validation/index.ts";
@@ -38,6 +46,20 @@ async function start(file: File, validation = untrusted): Promise<TestProxy & As
   }
 }
 
+/** Adds the extension `notes.short` of the rules for strings, which is evaluated by an expression. */
+function withPredefined(file: File): File {
+  const options = create(FieldOptionsSchema);
+  setExtension(
+    options,
+    predefined,
+    create(PredefinedRulesSchema, { cel: [{ id: "short", expression: "size(this) < 9" }] }),
+  );
+  const { OPTIONAL: label } = FieldDescriptorProto_Label;
+  const { BOOL: type } = FieldDescriptorProto_Type;
+  const short = { name: "short", number: 50_000, extendee: ".buf.validate.StringRules", label, type, options };
+  return { ...file, syntax: "proto2", extension: [create(FieldDescriptorProtoSchema, short)] };
+}
+
 async function add({ baseUrl }: TestProxy, note: object): Promise<unknown> {
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${baseUrl}/notes.Notes/Add`, { method: "POST", headers, body: JSON.stringify(note) });
@@ -68,6 +90,7 @@ test.for<readonly [string, File, string]>([
     notesWith({ celExpression: ["[this].map(a, a + a).map(a, a + a).map(a, a + a).exists(a, a == '')"] }),
     "notes.Note.text0 has a rule in CEL",
   ],
+  ["a predefined rule in CEL", withPredefined(notesWith()), "notes.short has a rule in CEL"],
   [
     "thousands of rules",
     notesWith(...Array.from({ length: 2001 }, () => string({ minLen: 1n }))),

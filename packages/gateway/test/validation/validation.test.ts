@@ -98,6 +98,9 @@ async function post(
 const badRequest = (...fieldViolations: readonly object[]): object =>
   expect.objectContaining({ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations });
 
+const addresses = (length: number): object[] => Array.from({ length }, () => ({}));
+const labels = (length: number): object => Object.fromEntries(Array.from({ length }, (_, at) => [`key${at}`, ""]));
+
 describe("on REST", () => {
   test("a violation is 400 with BadRequest and Violations", async () => {
     const description = "must be at least 2 characters";
@@ -156,8 +159,21 @@ describe("on REST", () => {
     expect(body).toMatchObject({ message: expect.stringMatching(/^labels\["xxx/), details: [{}, {}] });
   });
 
-  test("only the first violation of a message of over 100 elements is collected", async () => {
-    const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 101 }, () => ({})) });
-    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/^addresses\[0\]\.zip: [^(]*$/) }]);
+  test.each([
+    { name: "a list", elements: { addresses: addresses(101) }, message: /^addresses\[0\]\.zip: [^(]*$/ },
+    { name: "a map", elements: { labels: labels(101) }, message: /^labels\["key0"\]: [^(]*$/ },
+    {
+      name: "a list and a map",
+      elements: { addresses: addresses(50), labels: labels(51) },
+      message: /^addresses\[0\]\.zip: [^(]*$/,
+    },
+  ])("only the first violation is collected from over 100 elements in $name", async ({ elements, message }) => {
+    const [status, body] = await post({ ...validAccount, ...elements });
+    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(message) }]);
+  });
+
+  test("all violations are collected from 100 elements in a list and a map", async () => {
+    const [status, body] = await post({ ...validAccount, addresses: addresses(50), labels: labels(50) });
+    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/ \(and 99 more\)$/) }]);
   });
 });
