@@ -16,6 +16,8 @@ export interface ExchangeOwner {
   readonly lingerMs: number;
   /** Called when some of a response has been written. */
   onWritten(): void;
+  /** Called when the response stream of an exchange has closed. */
+  onClosed(exchange: NodeExchange): void;
 }
 
 /**
@@ -104,10 +106,12 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   closed(): void {
     this.#request[exchangeKey] = undefined;
     this.#response[exchangeKey] = undefined;
-    if (this.isComplete) return;
-    this.abort(this.closeProblem());
-    // Otherwise the data that node has read ahead stays in memory as long as the stream.
-    while (this.#request.read() !== null);
+    if (!this.isComplete) {
+      this.abort(this.closeProblem());
+      // Otherwise the data that node has read ahead stays in memory as long as the stream.
+      while (this.#request.read() !== null);
+    }
+    this.owner?.onClosed(this);
   }
 }
 

@@ -104,6 +104,15 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#bytesWritten = bytesWritten;
   }
 
+  onClosed(exchange: NodeHttp1Exchange): void {
+    // The next exchange may have begun already.
+    if (this.#current === exchange) this.#current = undefined;
+    this.#wait();
+    // After the end of the body, bytes belong to the next request.
+    if (this.#request?.complete === false) this.#request.once("close", () => this.#wait());
+    this.#refuseRest();
+  }
+
   /** Serves a request, or queues it until the response before its own is sent. */
   onRequest(request: IncomingMessage, response: ServerResponse): void {
     // Requests after the last response of the connection are ignored.
@@ -169,10 +178,9 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       const path = typeof target === "string" ? target : "/";
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
-      this.#trackExchange(exchange, response);
-      this.#wait();
-      // After the end of the body, bytes belong to the next request.
-      request.once("close", () => this.#wait());
+      this.#current = exchange;
+      this.#isHeadBegun = false;
+      if (exchange.body !== undefined) this.#idleSinceMs = performance.now();
       const isCut = this.#problem !== undefined && this.#waiting === 0 && !request.complete;
       if (isCut) this.#refuseRest();
       else if (typeof target === "string") serve(exchange, undefined);
@@ -182,16 +190,6 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       // This is a defect of the gateway, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" });
     }
-  }
-
-  #trackExchange(exchange: NodeHttp1Exchange, response: ServerResponse): void {
-    this.#current = exchange;
-    response.once("close", () => {
-      // The next exchange may have begun already.
-      if (this.#current === exchange) this.#current = undefined;
-      this.#wait();
-      this.#refuseRest();
-    });
   }
 
   /** Begins to wait for the client. */
@@ -230,7 +228,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     response.assignSocket(this.#socket);
     response.on("finish", () => this.#socket.destroySoon());
     const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields(rawHeaders), this);
-    this.#trackExchange(exchange, response);
+    this.#current = exchange;
     this.#options.refuse(exchange, problem);
   }
 

@@ -82,6 +82,12 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     this.#backlog.count();
   }
 
+  onClosed(exchange: NodeHttp2Exchange): void {
+    this.#open.delete(exchange);
+    this.#backlog.count();
+    this.#idleSinceMs = performance.now();
+  }
+
   checkTimeouts(nowMs: number): void {
     const { idleTimeoutMs, requestTimeoutMs } = this.#options.limits;
     if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
@@ -104,7 +110,6 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       const common = new CommonHeaderFields(fields);
       const exchange = new NodeHttp2Exchange(stream, header, fields, common, noHost, this);
       this.#open.set(exchange, performance.now());
-      stream.once("close", () => this.#forget(exchange));
       const authority = header[":authority"] ?? common.host;
       const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, common.listBytes, limits);
       if (typeof target === "string") serve(exchange, this.#socket);
@@ -114,12 +119,6 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       // This is a defect of the gateway, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" });
     }
-  }
-
-  #forget(exchange: NodeHttp2Exchange): void {
-    this.#open.delete(exchange);
-    this.#backlog.count();
-    this.#idleSinceMs = performance.now();
   }
 
   #bufferedBytes(): number {
