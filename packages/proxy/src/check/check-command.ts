@@ -99,6 +99,8 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const rulesFile = textOf(flags["rules"]);
   const against = textOf(flags["against"]);
   if (against === undefined) refuseWithoutAgainst(flags);
+  else if (flags["json"] === true && flags["github"] === true)
+    throw new InputError("--json and --github cannot be combined: use one of them");
   const selectServices = ({ services, warnings }: ReadServices, name: string): readonly DescService[] => {
     warnings.forEach((problem) => err(problem));
     const selected = services.filter(({ typeName }) => isSelected?.(typeName) ?? true);
@@ -117,7 +119,9 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const before = selectServices(await readAgainst(against, labelsOf(flags)), against);
   const accept = textOf(flags["accept"]);
   const sourceRoot = textOf(flags["source-root"]) ?? "";
-  const changes = await compareWith(before, services, against, { rest, accept, sourceRoot, warn: err });
+  const isRestricted = labelsOf(flags) !== undefined;
+  const options = { rest, isRestricted, accept, sourceRoot, warn: err };
+  const changes = await compareWith(before, services, against, options);
   for (const line of changes.unused) err(`--accept: "${line}" accepts no change`);
   if (flags["json"] === true)
     out(JSON.stringify({ ...toJson(result), changes: changes.open, accepted: changes.accepted }));

@@ -11,6 +11,8 @@ const acceptedMaxBytes = 1024 * 1024;
 /** The options of a comparison. */
 export interface ComparisonOptions {
   readonly rest: RestOptions;
+  /** Whether both versions contain only what callers with some labels of visibility see. */
+  readonly isRestricted: boolean;
   /** The file of accepted changes. */
   readonly accept: string | undefined;
   /** The folder that contains the definition's files, for reports. */
@@ -24,7 +26,7 @@ export async function compareWith(
   before: readonly DescService[],
   now: readonly DescService[],
   name: string,
-  { rest, accept, sourceRoot, warn }: ComparisonOptions,
+  { rest, isRestricted, accept, sourceRoot, warn }: ComparisonOptions,
 ): Promise<SortedChanges> {
   const text = accept === undefined ? "" : await readText(accept, acceptedMaxBytes);
   const openRules = await loadRules().catch(() => {
@@ -33,7 +35,10 @@ export async function compareWith(
   });
   const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
   try {
-    const changes = compareServices(before, now, rest, openRules);
+    // With labels, both versions contain only what is visible: what is hidden now is reported as removed.
+    const changes = compareServices(before, now, rest, openRules).filter(
+      ({ rule }) => !isRestricted || rule !== "visibility-narrowed",
+    );
     return sortAccepted(
       changes.map((change) => ({ ...change, file: `${root}${change.file}` })),
       text,

@@ -26,7 +26,7 @@ function compareValue(old: DescEnumValue, now: DescEnum, { direction, request }:
     if (sameName.number !== old.number)
       changes.add("enum-value-renumbered", subject, sameName, {
         change: `${old.name} is ${sameName.number} instead of ${old.number}`,
-        before: `${old.number} in a ${direction} of ${request}`,
+        before: `${old.number} in ${direction}s to ${request}`,
         now: "another value, or an unknown one",
       });
     // Responses have the first name of a number.
@@ -41,13 +41,13 @@ function compareValue(old: DescEnumValue, now: DescEnum, { direction, request }:
   if (first === undefined)
     changes.add("enum-value-removed", subject, now, {
       change: `${now.typeName} has no value ${old.name}`,
-      before: `"${old.name}" in a ${direction} of ${request}`,
+      before: `"${old.name}" in ${direction}s to ${request}`,
       now: isRequest ? `400: unknown value "${old.name}"` : `${old.number} in JSON`,
     });
   else
     changes.add("enum-value-renamed", subject, first, {
       change: `${old.name} is ${first.name}`,
-      before: `"${old.name}" in a ${direction} of ${request}`,
+      before: `"${old.name}" in ${direction}s to ${request}`,
       now: isRequest ? `400: unknown value "${old.name}"` : `"${first.name}" in JSON`,
     });
 }

@@ -13,9 +13,12 @@ import type { Place } from "./source-line.ts";
 import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 import { reportShadowed } from "./shadowed-routes.ts";
 
+/** The RPCs of a definition, by their full names. */
+type Methods = ReadonlyMap<string, DescMethod>;
+
 /** The routes of one definition. */
 export interface RoutedMethods {
-  readonly methods: ReadonlyMap<string, DescMethod>;
+  readonly methods: Methods;
   readonly routes: RestRoutes;
 }
 
@@ -58,7 +61,7 @@ function findPair(
       changes.add("route-removed", subjectOf(binding), place, describeRemoved(binding, match, now));
       return undefined;
     }
-    if (isOtherMethod(binding.method, match.binding.method, now.methods)) {
+    if (isOtherMethod(binding.method, match.binding.method, before.methods, now.methods)) {
       changes.add("route-taken", subjectOf(binding), match.binding.method, {
         change: `${requestOf(match.binding)} calls ${selectorOf(match.binding.method)}`,
         before: `${httpMethod} ${path} called ${selectorOf(binding.method)}`,
@@ -71,14 +74,10 @@ function findPair(
   return pair;
 }
 
-// An RPC that was renamed has the same types, and its old name no longer exists.
-function isOtherMethod(before: DescMethod, now: DescMethod, methods: ReadonlyMap<string, DescMethod>): boolean {
-  if (selectorOf(before) === selectorOf(now)) return false;
-  const isRenamed =
-    !methods.has(selectorOf(before)) &&
-    before.input.typeName === now.input.typeName &&
-    before.output.typeName === now.output.typeName;
-  return !isRenamed;
+/** Returns whether two RPCs of a route differ by more than their name: an RPC that was renamed exists once. */
+function isOtherMethod(old: DescMethod, method: DescMethod, before: Methods, now: Methods): boolean {
+  const [oldName, name] = [selectorOf(old), selectorOf(method)];
+  return oldName !== name && (now.has(oldName) || before.has(name));
 }
 
 function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMethods): ChangeText {

@@ -29,7 +29,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
         ? undefined
         : {
             change: `${old.jsonName} is ${field.jsonName} in JSON`,
-            before: `${old.jsonName} in a ${direction} of ${request}`,
+            before: `${old.jsonName} in ${direction}s to ${request}`,
             now: direction === "request" ? `400: unknown field ${old.jsonName}` : `${field.jsonName} instead`,
           };
     },
@@ -52,7 +52,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
         ? undefined
         : {
             change: `${field.name} is ${cardinalityOf(field)} instead of ${cardinalityOf(old)}`,
-            before: `${old.jsonName} in a ${direction} of ${request}`,
+            before: `${old.jsonName} in ${direction}s to ${request}`,
             now: direction === "request" ? `400: ${field.jsonName} has another form` : "JSON of another form",
           },
   },
@@ -63,7 +63,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
         ? undefined
         : {
             change: `${field.name} is ${typeOf(field)} instead of ${typeOf(old)}`,
-            before: `${old.jsonName} in a ${direction} of ${request}`,
+            before: `${old.jsonName} in ${direction}s to ${request}`,
             now: direction === "request" ? "400, or another value" : "another value in JSON, or another form of it",
           },
   },

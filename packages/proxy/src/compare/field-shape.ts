@@ -18,10 +18,11 @@ export function typeOf(field: DescField): string {
 }
 
 // Other messages are compared by their fields, and enums by their values.
-function namedTypeOf({ message, enum: values }: DescField): string {
-  const name = message?.typeName ?? values?.typeName ?? "";
+function namedTypeOf(field: DescField): string {
+  const name = field.message?.typeName ?? field.enum?.typeName ?? "";
   if (hasSpecialJson(name)) return name;
-  return message === undefined ? "enum" : "message";
+  if (field.message === undefined) return "enum";
+  return "delimitedEncoding" in field && field.delimitedEncoding ? "delimited message" : "message";
 }
 
 function scalarName(scalar: ScalarType): string {

@@ -69,6 +69,9 @@ function isSubset(some: JsonValue, all: JsonValue): boolean {
   return itemsOf(some).every((item) => known.has(item));
 }
 
+// An expression of CEL has an id and a message, which may change.
 function itemsOf(value: JsonValue): readonly string[] {
-  return (Array.isArray(value) ? value : [value]).map((item) => JSON.stringify(item));
+  return (Array.isArray(value) ? value : [value]).map((item) =>
+    JSON.stringify(item instanceof Object && "expression" in item ? item["expression"] : item),
+  );
 }

@@ -6,7 +6,7 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { buildCases } from "../../../compare/build-cases.ts";
+import { buildCases } from "../compare/build-cases.ts";
 
 // npx @plantstore/proxy check SET --against OLD
 
@@ -15,6 +15,8 @@ afterAll(() => folder[Symbol.dispose]());
 
 const types = "enum Color { NONE = 0; RED = 1; }";
 const renamed = "enum Color { NONE = 0; CRIMSON = 1; }";
+
+const visibleTo = (labels: string): string => `option (google.api.method_visibility).restriction = "${labels}";`;
 
 let old: string;
 let now: string;
@@ -35,6 +37,12 @@ beforeAll(async () => {
       reports: [],
       old: { req: "string item_id = 1;" },
       now: { req: 'string id = 1 [json_name = "itemId"];' },
+    },
+    {
+      name: "an RPC keeps one of its labels",
+      reports: [],
+      old: { options: visibleTo("INTERNAL, PARTNER") },
+      now: { options: visibleTo("PARTNER") },
     },
     { name: "a rule is not valid", reports: [], old: {}, now: { http: 'get: "/{nope}"' } },
   ]);
@@ -74,7 +82,7 @@ c0.proto:13: error: route-removed c0.S.Call POST /call
 
 c0.proto:25: error: enum-value-renamed c0.Color.RED
   changed: RED is CRIMSON
-  before:  "RED" in a request of POST /c0.S/Call
+  before:  "RED" in requests to POST /c0.S/Call
   now:     400: unknown value "RED"
 
 c0.proto:20: warning: field-name-changed c0.Req.item_id
@@ -93,7 +101,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
         "::error file=some proto%3As/c0.proto,line=13,title=route-removed::c0.S.Call POST /call: the RPC has POST /calls%0A" +
           "Before: POST /call called c0.S.Call%0ANow: 404",
         "::error file=some proto%3As/c0.proto,line=25,title=enum-value-renamed::c0.Color.RED: RED is CRIMSON%0A" +
-          'Before: "RED" in a request of POST /c0.S/Call%0ANow: 400: unknown value "RED"',
+          'Before: "RED" in requests to POST /c0.S/Call%0ANow: 400: unknown value "RED"',
         "::warning file=some proto%3As/c0.proto,line=20,title=field-name-changed::c0.Req.item_id: item_id is id%0A" +
           "Before: item_id in JSON or in the query of POST /c0.S/Call%0ANow: 400: unknown field item_id",
         "2 changes break clients, 1 may; 0 accepted.",
@@ -102,11 +110,11 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
   });
 
   test("prints a reason why the gateway would not start as an annotation with --github", async () => {
-    const { exitCode, stdout } = await check(now, "--against", old, "--github", "--service", "c2.*");
+    const { exitCode, stdout } = await check(now, "--against", old, "--github", "--service", "c3.*");
     expect([exitCode, stdout]).toEqual([
       1,
       expect.stringMatching(
-        /^::error title=The gateway would not start::c2\.S\.Call.*nope.*\n::error .*title=route-removed::c2\.S\.Call POST \/call/,
+        /^::error title=The gateway would not start::c3\.S\.Call.*nope.*\n::error .*title=route-removed::c3\.S\.Call POST \/call/,
       ),
     ]);
   });
@@ -123,7 +131,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
           severity: "error",
           subject: "c0.Color.RED",
           change: "RED is CRIMSON",
-          before: '"RED" in a request of POST /c0.S/Call',
+          before: '"RED" in requests to POST /c0.S/Call',
           now: '400: unknown value "RED"',
           file: "c0.proto",
           line: 25,
@@ -157,11 +165,20 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 1 may; 0 accepted.\n")]);
   });
 
+  test("reports a lost label of an RPC as a removal with --visibility", async () => {
+    const args = ["--against", old, "--service", "c2.*"];
+    const reported = "error: visibility-narrowed c2.S.Call\n";
+    expect(await check(now, ...args)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining(reported) });
+    expect(await check(now, ...args, "--visibility", "PARTNER")).toMatchObject({ exitCode: 0 });
+    const removed = expect.stringContaining("error: method-removed c2.S.Call\n");
+    expect(await check(now, ...args, "--visibility", "INTERNAL")).toMatchObject({ exitCode: 1, stdout: removed });
+  });
+
   test("applies the rules, omissions and visibility of the command to both versions", async () => {
-    const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c2.S.Call", get: "/call" }] }));
-    const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c2.*");
+    const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c3.S.Call", get: "/call" }] }));
+    const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c3.*");
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 0 may; 0 accepted.")]);
-    const omitted = await check(now, "--against", old, "--omit", "c2.S.Call", "--service", "c2.*");
+    const omitted = await check(now, "--against", old, "--omit", "c3.S.Call", "--service", "c3.*");
     expect(omitted).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("0 changes break clients, 0 may") });
   });
 });
@@ -175,7 +192,7 @@ describe("input that is not valid", () => {
     {
       name: "a set of another package",
       args: () => [files, "--against", old],
-      problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, and the definition has files.v1`,
+      problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, and the definition has files.v1`,
     },
     {
       name: "an old set without the service of --service",
@@ -201,6 +218,11 @@ describe("input that is not valid", () => {
       name: "an unreadable file of accepted changes",
       args: () => [now, "--against", old, "--accept", missing],
       problem: `cannot read ${missing}: `,
+    },
+    {
+      name: "two formats",
+      args: () => [now, "--against", old, "--json", "--github"],
+      problem: "--json and --github cannot be combined",
     },
     { name: "--accept alone", args: () => [now, "--accept", missing], problem: "--accept requires --against" },
     { name: "--github alone", args: () => [now, "--github"], problem: "--github requires --against" },
@@ -254,7 +276,7 @@ describe("a git revision", () => {
 
   test("is compiled in the current folder of the repository", async () => {
     const inner = { folder: repository.file("inner"), environment: programs };
-    const args = [main, "check", "../../../now.binpb", "--against", "HEAD", "--service", "b.S"];
+    const args = [main, "check", "../now.binpb", "--against", "HEAD", "--service", "b.S"];
     const { exitCode, stdout } = await runProgram(process.execPath, args, inner);
     expect([exitCode, stdout]).toEqual([
       1,

@@ -200,6 +200,17 @@ export const compatibleCases: readonly ComparisonCase[] = [
     body: { id: "a" },
   },
   {
+    name: "the message of an expression changes",
+    reports,
+    old: {
+      req: `string id = 1 [(buf.validate.field).cel = { id: "short" message: "long" expression: "size(this) < 2" }];`,
+    },
+    now: {
+      req: `string id = 1 [(buf.validate.field).cel = { id: "size" message: "too long" expression: "size(this) < 2" }];`,
+    },
+    body: { id: "a" },
+  },
+  {
     name: "a new field has a rule that only its values have to satisfy",
     reports,
     old: {},

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { RestOptions } from "../../../gateway/src/index.ts";
+import type { RestOptions } from "../../../../../gateway/src/index.ts";
 
 /** A version of the definition of a test case: the parts that differ from {@link defaults}. */
 export interface Version {

@@ -132,6 +132,14 @@ export const messageCases: readonly ComparisonCase[] = [
     response: { id: "" },
   },
   {
+    name: "a message has another encoding",
+    reports: ["error field-type-changed Req.item"],
+    old: { syntax: 'edition = "2023";', req: "Item item = 1;", types: "message Item { string id = 1; }" },
+    now: { req: "Item item = 1 [features.message_encoding = DELIMITED];" },
+    request: "Call binary",
+    body: { item: { id: "a" } },
+  },
+  {
     name: "a parameter of the query becomes singular",
     reports: ["error field-cardinality-changed Req.ids"],
     old: { http: 'get: "/call"', req: "repeated string ids = 1;" },

@@ -58,9 +58,16 @@ export const routeCases: readonly ComparisonCase[] = [
   {
     name: "an RPC is renamed, and keeps its route",
     reports: ["error method-removed S.Call"],
-    old: {},
-    now: { rpc: "rpc Renamed(Req) returns (Res)" },
+    old: { types: "message RenamedReq { string id = 1; }" },
+    now: { rpc: "rpc Renamed(RenamedReq) returns (Res)" },
     request: "Call json",
+    body: { id: "a" },
+  },
+  {
+    name: "an RPC is renamed, and a field of its route too",
+    reports: ["error method-removed S.Call", "error field-json-name-changed Req.id"],
+    old: { types: "message RenamedReq { string key = 1; }" },
+    now: { rpc: "rpc Renamed(RenamedReq) returns (Res)" },
     body: { id: "a" },
   },
   {
@@ -250,6 +257,23 @@ export const routeCases: readonly ComparisonCase[] = [
     old: {},
     now: { req: 'string id = 1 [(google.api.field_visibility).restriction = "INTERNAL"];' },
     body: { id: "a" },
+  },
+  {
+    name: "a message becomes internal",
+    reports: ["error visibility-narrowed Item"],
+    old: { req: "Item item = 1;", types: "message Item { string id = 1; }" },
+    now: {
+      types: 'message Item { option (google.api.message_visibility).restriction = "INTERNAL"; string id = 1; }',
+    },
+    body: { item: { id: "a" } },
+  },
+  {
+    name: "an enum becomes internal",
+    reports: ["error visibility-narrowed Color"],
+    old: { res: "Color color = 1;", types: "enum Color { NONE = 0; RED = 1; }" },
+    now: { types: 'enum Color { option (google.api.enum_visibility).restriction = "INTERNAL"; NONE = 0; RED = 1; }' },
+    body: {},
+    response: { color: "RED" },
   },
   {
     name: "an enum value of requests becomes internal",

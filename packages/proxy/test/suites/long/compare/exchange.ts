@@ -11,8 +11,8 @@ import {
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
-import { openValidation } from "../../../gateway/src/validation/index.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { openValidation } from "../../../../../gateway/src/validation/index.ts";
 import type { ComparisonCase } from "./case.ts";
 
 /** What a client gets in response to a recorded request, and what the handler receives. */

@@ -2,13 +2,13 @@ import type { DescService } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../../../gateway/src/descriptors/index.ts";
 import { compareServices, loadRules } from "../../../../src/compare/index.ts";
-import { buildCases } from "../../../compare/build-cases.ts";
-import { bufCases } from "../../../compare/cases/buf-cases.ts";
-import { compatibleCases } from "../../../compare/cases/compatible-cases.ts";
-import { detectorCases } from "../../../compare/cases/detector-cases.ts";
-import { messageCases } from "../../../compare/cases/message-cases.ts";
-import { routeCases } from "../../../compare/cases/route-cases.ts";
-import { exchange } from "../../../compare/exchange.ts";
+import { buildCases } from "./build-cases.ts";
+import { bufCases } from "./cases/buf-cases.ts";
+import { compatibleCases } from "./cases/compatible-cases.ts";
+import { detectorCases } from "./cases/detector-cases.ts";
+import { messageCases } from "./cases/message-cases.ts";
+import { routeCases } from "./cases/route-cases.ts";
+import { exchange } from "./exchange.ts";
 
 // What `check --against` reports, and what a client sees: a recorded request of the old definition is sent to a gateway
 // of the old one, and to a gateway of the new one.
