@@ -35,8 +35,14 @@ export class HandlerCall extends Duplex {
   #trailer: Metadata | undefined;
 
   constructor({ definition, call, source, request, exposesMessages }: HandlerCallInit) {
-    // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
-    const options = { objectMode: true, autoDestroy: false, readable: definition.requestStream };
+    const options = {
+      objectMode: true,
+      readable: definition.requestStream,
+      // A message can be large. The messages that the handler does not read wait in the window of the connection.
+      readableHighWaterMark: 1,
+      // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
+      autoDestroy: false,
+    };
     super(options);
     this.#source = source;
     this.request = request;

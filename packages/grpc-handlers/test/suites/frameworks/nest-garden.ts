@@ -69,6 +69,7 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
         order.push("guard");
         const metadata = context.switchToRpc().getContext();
         if (metadata.get("x-slow").length > 0) await setTimeout(50);
+        if (metadata.get("x-never").length > 0) await new Promise(() => {});
         return metadata.get("x-key")[0] === "open";
       }
     }

@@ -1,6 +1,6 @@
 import { createClient, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { status } from "@grpc/grpc-js";
+import { ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { readServices } from "../../../src/nestjs.ts";
@@ -150,6 +150,35 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
       const { code, messages } = await callGarden(port, { method, requests, metadata: slow });
       const trees = [{ treeId: "11" }, { treeId: "12" }].map((tree) => expect.objectContaining(tree));
       expect([code, messages]).toEqual([status.OK, method === "AddTrees" ? [{ treeCount: 2 }] : trees]);
+    },
+  );
+
+  test.each(["AddTrees", "TradeTrees"] as const)(
+    "a call of %s whose guard never ends holds one request until its deadline",
+    async (method) => {
+      let held = 0;
+      const countRequests: ServerInterceptor = (_definition, call) =>
+        new ServerInterceptingCall(call, {
+          start: (next) =>
+            next({
+              onReceiveMessage: (message, pass) => {
+                held += 1;
+                pass(message);
+              },
+            }),
+        });
+      const port = await freePort();
+      const listen = { host: "127.0.0.1", port };
+      const { app, strategy } = await create({ listen, interceptors: [countRequests] });
+      await app.startAllMicroservices();
+      const response = await fetch(`http://127.0.0.1:${port}/garden.v1.Garden/${method}`, {
+        method: "POST",
+        body: Buffer.concat(Array.from({ length: 20 }, () => Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]))),
+        headers: { "content-type": "application/connect+json", "connect-timeout-ms": "200", "x-never": "1" },
+      });
+      expect(await response.text()).toContain('"code":"deadline_exceeded"');
+      expect(held).toBe(1);
+      await expect.poll(() => strategy.unwrap().load.requests.http1).toBe(0);
     },
   );
 

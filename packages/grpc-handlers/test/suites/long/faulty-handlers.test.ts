@@ -231,9 +231,10 @@ const allHandlers = (handler: (call: ServerDuplexStream<Message, Message>) => vo
   tradeTrees: handler,
 });
 /** A call over Connect, whose deadline is the server's: one of grpc-js could pass before its client has connected. */
-const callWithDeadline = ({ address }: TestGarden, method: string): Promise<Response> => {
+const callWithDeadline = ({ address }: TestGarden, method: string, messages = 1): Promise<Response> => {
   const isStream = method !== "GetTree";
-  const body = isStream ? new Uint8Array([0, 0, 0, 0, 2, ...Buffer.from("{}")]) : "{}";
+  const message = [0, 0, 0, 0, 2, ...Buffer.from("{}")];
+  const body = isStream ? Uint8Array.from(Array.from({ length: messages }, () => message).flat()) : "{}";
   return fetch(`http://127.0.0.1:${address.port}/garden.v1.Garden/${method}`, {
     method: "POST",
     body,
@@ -308,6 +309,21 @@ test.each(methods)("a requestDeserialize for %s that throws is INVALID_ARGUMENT,
   }
   expect(garden.faults.map(({ what }) => what)).toEqual([`requestDeserialize of /garden.v1.Garden/${method} failed`]);
   expect(messageOf(garden.faults[0]?.error)).toBe("index out of range");
+});
+
+test.each(["AddTrees", "TradeTrees"] as const)("a handler that pauses the requests of %s holds one", async (method) => {
+  const definition = loadGarden();
+  let held = 0;
+  const counting = {
+    ...definition,
+    [method]: Object.assign({}, definition[method], { requestDeserialize: () => ({ at: (held += 1) }) }),
+  };
+  const received: unknown[] = [];
+  const handlers = allHandlers((call) => void call.on("data", (message) => received.push(message)).pause());
+  await using garden = await startGarden(handlers, {}, {}, counting);
+  const response = await callWithDeadline(garden, method, 20);
+  expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  expect([held, received]).toEqual([1, []]);
 });
 
 function read(call: ServerDuplexStream<Message, Message>): void {
