@@ -133,7 +133,7 @@ async function callOnce(port: number, token: string, plant: number): Promise<num
   return response?.statusCode;
 }
 
-/** Returns the CPU time of all threads of a process in ms; that of the process in /proc has a resolution of 10 ms. */
+/** Returns the CPU time of all threads of a process in ms. That of the process in /proc has a resolution of 10 ms. */
 function cpuMsOf(pid: number | undefined): number {
   const threads = `/proc/${String(pid)}/task`;
   // Documentation/scheduler/sched-stats.rst: the first figure of a task is its time on a CPU, in ns.

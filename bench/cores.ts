@@ -7,7 +7,7 @@ export const serverCore = 0;
 /** The core of the load generators. */
 export const loadCore = 1;
 
-/** Whether processes can be pinned to cores; otherwise server and load share them, and figures are less accurate. */
+/** Whether processes can be pinned to cores. Otherwise server and load share them, and figures are less accurate. */
 export const canPin: boolean = spawnSync("taskset", ["--version"], { stdio: "ignore" }).error === undefined;
 
 /** Returns the command line that runs a command on one core, if that is possible. */
@@ -18,11 +18,14 @@ export function pinned(core: number, command: readonly [string, ...string[]]): [
 /** The unit of CPU time in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
 export const tickUs: number = 10_000;
 
-/** Returns how long a core has been busy since the machine started, in µs; `undefined` where the system does not report it. */
+/**
+ * Returns how long a core has been busy since the machine started, in µs, or `undefined` where the system does not
+ * report it.
+ */
 export function busyUs(core: number): number | undefined {
   const line = readStat().match(new RegExp(`^cpu${String(core)} (.*)$`, "m"))?.[1];
   if (line === undefined) return undefined;
-  // proc_stat(5): user nice system idle iowait irq softirq steal; the rest is contained in these.
+  // proc_stat(5): user nice system idle iowait irq softirq steal. The rest is contained in these.
   const ticks = line.split(" ").map(Number);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = ticks;
   return (user + nice + system + irq + softIrq + steal) * tickUs;

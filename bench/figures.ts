@@ -15,7 +15,7 @@ export const ownNodeName = "plantstore on node's HTTP";
 /** The name of this project's server with handlers of grpc-js. */
 export const ownHandlersName = "plantstore, handlers of grpc-js";
 
-/** The name of this project's server on an SQLite file; the others keep their plants in memory. */
+/** The name of this project's server on an SQLite file. The others keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 
 /** The name of this project's server on an SQLite file, with the log of `plantstore serve`. */
@@ -27,7 +27,7 @@ export interface Figures {
   readonly calls?: Readonly<Record<string, CallFigures>>;
   /** Latency at fixed rates, by protocol. */
   readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
-  /** From the start of the process to the first response; the first program is the floor. */
+  /** From the start of the process to the first response. The first program is the floor. */
   readonly starts?: readonly StartFigures[];
   /** Resident memory after many calls, by the name of the scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
@@ -168,7 +168,7 @@ export interface CitusFigures {
   readonly points: readonly CitusPoint[];
 }
 
-/** One number of shards and size of batches; the CPU time of the workers is that of both together. */
+/** One number of shards and size of batches. The CPU time of the workers is that of both together. */
 export interface CitusPoint {
   readonly shards: number;
   readonly batch: number;
@@ -178,7 +178,7 @@ export interface CitusPoint {
 
 const file = join(import.meta.dirname, "../docs/figures.json");
 
-/** Returns the recorded figures; an empty object when there are none. */
+/** Returns the recorded figures, or an empty object when there are none. */
 export function readFigures(): Figures {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
 }

@@ -88,7 +88,7 @@ export function libraryCall<Desc extends DescMessage>(rpc: string, desc: Desc, r
   };
 }
 
-/** Returns a function that throws unless a message equals the expected one; the order of maps is irrelevant. */
+/** Returns a function that throws unless a message equals the expected one. The order of maps is irrelevant. */
 export function sameAs<Desc extends DescMessage>(
   desc: Desc,
   expected: MessageShape<Desc>,

@@ -22,7 +22,7 @@ export const replyLimitMs = 30_000;
 
 /**
  * Stops a server, and returns when it has exited. A program of node exits when its channel is disconnected, and then
- * saves its compiled code for the next start; any other program is killed, and so is one that does not exit in time.
+ * saves its compiled code for the next start. Any other program is killed, and so is one that does not exit in time.
  */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;

@@ -19,7 +19,7 @@ export interface Scenario {
   readonly load: Load;
   /** Sends one request of the load, to check before the measurement that a server handles it. */
   readonly probe: Probe;
-  /** The servers; the first one is the floor, and the results of the others are multiples of it. */
+  /** The servers. The first one is the floor, and the results of the others are multiples of it. */
   readonly subjects: readonly Subject[];
   /** A message for each server that cannot be built on this machine, which names what is missing. */
   readonly absent?: readonly string[];

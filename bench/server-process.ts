@@ -5,7 +5,7 @@ import { startNativeServer } from "./native-process.ts";
 import { plantStoreFlags } from "./plant-store-flags.ts";
 import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
-/** A request of the driver to a server program; `settle` collects garbage before it reports the usage. */
+/** A request of the driver to a server program. `settle` collects garbage before it reports the usage. */
 export interface Request {
   readonly kind: "usage" | "settle";
 }
@@ -27,7 +27,7 @@ export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }
 
-/** Starts a server program on node, without pinning it to a core; `onStart` gets the process before it listens. */
+/** Starts a server program on node, without pinning it to a core. `onStart` gets the process before it listens. */
 export function startAnywhere(
   program: string,
   environment: NodeJS.ProcessEnv,

@@ -25,7 +25,9 @@ export interface Turn {
   readonly latencyUs: Percentiles;
   readonly rssIdleBytes: number;
   readonly rssLoadedBytes: number;
-  /** The share of the server's core that other processes used in the meantime; 0 where the system does not report it. */
+  /**
+   * The share of the server's core that other processes used in the meantime. 0 where the system does not report it.
+   */
   readonly foreignLoad: number;
 }
 
@@ -54,7 +56,7 @@ const turnS = 1;
  *
  * On a shared machine, the same work may take a third longer from one minute to the next, but hardly within a turn. The
  * table therefore has the median of the ratios to the first contender in the same turn. A turn that other processes
- * disturbed is repeated; after as many repetitions as turns it counts, and the table reports it.
+ * disturbed is repeated. After as many repetitions as turns it counts, and the table reports it.
  */
 export async function compareByTurns(contenders: readonly Contender[], length: Length): Promise<readonly Turns[]> {
   const results = contenders.map(({ subject }) => ({ subject, turns: new Array<Turn>() }));

@@ -31,13 +31,13 @@ export const pages = [
   "docs/explanation/performance.md",
 ] as const;
 
-/** The text in a page instead of a table without figures; a test checks that no page contains it. */
+/** The text in a page instead of a table without figures. A test checks that no page contains it. */
 export const unmeasured: string = "not measured";
 
 /** The messages of one stream. */
 const streamedMessages = 10_000;
 
-/** The blocks that a page can have, by the name in its comments; `undefined` for one without figures. */
+/** The blocks that a page can have, by the name in its comments, or `undefined` for one without figures. */
 const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>> = {
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),

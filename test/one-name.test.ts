@@ -12,8 +12,8 @@ import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_
 import { flagOf, settings } from "../src/server/index.ts";
 import { plantServerOptionNames } from "../src/server/plant-server-options.ts";
 
-// An option has one name in proxy.yaml, on the command line, in environment variables and in code. All names come from the
-// tables by which they are read; a difference needs a reason here.
+// An option has one name in proxy.yaml, on the command line, in environment variables and in code. All names come from
+// the tables by which they are read. A difference needs a reason here.
 
 const routes = (): void => undefined;
 const proxied = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(KitchenSink.file) };

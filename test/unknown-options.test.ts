@@ -243,7 +243,7 @@ function methodParametersOf(type: string): string[] {
   );
 }
 
-/** Returns whether an export is public; engines and other packages of this project use the others. */
+/** Returns whether an export is public. Engines and other packages of this project use the others. */
 function isPublic(name: string): boolean {
   return !/\/internal\/|gateway\/(?:exchange|listen|rest)$|http-engine\/client$/.test(name);
 }

@@ -4,7 +4,7 @@ import { formatFlag, usageOf } from "../packages/gateway/src/command-line/index.
 import { namesOf } from "../src/command/setting-flags.ts";
 import { type Setting, settingGroups } from "../src/server/index.ts";
 
-// Prints the man page from the same table as `plantstore --help`; `npm run generate` writes it to man/plantstore.1.
+// Prints the man page from the same table as `plantstore --help`. `npm run generate` writes it to man/plantstore.1.
 
 /** Returns the page in the macros of man(7). */
 export function manPage(): string {

@@ -23,7 +23,7 @@ export interface LoadShape {
   readonly header: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
   readonly connections: number;
-  /** The concurrent requests on one connection; more than 1 requires HTTP/2. */
+  /** The concurrent requests on one connection. More than 1 requires HTTP/2. */
   readonly streams: number;
   /** Paths and header fields that are sent in turn, in this order, instead of `path` and `header`. Only HTTP/1.1. */
   readonly variants?: readonly Variant[];

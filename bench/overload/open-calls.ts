@@ -2,16 +2,16 @@
 export interface OpenOrder {
   readonly protocol: "rest" | "grpc";
   readonly port: number;
-  /** Calls per second; the intervals between them are random, like those of independent callers. */
+  /** Calls per second. The intervals between them are random, like those of independent callers. */
   readonly callsPerS: number;
   readonly durationS: number;
-  /** The id of the first plant; each is deleted once. */
+  /** The id of the first plant. Each is deleted once. */
   readonly firstPlant: number;
-  /** The connections that are opened before the first call; by default 16 for gRPC, and as many as REST needs. */
+  /** The connections that are opened before the first call. By default 16 for gRPC, and as many as REST needs. */
   readonly connections?: number | undefined;
 }
 
-/** The outcome of a call; a refusal contains the time after which to retry. */
+/** The outcome of a call. A refusal contains the time after which to retry. */
 export type Outcome = "deleted" | "refused" | "other";
 
 /**

@@ -10,7 +10,7 @@ export interface Costs extends ScaleFigures {
   readonly grpcUs: number;
 }
 
-/** Returns the recorded costs; `undefined` when some are missing. */
+/** Returns the recorded costs, or `undefined` when some are missing. */
 export function readCosts({ scale, calls }: Figures): Costs | undefined {
   const [restUs, grpcUs] = ["rest", "grpc"].map(
     (scenario) => calls?.[scenario]?.servers.find(({ name }) => name === "plantstore")?.cpuUs,

@@ -44,7 +44,7 @@ export interface Plan {
   readonly walMbPerS: number;
   /** The resource that a single PostgreSQL exhausts first, and its use as a multiple of the limit. */
   readonly first: { readonly limit: Limit; readonly times: number };
-  /** The connections or CPU time of the coordinator as a multiple of the limit; 0 without one. */
+  /** The connections or CPU time of the coordinator as a multiple of the limit, or 0 without one. */
   readonly coordinatorTimes: number;
   /** All machines, including standbys and a spare one of the service. */
   readonly machines: { readonly service: number; readonly database: number; readonly coordinator: number };

@@ -51,7 +51,9 @@ function citusRows({ citus }: Costs): string[][] {
   ];
 }
 
-/** Returns a table of the plan for each load, with records of 90 and of 7 days; `undefined` without results of Citus. */
+/**
+ * Returns a table of the plan for each load, with records of 90 and of 7 days, or `undefined` without results of Citus.
+ */
 export function plansTable(costs: Costs): string | undefined {
   if (costs.citus === undefined) return undefined;
   const rows = loads.map(([plants, deletionsPerS]) => {

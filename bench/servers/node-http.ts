@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import { listen, serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 
-// The floor of HTTP/1.1: node:http without credentials, routing and a store. The response to DELETE is status 204; the
+// The floor of HTTP/1.1: node:http without credentials, routing and a store. The response to DELETE is status 204. The
 // response to any other method, after its body, is the empty JSON message of Connect.
 const emptyMessage = Buffer.from("{}");
 

@@ -26,7 +26,7 @@ export async function importEntry<Module>(entry: Entry): Promise<Module> {
   return await import(pathToFileURL(findEntry(entry)).href);
 }
 
-/** Returns the option that selects the HTTP engine; none for a checkout that uses it by default. */
+/** Returns the option that selects the HTTP engine, or none for a checkout that uses it by default. */
 export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
   const entry = "packages/http-engine/src/index.ts";
   if (!existsSync(findEntry(entry))) return {};

@@ -5,7 +5,7 @@ import type { CitusCluster } from "../../test/suites/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
 import { tickUs } from "../cores.ts";
 
-// How long the server may take to notice that a connection was closed, in ms; before, its process is in neither sum.
+// How long the server may take to notice that a connection was closed, in ms. Before, its process is in neither sum.
 const endingMs = 200;
 
 /** Returns the CPU time of all processes of a PostgreSQL server, including those that have exited, in µs. */
@@ -38,7 +38,7 @@ export function cpuUsOfEnded(): number {
   return statOf("self").endedUs;
 }
 
-/** Returns the parent of a process, its CPU time and that of its exited children, in µs; zeros after it has exited. */
+/** Returns the parent of a process, its CPU time and that of its exited children, in µs. Zeros after it has exited. */
 function statOf(pid: string): {
   readonly parent: string | undefined;
   readonly ownUs: number;

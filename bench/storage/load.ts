@@ -62,7 +62,7 @@ async function deletePlants(
     const script = join(folder, "delete.lua");
     writeFileSync(script, luaOf(prepare, idExpression));
     const shape = [`-c${String(connections)}`, "-t1", `-d${String(seconds)}s`, "--timeout", "30s", "--latency"];
-    // A lone caller sleeps while its plant is deleted; on a pinned core, the storage thread would move to that core.
+    // A lone caller sleeps while its plant is deleted. On a pinned core, the storage thread would move to that core.
     const run = connections === 1 ? runAnywhere : runMany;
     return await run(["wrk", ...shape, "-s", script, `http://127.0.0.1:${String(port)}`], seconds);
   });

@@ -108,7 +108,7 @@ function prepare(name: StoreName, count: number): Promise<StoreLocation> {
   return createStore(name, count, folder.file(`${++storesMade}.db`), postgres);
 }
 
-/** Returns how many plants remain; 0 for `memory`, whose plants existed only in its process. */
+/** Returns how many plants remain, or 0 for `memory`, whose plants existed only in its process. */
 async function countPlants(name: StoreName, { file, url }: StoreLocation): Promise<number> {
   const count = "SELECT count(*) AS plants FROM plants";
   const [row] = name.startsWith("sqlite") ? readSqlite(file, count) : name === "memory" ? [] : await runSql(url, count);

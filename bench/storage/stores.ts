@@ -32,7 +32,7 @@ export function isStoreName(text: string): text is StoreName {
   return Object.hasOwn(stores, text);
 }
 
-/** Creates a store with the plants from 1 to `plants`; those of `memory` are added when it is opened. */
+/** Creates a store with the plants from 1 to `plants`. A `memory` store adds its plants when it is opened. */
 export async function createStore(
   name: StoreName,
   plants: number,

@@ -13,7 +13,9 @@ export interface ClientRule {
   readonly deletes: boolean;
 }
 
-/** The rule of each RPC. An RPC without a rule does not compile; every-rpc.test.ts compares each rule with the server. */
+/**
+ * The rule of each RPC. An RPC without a rule does not compile. Every-rpc.test.ts compares each rule with the server.
+ */
 export const clientRules: Readonly<Record<keyof typeof PlantServiceService, ClientRule>> = {
   deletePlant: { path: PlantServiceService.deletePlant.path, scope: "plants:delete", deletes: true },
 };

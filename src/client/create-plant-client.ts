@@ -14,7 +14,7 @@ const defaultTimeoutMs = 5_000;
 
 /** Options of {@link createPlantClient}. */
 export interface PlantClientOptions extends PlantStubOptions {
-  /** The timeout of a call with all its attempts, in milliseconds. Default: 5,000. */
+  /** The timeout of a call with all its attempts, in milliseconds. Defaults to 5,000. */
   readonly timeoutMs?: number;
 }
 
@@ -26,10 +26,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
    * Calls with the same key count as one deletion, so that a program can repeat a call whose outcome is unknown. A key
-   * has 1 to 128 printable ASCII characters, such as a UUID, and belongs to a single plant. Default: a new key for each
-   * call, shared by its attempts.
+   * has 1 to 128 printable ASCII characters, such as a UUID, and belongs to a single plant. Defaults to a new key for
+   * each call, shared by its attempts.
    *
-   * With `null`, no key is sent and the call is not retried. The call rejects when the outcome is unknown; if the
+   * With `null`, no key is sent and the call is not retried. The call rejects when the outcome is unknown. If the
    * program then repeats the call, it may get "not-found" for a plant that the first call deleted.
    */
   readonly idempotencyKey?: string | null;
@@ -50,7 +50,7 @@ export interface PlantClient {
    * @throws PlantClientError when the call fails; TypeError for unknown options
    */
   delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
-  /** Closes the connection; calls in flight fail. */
+  /** Closes the connection. Calls in flight fail. */
   close(): void;
 }
 

@@ -37,7 +37,7 @@ export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
 
 // The retry policy of gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls
 // per second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last
-// long; the server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large
+// long. The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large
 // would get the same code, but a message with an id never is. All attempts of a deletion have the same idempotency key,
 // so if the first response was lost, the second attempt gets the same response.
 //
@@ -70,7 +70,7 @@ const serviceConfig = JSON.stringify({
  * call has an `idempotency-key`. If that is empty, no key is sent and there is one attempt: if the response of a first
  * attempt was lost, a second attempt without a key would report the deleted plant as not found.
  *
- * Set a deadline for each call; without one, a call waits as long as the server does. Close the client when it is no
+ * Set a deadline for each call. Without one, a call waits as long as the server does. Close the client when it is no
  * longer needed.
  *
  * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not

@@ -14,7 +14,7 @@ export interface Terminal {
   readonly write: (text: string) => Promise<void>;
   readonly err: (line: string) => void;
   /**
-   * Shows a progress line, which the next progress line replaces; `undefined` when standard error is not a terminal.
+   * Shows a progress line, which the next progress line replaces, or `undefined` when standard error is not a terminal.
    */
   readonly progress: ((line: string) => void) | undefined;
 }
@@ -24,7 +24,7 @@ export { type Flag, type ParsedFlags, textOf, UsageError } from "@plantstore/gat
 /** A command of `plantstore`. */
 export type Command = CommandOf<Terminal>;
 
-/** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG of sysexits.h; shells use 2 for invalid usage. */
+/** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG of sysexits.h. Shells use 2 for invalid usage. */
 export const exitCode = {
   ok: 0,
   /** A valid command failed. */

@@ -26,7 +26,7 @@ export function isOwnFolder(path: string, user: number): boolean {
     const stats = lstatSync(path);
     return stats.isDirectory() && stats.uid === user && (stats.mode & writableByOthers) === 0;
   } catch {
-    // The folder is inaccessible, or another process created it at the same time; then the next start can use it.
+    // The folder is inaccessible, or another process created it at the same time. Then the next start can use it.
     return false;
   }
 }

@@ -24,7 +24,7 @@ export function showProgress(
   };
 }
 
-/** Returns the size of a file in bytes; `undefined` for "-", pipes and devices, whose reported size is 0. */
+/** Returns the size of a file in bytes, or `undefined` for "-", pipes and devices, whose reported size is 0. */
 export function lengthOf(file: string): number | undefined {
   const stats = file === "-" ? undefined : statSync(file);
   return stats?.isFile() === true ? stats.size : undefined;

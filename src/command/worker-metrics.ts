@@ -8,7 +8,7 @@ const responseTimeoutMs = 2_000;
 /**
  * Collects the metrics of all workers. Every series gets the slot of its worker as the attribute `worker`. Series are
  * not added up, because the sum of a counter would decrease when a worker is replaced, and an average would hide a
- * stuck worker. A worker that does not respond in time is omitted; `plantstore.workers` shows how many responded.
+ * stuck worker. A worker that does not respond in time is omitted. `plantstore.workers` shows how many responded.
  */
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {
   const requests = [...workers].map(async ([slot, worker]) => {

@@ -40,7 +40,7 @@ const expiryWarnedMs = 14 * dayMs;
 /**
  * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. While the
  * files do not match, because only one of them has been replaced, the old pair stays in use. A valid pair also stays in
- * use if the new one has expired or is not valid yet; the new one is used as soon as it becomes valid.
+ * use if the new one has expired or is not valid yet. The new one is used as soon as it becomes valid.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */

@@ -48,7 +48,7 @@ export interface PlantServer {
   readonly load: GatewayLoad;
   /** Whether the server accepts calls, as `/readyz` reports. */
   readonly readiness: Pick<Readiness, "draining" | "obstacles" | "problems">;
-  /** Uses a renewed certificate for new connections; existing ones stay open. */
+  /** Uses a renewed certificate for new connections. Existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
    * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting connections, and waits

@@ -15,7 +15,7 @@ import { alternatives, oneOf, readableFile, type Setting } from "./setting-reade
 
 /** The configuration of credentials. */
 export interface CredentialConfiguration {
-  /** Tokens for development; only their hashes are stored. */
+  /** Tokens for development. Only their hashes are stored. */
   readonly tokens: readonly StaticToken[] | undefined;
   readonly tokenHashesFile: string | undefined;
   readonly jwtIssuers: readonly string[] | undefined;
@@ -138,7 +138,7 @@ export const credentialSettings: {
   },
 };
 
-/** Returns the contradictions between the settings of credentials; `has` returns whether a setting is set. */
+/** Returns the contradictions between the settings of credentials. `has` returns whether a setting is set. */
 export function credentialConflicts(
   { jwtIssuers, jwtKeysUrls, providerScopes }: Partial<CredentialConfiguration>,
   has: (key: keyof CredentialConfiguration) => boolean,

@@ -29,7 +29,7 @@ interface UrlForm<Location> {
   readonly form: string;
   /** Matches a URL of this kind, whether or not it is valid. */
   readonly pattern: RegExp;
-  /** Reads a URL that matches; `undefined` if it does not have the form. */
+  /** Reads a URL that matches, or `undefined` if it does not have the form. */
   read(text: string): ParseResult<Location> | undefined;
   /** Returns a valid URL without its secrets. */
   show(text: string): string;
@@ -121,7 +121,7 @@ export interface WatchedDatabase {
 
 /**
  * Watches the file of a database URL and the certificates that the URL names. The store reads these files for each
- * connection; the watch logs and measures whether their content can be used.
+ * connection. The watch logs and measures whether their content can be used.
  *
  * @throws ConfigurationError when a file cannot be used
  */
@@ -140,8 +140,8 @@ async function watchPostgres(location: PostgresLocation, log: Log): Promise<Watc
 }
 
 /**
- * Watches the file of a database URL, if there is one. The user and password may change; any other change is logged, and
- * the last URL stays in use.
+ * Watches the file of a database URL, if there is one. The user and password may change. Any other change is logged,
+ * and the last URL stays in use.
  */
 async function watchDatabaseUrl(
   location: PostgresLocation,

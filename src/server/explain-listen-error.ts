@@ -2,7 +2,7 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Returns a readable error for an error of `listen`. Its message names the setting to change; the system error ("listen
+ * Returns a readable error for an error of `listen`. Its message names the setting to change. The system error ("listen
  * EADDRINUSE: …") is its cause. Other errors, such as a failure to start a worker, are returned unchanged.
  */
 export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {

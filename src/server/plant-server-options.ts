@@ -38,7 +38,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly log?: Log | undefined;
   /**
    * The log of the audit trail, with one line per refused credential and per deletion. Its level must include `info`.
-   * Default `log`; then there is no audit trail unless the level of `log` includes `info`.
+   * Default `log`. Then there is no audit trail unless the level of `log` includes `info`.
    */
   readonly auditLog?: Log | undefined;
   /**

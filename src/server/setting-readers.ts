@@ -102,7 +102,7 @@ function isBrokenAddress(text: string): boolean {
   return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
 
-/** Returns the path of the Unix socket in a `HOST`; `undefined` if it is not a socket. */
+/** Returns the path of the Unix socket in a `HOST`, or `undefined` if it is not a socket. */
 export function socketPathOf(host: string): string | undefined {
   return host.startsWith(unixPrefix) ? host.slice(unixPrefix.length) : undefined;
 }

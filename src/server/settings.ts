@@ -54,10 +54,10 @@ export interface Configuration extends CredentialConfiguration {
 /** More than any machine has cores, but few enough that a typing error does not exhaust the machine. */
 const workersMax = 256;
 
-/** A year; a longer age would have no effect. */
+/** A year. A longer age would have no effect. */
 const connectionAgeMsMax = 31_536_000_000;
 
-/** More than a process can serve; a higher rate would have no effect. */
+/** More than a process can serve. A higher rate would have no effect. */
 const callsPerSecondMax = 1_000_000;
 
 /** A century, for operators who keep records permanently. */

@@ -25,11 +25,11 @@ export interface StartedServer extends BoundAddress {
   drain(): Promise<void>;
   /** Resolves when the store has failed and only a restart can fix it; then drain the server, and exit the process. */
   readonly storeFailed: Promise<void>;
-  /** The address of `/metrics`; `undefined` without an admin address. */
+  /** The address of `/metrics`, or `undefined` without an admin address. */
   readonly admin: BoundAddress | undefined;
-  /** Returns the current metrics; an empty array if metrics are not collected. */
+  /** Returns the current metrics, or an empty array if metrics are not collected. */
   collectMetrics(): readonly MetricFamily[];
-  /** Returns why parts of the server cannot serve; an empty object while it is ready. */
+  /** Returns why parts of the server cannot serve, or an empty object while it is ready. */
   problems(): ServerProblems;
   /** Reloads the files with credentials, keys and certificates immediately. */
   reload(): Promise<void>;

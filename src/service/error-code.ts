@@ -1,6 +1,6 @@
 /**
- * The identifiers of the plant store's errors. The packages define their own. An identifier never changes its meaning;
- * releases can add identifiers. docs/reference/errors.md documents all of them.
+ * The identifiers of the plant store's errors. The packages define their own. An identifier never changes its meaning.
+ * Releases can add identifiers. docs/reference/errors.md documents all of them.
  */
 export type PlantErrorCode =
   // Errors of deletions, which have the identifier in `errorCode`.

@@ -7,7 +7,7 @@ import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
  * `Internal` with a fixed message.
  *
  * The interceptor must be the first interceptor, so that it handles the errors of all other interceptors and of the
- * handler. Errors of the gateway's `admit` and of decoding a request do not pass through it; their messages are meant
+ * handler. Errors of the gateway's `admit` and of decoding a request do not pass through it. Their messages are meant
  * for callers.
  */
 export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {

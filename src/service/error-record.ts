@@ -14,7 +14,7 @@ const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayE
 
 /**
  * Returns the error record of the plant store, `{"error": int32, "message": string}`, and its HTTP status. Both members
- * are always present, even if empty; `error` is the number of the gRPC status code.
+ * are always present, even if empty. `error` is the number of the gRPC status code.
  *
  * The specification has a single status for all errors of an operation: 400. A request that matches no operation keeps
  * its usual status.

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { PlantErrorCode } from "./error-code.ts";
 
-// In seconds. Queues drain and databases restart within a few seconds; retrying sooner would only add load.
+// In seconds. Queues drain and databases restart within a few seconds. Retrying sooner would only add load.
 const retrySoon: Readonly<Record<string, string>> = { "retry-after": "1" };
 
 /** Returns `NotFound`: the plant does not exist, or has already been deleted. */

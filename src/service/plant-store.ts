@@ -14,7 +14,7 @@ export interface DeleteCall {
   readonly idempotencyKey?: string | undefined;
   /**
    * The `signal` aborts when the call is cancelled. A store reads it only for a queued deletion, because Connect
-   * creates it on first access; if it has aborted, the store drops the deletion. The `values` are used only for traces
+   * creates it on first access. If it has aborted, the store drops the deletion. The `values` are used only for traces
    * and metrics.
    */
   readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
@@ -48,14 +48,14 @@ export interface StoreFile {
 /**
  * A store of plants.
  *
- * Every store guarantees: of several concurrent deletions of a plant, exactly one gets `true`; no deletion is
- * acknowledged before it is durable; no acknowledged deletion is lost. Calls with the same idempotency key are one
+ * Every store guarantees: of several concurrent deletions of a plant, exactly one gets `true`. No deletion is
+ * acknowledged before it is durable. No acknowledged deletion is lost. Calls with the same idempotency key are one
  * deletion.
  */
 export interface PlantStore {
   /**
    * Deletes a plant. Once the outcome is durable, resolves to whether this call, or an earlier call with the same key,
-   * deleted the plant; `false` if the plant does not exist.
+   * deleted the plant, or `false` if the plant does not exist.
    *
    * @throws ConnectError `ResourceExhausted` when the queue is full
    * @throws ConnectError `Unavailable` when the store is unavailable, or the outcome is unknown
@@ -69,7 +69,7 @@ export interface PlantStore {
   /** Why the store cannot delete at the moment, for an operator; otherwise `undefined`. */
   readonly problem: string | undefined;
 
-  /** Whether the {@link problem} is only that the store is being checked; deletions wait for the check. */
+  /** Whether the {@link problem} is only that the store is being checked. Deletions wait for the check. */
   readonly isChecking?: boolean;
 
   /**
@@ -78,13 +78,13 @@ export interface PlantStore {
    */
   readonly needsRestart?: boolean;
 
-  /** Queued deletions; `undefined` for a store without a queue. */
+  /** Queued deletions, or `undefined` for a store without a queue. */
   readonly waiting?: WaitingDeletions;
 
-  /** The connections to the server; `undefined` for a store without a server. */
+  /** The connections to the server, or `undefined` for a store without a server. */
   readonly connections?: StoreConnections | undefined;
 
-  /** The file of the store; `undefined` for a store without a file. */
+  /** The file of the store, or `undefined` for a store without a file. */
   readonly file?: StoreFile | undefined;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */

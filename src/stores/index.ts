@@ -3,7 +3,7 @@
  *
  * The service calls a `PlantStore` (src/service/plant-store.ts), which resolves once the result is durable. Stores
  * group concurrent deletions into one commit, which is invisible to callers. This module does not depend on protocols,
- * credentials or the process; values from them are passed as arguments.
+ * credentials or the process. Values from them are passed as arguments.
  */
 import {
   type OptionNames,

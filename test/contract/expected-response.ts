@@ -11,9 +11,9 @@ import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.
 export interface Want {
   /** The name and the number of the code; "ok" is 0. */
   readonly code: keyof typeof codes;
-  /** The exact message of the error; `undefined` for "ok". */
+  /** The exact message of the error, or `undefined` for "ok". */
   readonly message?: string;
-  /** The identifier of the error, which is only in the log and in the error object; `undefined` for "ok". */
+  /** The identifier of the error, which is only in the log and in the error object, or `undefined` for "ok". */
   readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
   /**
    * The response message of a success, in JSON and as its bytes; by default the empty one of DeletePlant.

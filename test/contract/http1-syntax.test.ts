@@ -195,7 +195,7 @@ const bodyCases: readonly TestCase[] = [
       "several chunk extensions over the limit in total": inChunks(`1;${"x".repeat(9_000)}\r\nx\r\n`.repeat(2)),
     },
   ),
-  // RFC 9112 §6.1: the framing of such a message is faulty.
+  // The framing of such a message is faulty (RFC 9112 §6.1).
   ...closes(codingOfHttp10, {
     "a chunked body over HTTP/1.0": ofHttp10("transfer-encoding: chunked\r\n", "0\r\n\r\n"),
     "a chunked body over HTTP/1.0 with keep-alive": ofHttp10(

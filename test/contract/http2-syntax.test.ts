@@ -17,7 +17,7 @@ interface TestCase {
 
 const deleted: StreamEnd = { kind: "responded", httpStatus: 204 };
 const refused: StreamEnd = { kind: "responded", httpStatus: 400 };
-// RFC 9113 §8.1.1: a malformed request is a stream error of type PROTOCOL_ERROR.
+// A malformed request is a stream error of type PROTOCOL_ERROR (RFC 9113 §8.1.1).
 const malformed: StreamEnd = { kind: "reset", httpStatus: 0, errorCode: 1 };
 
 /** Returns the header of a valid request with some pseudo-header fields changed, or omitted if `undefined`. */

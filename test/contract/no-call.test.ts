@@ -42,7 +42,7 @@ describe("a request that matches no RPC", () => {
   );
 });
 
-// RFC 9110 §9.3.2: the response to a HEAD has the header of the response to a GET, and no body.
+// The response to a HEAD has the header of the response to a GET, and no body (RFC 9110 §9.3.2).
 function received({ httpMethod }: HttpRequest, want: ComparedResponse): ComparedResponse {
   return httpMethod === "HEAD" ? { ...want, messages: [""] } : want;
 }

@@ -10,7 +10,7 @@ import type { Want } from "./expected-response.ts";
 export interface Situation {
   /** The rest of a sentence that begins with "the server". */
   readonly name: string;
-  /** Returns the request; `plant` is the id of an existing plant that no other test case uses. */
+  /** Returns the request. `plant` is the id of an existing plant that no other test case uses. */
   readonly request: (format: WireFormat, plant: bigint) => HttpRequest;
   readonly want: Want;
   /** The formats in which the situation is possible; all by default. */
@@ -90,9 +90,9 @@ const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json", "mcp"] as con
 /** A situation of DeletePlant with an id, which is possible in every format. */
 interface DeleteSituation {
   readonly name: string;
-  /** Default: the plant of the test case. */
+  /** Defaults to the plant of the test case. */
   readonly id?: bigint;
-  /** Default: only a valid credential. */
+  /** By default, only a valid credential. */
   readonly header?: readonly Field[];
   readonly want: Want;
 }

@@ -9,7 +9,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { projectFiles } from "../support/project-files.ts";
 import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
-/** A message of docs/reference/errors.md; a row may have several. */
+/** A message of docs/reference/errors.md. A row may have several. */
 interface Documented {
   /** The message, with `…` for variable parts. */
   readonly message: string;

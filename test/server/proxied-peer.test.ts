@@ -25,7 +25,7 @@ async function openWith({ address, port }: Address, pieces: readonly (string | U
   await within(once(socket, "connect"), "a connection");
   for (const piece of pieces) {
     socket.write(piece);
-    // The server may read the next piece separately or not; both must work.
+    // The server may read the next piece separately or not. Both must work.
     await new Promise(setImmediate);
   }
   return socket;

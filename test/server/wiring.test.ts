@@ -23,7 +23,7 @@ interface Served extends AsyncDisposable {
   get(path: string, header?: Readonly<Record<string, string>>): Promise<Response>;
   /** Gets the RFC 9728 document of the public URL that effects use. */
   getResource(): Promise<Response>;
-  /** Deletes plant 1. Returns the code of the error record; 0 for a success. */
+  /** Deletes plant 1. Returns the code of the error record, or 0 for a success. */
   deletePlant(
     header?: Readonly<Record<string, string>>,
   ): Promise<{ readonly error: number; readonly response: Response }>;

@@ -8,7 +8,9 @@ import { createPlantService } from "../../src/service/plant-service.ts";
 import type { DeleteCall, PlantStore } from "../../src/service/plant-store.ts";
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 
-/** Returns a client of the service in a Connect server of this process; an interceptor sets the caller and request id. */
+/**
+ * Returns a client of the service in a Connect server of this process. An interceptor sets the caller and request id.
+ */
 function clientOf(store: PlantStore, setValues: (context: ContextValues) => unknown = () => undefined) {
   const transport = createRouterTransport((router) => router.service(PlantService, createPlantService(store)), {
     router: {

@@ -3,7 +3,7 @@ import { nightlySuites } from "./nightly-suites.ts";
 
 // The test suites: the one list that vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools read.
 
-/** The suites; those of .ci/run in their order. */
+/** The suites. Suites of .ci/run are in their order. */
 export const suites: readonly Suite[] = [
   {
     kind: "files",

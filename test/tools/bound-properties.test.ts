@@ -33,7 +33,7 @@ test("a hanging property fails before any other time limit", async () => {
   await expect(fc.assert(property, { timeout: 5 })).rejects.toThrow(/Counterexample: \[7\]/);
 });
 
-/** The lowest sufficient number of inputs of 2,000; nightly runs have more inputs, and need a smaller share. */
+/** The lowest sufficient number of inputs of 2,000. Nightly runs have more inputs, and need a smaller share. */
 const sufficient = isNightly ? 10 : 200;
 
 test.for([

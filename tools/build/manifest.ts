@@ -8,7 +8,7 @@ export const projectFolder: string = resolve(import.meta.dirname, "../..");
 export interface Manifest {
   readonly name: string;
   readonly version: string;
-  /** The URL of the repository, in the package.json of the project only; other URLs are derived from it. */
+  /** The URL of the repository, in the package.json of the project only. Other URLs are derived from it. */
   readonly repository?: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
@@ -80,7 +80,7 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
   };
 }
 
-/** Returns the URLs of a package, derived from the URL of the repository; none without that. */
+/** Returns the URLs of a package, derived from the URL of the repository, or none without that. */
 export function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {

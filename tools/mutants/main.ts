@@ -93,7 +93,7 @@ function testsFor({ file, block }: Mutant): { tests: TestRequest["tests"]; secon
     }));
 }
 
-/** Returns the test that fails on a mutant; `undefined` when the mutant survives. */
+/** Returns the test that fails on a mutant, or `undefined` when the mutant survives. */
 async function killerOf(mutant: Mutant, copy: ProjectCopy): Promise<string | undefined> {
   using _ = copy.replace(mutant.file, mutant.source);
   for (const { tests, seconds } of testsFor(mutant)) {

@@ -44,7 +44,7 @@ export class ProjectCopy implements Disposable {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Writes a file of the project; disposing of the result restores the old text. */
+  /** Writes a file of the project. Disposing of the result restores the old text. */
   replace(file: string, text: string): Disposable {
     const path = join(this.folder, file);
     const before = readFileSync(path, "utf8");

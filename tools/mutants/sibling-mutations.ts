@@ -42,7 +42,7 @@ export function siblingMutations(program: Node, source: string): Mutation[] {
   return mutations;
 }
 
-/** Maps each name to the next one of its type; omits names that are declared in several places. */
+/** Maps each name to the next one of its type. Omits names that are declared in several places. */
 function siblings(lists: readonly (readonly Declared[])[]): ReadonlyMap<string, string> {
   const others = new Map<string, string>();
   const known = new Set<string>();

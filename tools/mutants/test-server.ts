@@ -10,7 +10,7 @@ import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
 /** Which tests to run, one file after the other. */
 export interface TestRequest {
-  /** The ids of the tests of each file; an empty list selects all of them. */
+  /** The ids of the tests of each file. An empty list selects all of them. */
   readonly tests: Readonly<Record<string, readonly string[]>>;
   /** The files that were written since the last request. */
   readonly changed: readonly string[];
@@ -18,7 +18,7 @@ export interface TestRequest {
 
 /** The result of a run of tests. */
 export interface TestResult {
-  /** The first test that failed, or another error; `undefined` when all passed. */
+  /** The first test that failed, or another error, or `undefined` when all passed. */
   readonly failure: string | undefined;
   readonly files: readonly PassedFile[];
 }
@@ -32,7 +32,7 @@ export interface PassedFile {
   readonly passed: readonly { readonly id: string; readonly name: string; readonly seconds: number }[];
 }
 
-/** Runs files in the order of the request; vitest would start with the slowest. */
+/** Runs files in the order of the request. Vitest would start with the slowest. */
 class InOrder extends BaseSequencer {
   override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     return Promise.resolve(specifications);

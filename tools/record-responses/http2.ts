@@ -19,7 +19,7 @@ const streamIdMax = 2 ** 31 - 1;
 /** Records responses of HTTP/2: all frames of a stream, with header blocks decoded and as bytes. */
 export class Http2Recorder implements Disposable {
   readonly #address: Address;
-  /** Whether header blocks are also shown as bytes; not for node, whose blocks contain the current date. */
+  /** Whether header blocks are also shown as bytes. Not for node, whose blocks contain the current date. */
   readonly #showsBlocks: boolean;
   #connection: FrameConnection | undefined;
   #decoder = new HpackDecoder(Infinity);

@@ -85,7 +85,7 @@ const corruptions: readonly ((dice: Dice, request: HttpRequest) => HttpRequest)[
   (dice, request) => ({ ...request, path: corruptPath(dice, request.path) }),
 ];
 
-/** 200 calls with one or two random corruptions, from fixed seeds; a few of them are still valid. */
+/** 200 calls with one or two random corruptions, from fixed seeds. A few of them are still valid. */
 export const malformedCalls: readonly NamedRequest[] = Array.from({ length: 200 }, (_, seed) => {
   const dice = new Dice(seed);
   let request = dice.oneOf(validCalls);

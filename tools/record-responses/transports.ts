@@ -11,7 +11,7 @@ import { renderBytes, renderFields } from "./render.ts";
 /** One way to send requests to a gateway. */
 export interface Transport {
   readonly name: string;
-  /** Sends a request and returns its response as text; `undefined` if the transport cannot express the request. */
+  /** Sends a request and returns its response as text, or `undefined` if the transport cannot express the request. */
   record(request: HttpRequest): Promise<string | undefined>;
 }
 

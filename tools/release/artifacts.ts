@@ -84,7 +84,7 @@ type Command = readonly [program: string, ...args: string[]];
 export interface Publication {
   /** Its name and version, such as `plantstore@0.2.0`. */
   readonly id: string;
-  /** Prints the version if the registry has it; otherwise it prints nothing or fails. */
+  /** Prints the version if the registry has it. Otherwise it prints nothing or fails. */
   readonly find: Command;
   /** Publishes the tarball with its provenance. */
   readonly publish: Command;

@@ -39,7 +39,7 @@ export function wordingFigures(): Figure[] {
     {
       name: "% of comment sentences with a colon or semicolon",
       value: percentage(comments, (text) => colonOrSemicolon.test(text)),
-      ceiling: 20,
+      ceiling: 15,
     },
     {
       name: `% of test titles above ${titleWordsMax} words`,

@@ -17,7 +17,7 @@ const placeholder = /\$([a-z]\w*)|%[sdijo]/gi;
  * Returns the names of the tests of a source. A test with a table in the same file has one name for each row, with the
  * strings and numbers of the row in place of `$name` or `%s`.
  *
- * @param stringOf - returns the string of a literal or template; `undefined` for other nodes
+ * @param stringOf - returns the string of a literal or template, or `undefined` for other nodes
  */
 export function testNamesOf(program: Node, source: string, stringOf: (node: Node) => string | undefined): TestName[] {
   const tables = new Map<string, Node>();

@@ -176,7 +176,7 @@ function createCredentialReader(): (
  * The longest token that is cached, in characters. Limited, because any client may send a token and leave the
  * connection idle.
  */
-// Signed tokens with many group claims reach 4 KiB; longer ones are parsed and hashed with each request.
+// Signed tokens with many group claims reach 4 KiB. Longer ones are parsed and hashed with each request.
 const cachedCharsMax = 4 * 1024;
 
 /** Returns a function that returns the errors for a request, by its URL or path. Challenges name its metadata document. */

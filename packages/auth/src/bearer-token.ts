@@ -29,9 +29,9 @@ const otherScheme: BearerProblem = { kind: "other-scheme" };
 const malformedToken: BearerProblem = { kind: "malformed" };
 
 /**
- * Reads the bearer token from the value of an `Authorization` header; never throws.
+ * Reads the bearer token from the value of an `Authorization` header. Never throws.
  *
- * Checks the syntax only; a `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
+ * Checks the syntax only. A `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
  * distinguished because their challenges differ: only the latter has `error="invalid_token"` (RFC 6750 §3.1), without
  * which a client may retry forever. A token longer than {@link tokenLimitChars} is malformed.
  *
@@ -46,7 +46,7 @@ export function readBearerToken(authorization: string | null): BearerToken | Bea
   if (authorization === null || authorization === "") return missingToken;
   // Checked first, so that the pattern does not run over a very long header.
   const isShort = authorization.length <= "Bearer ".length + tokenLimitChars;
-  // Schemes are case-insensitive (RFC 9110 §11.1); curl and Go send "Bearer", some SDKs "bearer".
+  // Schemes are case-insensitive (RFC 9110 §11.1). Curl and Go send "Bearer", some SDKs "bearer".
   const token = isShort ? bearerCredentials.exec(authorization)?.[1] : undefined;
   if (token !== undefined) return { kind: "token", token };
   return bearerScheme.test(authorization) ? malformedToken : otherScheme;

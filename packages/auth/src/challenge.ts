@@ -1,7 +1,7 @@
 /** Parameters of a `Bearer` challenge. */
 export interface Challenge {
   readonly realm: string;
-  /** An error code of RFC 6750 §3.1; omitted when the request had no bearer credential at all. */
+  /** An error code of RFC 6750 §3.1. Omitted when the request had no bearer credential at all. */
   readonly error?: "invalid_request" | "invalid_token" | "insufficient_scope" | undefined;
   readonly errorDescription?: string | undefined;
   /** The scope that the token lacks. */

@@ -28,7 +28,7 @@ export interface CredentialChecks {
  *
  * The interceptor stores the principal under `principalKey` for the handler. A call with a missing, malformed or
  * invalid token fails with `Unauthenticated`, and one with a token without the required scope fails with
- * `PermissionDenied`; both errors have a challenge in `www-authenticate`. If the token cannot be verified at the
+ * `PermissionDenied`. Both errors have a challenge in `www-authenticate`. If the token cannot be verified at the
  * moment, the call fails with `Unavailable` and `retry-after`.
  *
  * The interceptor works in any Connect server. In the gateway, `admit` of the same `BearerAuth` verifies the token and

@@ -29,7 +29,7 @@ export class CredentialRefusal {
   }
 }
 
-/** Returns why the credential was refused; `undefined` for an error that is not about the credential. */
+/** Returns why the credential was refused, or `undefined` for an error that is not about the credential. */
 export function credentialRefusalOf(error: unknown): CredentialRefusal | undefined {
   return error instanceof ConnectError && error.cause instanceof CredentialRefusal ? error.cause : undefined;
 }
@@ -64,7 +64,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
     const header = { "www-authenticate": field };
     return (cause) => refusal(errorCode, message, Code.Unauthenticated, header, cause);
   }
-  // RFC 6750 §3.1: a request without any bearer credential gets no error code.
+  // A request without any bearer credential gets no error code (RFC 6750 §3.1).
   const missingCredential = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
   const malformed = unauthenticated(
     "ERR_CREDENTIAL_MALFORMED",
@@ -98,7 +98,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
 
 function verificationUnavailable(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
   const cause = new CredentialRefusal("unavailable", problem.reason);
-  // RFC 9110 §10.2.3: the value is a number of seconds.
+  // The value is a number of seconds (RFC 9110 §10.2.3).
   const header = { "retry-after": String(problem.retryAfterS) };
   return refusal(
     "ERR_VERIFICATION_UNAVAILABLE",

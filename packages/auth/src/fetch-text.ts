@@ -4,7 +4,7 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 export interface ProviderRequest {
   readonly url: URL;
   readonly header?: Readonly<Record<string, string>> | undefined;
-  /** The form to send with POST. Default: the request is a GET. */
+  /** The form to send with POST. By default, the request is a GET. */
   readonly form?: URLSearchParams | undefined;
   /** Aborts the request, whether it is waiting for the headers or for the body. */
   readonly signal: AbortSignal;
@@ -17,7 +17,7 @@ export type FetchedText = ParseResult<string> & { readonly httpStatus?: number }
 export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**
- * Sends a request to an identity provider and returns the body of the response; never throws.
+ * Sends a request to an identity provider and returns the body of the response. Never throws.
  *
  * Any status other than 200 is a problem. Redirects are not followed, because only the configured URL was checked to be
  * safe. Problems contain the URL and the reason, never the content of the request.
@@ -47,7 +47,7 @@ async function readBounded(
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let lengthBytes = 0;
   let text = "";
-  // Counts the bytes after decompression; returning from the loop closes the connection.
+  // Counts the bytes after decompression. Returning from the loop closes the connection.
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
     if (lengthBytes > providerResponseLimitBytes) {
@@ -63,7 +63,7 @@ export function withoutQuery(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }
 
-// undici's message is "fetch failed"; the actual reason (ECONNREFUSED, a certificate) is in the cause.
+// undici's message is "fetch failed". The actual reason (ECONNREFUSED, a certificate) is in the cause.
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

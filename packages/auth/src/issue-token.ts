@@ -12,13 +12,13 @@ export interface TokenRequest {
   readonly name: string;
   /** The prefix of the token. */
   readonly prefix: string;
-  /** Scopes separated by commas; `-` for all. */
+  /** Scopes separated by commas, or `-` for all. */
   readonly scopes: string;
-  /** An RFC 3339 date-time; `-` for never. */
+  /** An RFC 3339 date-time, or `-` for never. */
   readonly expiry: string;
-  /** The file of token hashes to add the token to; `undefined` for none. */
+  /** The file of token hashes to add the token to, or `undefined` for none. */
   readonly file: string | undefined;
-  /** Returns why a well-formed scope is rejected, or `undefined`. Default: every well-formed scope is accepted. */
+  /** Returns why a well-formed scope is rejected, or `undefined`. By default, every well-formed scope is accepted. */
   readonly scopeProblem?: ScopeProblem | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface IssuedToken {
 /**
  * Creates a random token of 256 bits and, if a file is given, adds its line to the file.
  *
- * Returns the problems if the request or the file is invalid; no token is then created. Rejects with a TypeError for
+ * Returns the problems if the request or the file is invalid. No token is then created. Rejects with a TypeError for
  * unknown properties.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {

@@ -6,9 +6,9 @@ import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
 /** Options of {@link limitRates}. */
 export interface CallRates {
-  /** Calls per second of each principal, from all addresses, and the size of a burst. Default: unlimited. */
+  /** Calls per second of each principal, from all addresses, and the size of a burst. Unlimited by default. */
   readonly perPrincipal?: number | undefined;
-  /** Calls per second of each IP address or IPv6 /64 network, and the size of a burst. Default: unlimited. */
+  /** Calls per second of each IP address or IPv6 /64 network, and the size of a burst. Unlimited by default. */
   readonly perAddress?: number | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface TokenSources {
   /** The path of a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
   /**
-   * Returns why a well-formed scope in that file is rejected, or `undefined`. Default: every well-formed scope is
+   * Returns why a well-formed scope in that file is rejected, or `undefined`. By default, every well-formed scope is
    * accepted.
    */
   readonly scopeProblem?: ScopeProblem | undefined;
@@ -28,7 +28,7 @@ export interface TokenSources {
   readonly jwt?: readonly JwtSource[] | undefined;
   /** An introspection endpoint for all other tokens. */
   readonly introspection?: IntrospectionSource | undefined;
-  /** Names of the sources, such as their settings. They are prefixed to problems of the source. Default: none. */
+  /** Names of the sources, such as their settings. They are prefixed to problems of the source. None by default. */
   readonly names?: SourceNames | undefined;
 }
 

@@ -19,7 +19,7 @@ const validTokensMax = 10_000;
 const rejectedTokensMax = 1_000;
 
 /**
- * Caches the outcomes for tokens by their digest; the tokens themselves are not stored.
+ * Caches the outcomes for tokens by their digest. The tokens themselves are not stored.
  *
  * Rejected tokens are stored separately, so that a flood of them cannot evict valid ones. Concurrent calls for the same
  * token share one verification.
@@ -42,7 +42,7 @@ export class OutcomeCache<K extends ExpiringOutcome> {
     (isValid ? this.#rejected : this.#valid).delete(digest);
   }
 
-  /** Calls `verify`; if a call for the same token is running, returns its promise instead. */
+  /** Calls `verify`. If a call for the same token is running, returns its promise instead. */
   verifyOnce(digest: string, verify: () => Promise<TokenOutcome>): Promise<TokenOutcome> {
     const running = this.#pending.get(digest);
     if (running !== undefined) return running;

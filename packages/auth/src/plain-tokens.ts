@@ -6,7 +6,7 @@ import { digestOf } from "./token-verifier.ts";
 /** The shortest plain token, in characters: 16 random ones from the alphabet of b64token have 96 bits. */
 const plainTokenMinChars = 16;
 
-/** Returns a static token with every scope and no expiry; it contains only the hash. */
+/** Returns a static token with every scope and no expiry, which contains only the hash. */
 export function toStaticToken(name: string, token: string): StaticToken {
   return { digest: digestOf(token), name, scopes: "all", expiresAtMs: undefined };
 }

@@ -13,7 +13,7 @@ export interface ProtectedResource {
   readonly scopes: readonly string[];
   /**
    * The paths below the base URL that are resources with a separate document, such as `/mcp`. Clients accept a document
-   * only if it describes the URL that they have called (RFC 9728 §3.3). Default: none.
+   * only if it describes the URL that they have called (RFC 9728 §3.3). None by default.
    */
   readonly paths?: readonly string[];
 }
@@ -55,7 +55,7 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
     [path, basePath + path].map((key) => [key, publicUrl.origin + documentPathOf(basePath + path)] as const),
   );
   return {
-    // RFC 9728 §3.1: the well-known part precedes the path of the resource, without the trailing slash of the path.
+    // The well-known part precedes the path of the resource, without the trailing slash of the path (RFC 9728 §3.1).
     endpoints: [...new Set(["", ...paths])].map((path) =>
       createDocument(resource, publicUrl.origin + basePath + path, documentPathOf(basePath + path)),
     ),
@@ -72,7 +72,7 @@ function createDocument({ name, issuers, scopes }: ProtectedResource, resource: 
   const authorizationServers = issuers.filter((issuer) => URL.canParse(issuer));
   const body = JSON.stringify({
     resource,
-    // RFC 9728 §2: a member without values is omitted.
+    // A member without values is omitted (RFC 9728 §2).
     ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
     ...(scopes.length > 0 && { scopes_supported: scopes }),
     bearer_methods_supported: ["header"],

@@ -10,7 +10,7 @@ export interface RateLimitOptions {
    * The allowed calls per second of each key, and the size of a burst. Below 1, one call is allowed in several seconds.
    */
   readonly callsPerSecond: number;
-  /** The clock, in milliseconds. Default: `performance.now()`. */
+  /** The clock, in milliseconds. Defaults to `performance.now()`. */
   readonly nowMs?: () => number;
 }
 

@@ -8,7 +8,7 @@ export interface StaticToken {
   /** The subject of the principal; unique among the tokens of one set. */
   readonly name: string;
   readonly scopes: ReadonlySet<string> | "all";
-  /** When the token expires, in milliseconds since the epoch; `undefined` for never. */
+  /** When the token expires, in milliseconds since the epoch, or `undefined` for never. */
   readonly expiresAtMs: number | undefined;
 }
 

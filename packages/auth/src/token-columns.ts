@@ -25,7 +25,8 @@ export function parseTokenName(text: string): ParseResult<string> {
 }
 
 /**
- * Returns why a well-formed scope is rejected, for example because no procedure requires it; `undefined` to accept it.
+ * Returns why a well-formed scope is rejected, for example because no procedure requires it, or `undefined` to accept
+ * it.
  */
 export type ScopeProblem = (scope: string) => string | undefined;
 

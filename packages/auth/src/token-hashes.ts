@@ -3,7 +3,7 @@ import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 
 /**
- * Parses a file of token hashes; reports every invalid line with its number.
+ * Parses a file of token hashes. Reports every invalid line with its number.
  *
  * One token per line, columns separated by spaces or tabs:
  *

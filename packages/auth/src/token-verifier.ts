@@ -6,9 +6,9 @@ export interface Principal {
   readonly kind: "principal";
   /** The id of the caller: JWT `sub`, or the name of the token. */
   readonly subject: string;
-  /** The issuer of the subject: JWT `iss`; `undefined` for a token of our own. */
+  /** The issuer of the subject: JWT `iss`, or `undefined` for a token of our own. */
   readonly issuer: string | undefined;
-  /** The scopes of the token; `"all"` if the token is not limited to scopes. */
+  /** The scopes of the token, or `"all"` if the token is not limited to scopes. */
   readonly scopes: ReadonlySet<string> | "all";
 }
 
@@ -52,13 +52,13 @@ export interface KeysFetched {
 /**
  * Decides whether a token is valid.
  *
- * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome; a
+ * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome. A
  * thrown error is a bug.
  */
 export interface TokenVerifier {
   verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome>;
 
-  /** Why tokens cannot be verified right now, for an operator; `undefined` if they can be verified. */
+  /** Why tokens cannot be verified right now, for an operator, or `undefined` if they can be verified. */
   readonly problem?: string | undefined;
 
   /**

@@ -81,7 +81,7 @@ function unauthenticated(message: string, parameters = "") {
   };
 }
 
-/** The challenge with an error code; its description repeats the message. */
+/** The challenge with an error code. Its description repeats the message. */
 function challenged(message: string, error: string) {
   return unauthenticated(message, `, error="${error}", error_description="${message}"`);
 }

@@ -146,7 +146,7 @@ describe.each(
         expect.soft([carrier, request.path, refused.httpStatus]).toEqual([carrier, request.path, 401]);
         const challenge = fieldValue(refused.header, "www-authenticate") ?? "";
         const url = new URL(/resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "");
-        // RFC 9728 §3.1: clients also derive the URL.
+        // Clients also derive the URL (RFC 9728 §3.1).
         const { pathname, origin } = new URL(resource);
         expect.soft(url.href).toBe(`${origin}/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}`);
         const document = await gateway.ask(carrier, { httpMethod: "GET", path: url.pathname, header: [] });

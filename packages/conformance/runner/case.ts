@@ -4,7 +4,7 @@ import { join } from "node:path";
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** The features that cases need in addition to paths, queries and JSON; `--without` skips the cases that need one. */
+/** The features that cases need in addition to paths, queries and JSON. `--without` skips the cases that need one. */
 export const needs = [
   "verbs",
   "masks",
@@ -22,7 +22,7 @@ export type Need = (typeof needs)[number];
 /** One header field, by its name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request. At most one of `json`, `text` and `base64` is its body; `json` also sets the content type. */
+/** A request. At most one of `json`, `text` and `base64` is its body. `json` also sets the content type. */
 export interface CaseRequest {
   readonly method: string;
   /** The request target, which is sent unchanged. */
@@ -50,7 +50,7 @@ export type Expectation =
       readonly base64?: string;
       readonly empty?: true;
     }
-  /** 200 and a stream of these messages, in any form; `error` when an error ends it. */
+  /** 200 and a stream of these messages, in any form. `error` when an error ends it. */
   | { readonly items: readonly Json[]; readonly error?: true };
 
 /** One request, the expected outcome, and the sentence of a standard that requires it. */

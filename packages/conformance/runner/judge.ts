@@ -21,7 +21,7 @@ export function judge({ expect, or }: Case, response: HttpResponse): Verdict {
 
 function problemsOf(want: Expectation, response: HttpResponse): readonly string[] {
   if ("items" in want) return streamProblems(want.items, want.error === true, response);
-  // RFC 9112 §8: a truncated response is incomplete, even if it can be parsed.
+  // A truncated response is incomplete, even if it can be parsed (RFC 9112 §8).
   const truncation = response.isComplete
     ? []
     : [`the response was truncated after ${response.body.length} bytes of its body`];
@@ -83,7 +83,7 @@ function statusProblems(wanted: readonly string[], response: HttpResponse): read
   return [`expected the status ${wanted.join(" or ")}, got ${status} with ${show(textOf(response))}`];
 }
 
-/** Compares content types without their parameters; a list, such as `Allow`, must contain all expected items. */
+/** Compares content types without their parameters. A list, such as `Allow`, must contain all expected items. */
 function headerProblems(header: Readonly<Record<string, string>> = {}, response: HttpResponse): readonly string[] {
   return Object.entries(header).flatMap(([name, want]) => {
     const actualValue = fieldOf(response.header, name);

@@ -6,7 +6,7 @@ export interface HttpResponse {
   /** The header fields in the order in which they arrived, with names in lower case. */
   readonly header: readonly Field[];
   readonly body: Buffer;
-  /** Whether the body has the announced length or end; the body of a failed stream may not. */
+  /** Whether the body has the announced length or end. The body of a failed stream may not. */
   readonly isComplete: boolean;
 }
 

@@ -20,11 +20,11 @@ export interface RunOptions {
   readonly exchange: Exchange;
   /** The timeout of a case, up to the end of the response, in ms. */
   readonly timeoutMs: number;
-  /** The features that the server lacks; cases that need them are not run. */
+  /** The features that the server lacks. Cases that need them are not run. */
   readonly without: readonly Need[];
   /** The ids of cases that are known to fail, in which `*` matches any text. */
   readonly knownFailing: readonly string[];
-  /** How long to wait for a supervisor to restart a server that exited, in ms. Default: 5000. */
+  /** How long to wait for a supervisor to restart a server that exited, in ms. Defaults to 5000. */
   readonly restartLimitMs?: number;
 }
 

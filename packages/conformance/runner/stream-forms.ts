@@ -34,7 +34,7 @@ function isStatus(value: unknown): boolean {
   return isRecord(value) && typeof value["code"] === "number" && typeof value["message"] === "string";
 }
 
-// The data of an event may have several lines; an event without data is ignored (WHATWG HTML §9.2.6).
+// The data of an event may have several lines. An event without data is ignored (WHATWG HTML §9.2.6).
 function readEvents(text: string): readonly unknown[] | undefined {
   const values: unknown[] = [];
   for (const block of text.replaceAll(/\r\n?/g, "\n").split("\n\n")) {

@@ -13,7 +13,7 @@ export interface DocsPageOptions {
    * loop for long.
    */
   readonly document: () => string | object | Promise<string | object>;
-  /** Whether the page is public; otherwise it requires a credential. `/` redirects to the page only if it is public. */
+  /** Whether the page is public. Otherwise it requires a credential. `/` redirects to the page only if it is public. */
   readonly open: boolean;
 }
 

@@ -34,7 +34,7 @@ function* blockPieces(value: unknown, indent: string, levels: number): Generator
   }
 }
 
-/** Returns the members that JSON of an object would have; none for other values. */
+/** Returns the members that JSON of an object would have, or none for other values. */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits) return [];
   return Object.entries(value).filter(([, each]) => each !== undefined);

@@ -12,7 +12,10 @@ export interface MountOptions<Request extends object> extends Omit<
    * parameter can have the framework's type.
    */
   contextValues?(this: void, request: Request): ContextValues;
-  /** Milliseconds after which calls that are still in flight when the application closes are aborted. Default: 10,000. */
+  /**
+   * Milliseconds after which calls that are still in flight when the application closes are aborted. Defaults to
+   * 10,000.
+   */
   readonly closeTimeoutMs?: number;
 }
 

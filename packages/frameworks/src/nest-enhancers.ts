@@ -88,7 +88,7 @@ export function enhancersOf(
     }),
   ]);
   const forAll = globalsOf(config, `getGlobal${kind}`).map((item) => describe(item, "(global)"));
-  // A request-scoped enhancer does not exist yet; `metatype` is its class or factory.
+  // A request-scoped enhancer does not exist yet. `metatype` is its class or factory.
   const forRequests = globalsOf(config, `getGlobalRequest${kind}`).map((wrapper) =>
     describe(Reflect.get(wrapper, "metatype"), "(global)", true),
   );

@@ -58,7 +58,7 @@ interface ConnectGatewayParts {
   readonly checks: Map<string, GuardCheck>;
 }
 
-/** The gateway of a Nest application on Express or Fastify; `app.get(ConnectGateway)` returns it. */
+/** The gateway of a Nest application on Express or Fastify. `app.get(ConnectGateway)` returns it. */
 export class ConnectGateway {
   readonly #parts: ConnectGatewayParts;
   #application: NestApplication | undefined;
@@ -153,7 +153,7 @@ function createMiddleware(
       const admitProcedure = await admitted;
       return async (procedure: string): Promise<void> => {
         await admitProcedure?.(procedure);
-        // Each request comes through the middleware; without one, no guard could read its header.
+        // Each request comes through the middleware. Without one, no guard could read its header.
         if (raw === undefined || response === undefined) throw new TypeError("guards need a request of Nest");
         await checks.get(procedure)?.(raw, response);
       };

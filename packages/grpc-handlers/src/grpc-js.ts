@@ -25,7 +25,7 @@ export interface GrpcJsOptions {
   readonly interceptors?: readonly ServerInterceptor[];
   /**
    * Sends the message of an error without a status code to the client, as grpc-js does for errors that are called back.
-   * Default: `false`, since messages of drivers and of the file system reveal addresses and paths.
+   * Defaults to `false`, since messages of drivers and of the file system reveal addresses and paths.
    */
   readonly exposeErrorMessages?: boolean;
 }

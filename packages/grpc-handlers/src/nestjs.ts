@@ -15,7 +15,7 @@ export interface GatewayStrategyOptions extends GrpcJsOptions {
   readonly gateway?: Partial<GatewayOptions>;
   /** Listens on a separate port or socket. Without it, call `mount` with an application on Express or Fastify. */
   readonly listen?: ListenOptions;
-  /** Milliseconds after which calls that are still in flight when Nest closes are aborted. Default: 10,000. */
+  /** Milliseconds after which calls that are still in flight when Nest closes are aborted. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
 }
 

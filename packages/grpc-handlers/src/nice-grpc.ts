@@ -10,8 +10,8 @@ export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
 /**
  * Registers handlers written for nice-grpc, in place of `server.add(definition, implementation)`. They are served like
- * those of `addGrpcJsService`, whose options and errors this has. Middleware of nice-grpc does not run; use interceptors
- * of Connect or of grpc-js.
+ * those of `addGrpcJsService`, whose options and errors this has. Middleware of nice-grpc does not run. Use
+ * interceptors of Connect or of grpc-js.
  *
  * @returns the descriptor of the service
  */
@@ -30,7 +30,7 @@ export function addNiceGrpcService(
   return addGrpcJsService(router, methods, handlers, options);
 }
 
-/** Returns a method of an object, bound to it; `undefined` if it has none of these names. */
+/** Returns a method of an object, bound to it, or `undefined` if it has none of these names. */
 function handlerOf(implementation: object, names: readonly string[]): NiceHandler | undefined {
   for (const name of names) {
     const handler: unknown = Reflect.get(implementation, name);

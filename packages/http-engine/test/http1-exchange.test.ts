@@ -239,7 +239,7 @@ describe("a client that sends requests ahead", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  // RFC 9112 §9.3.2: only requests with safe methods may be served concurrently.
+  // Only requests with safe methods may be served concurrently (RFC 9112 §9.3.2).
   test("is served one request at a time", async () => {
     const first = Promise.withResolvers<{ note: string }>();
     const begun: bigint[] = [];

@@ -221,7 +221,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(JSON.parse(response.body.toString())).toMatchObject({ liters: 4 });
     });
 
-    // Two limits are enforced by the server; if the handler is mounted, that is the application's server.
+    // Two limits are enforced by the server. If the handler is mounted, that is the application's server.
     if (http2 === "mounted") return;
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },

@@ -65,7 +65,7 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP engine of `listen`. Default: the engine of `@plantstore/http-engine`. */
+  /** The HTTP engine of `listen`. Defaults to the engine of `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
    * Which elements with a rule of `google.api.visibility` exist for callers, as in `createGateway`. Others are also left
@@ -109,17 +109,17 @@ export interface ProxyGateway extends Gateway {
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
    * The options of REST in use: those given, without the routes that belong to another upstream. For `createOpenApi`
-   * and other descriptions of {@link services}; a reload may replace the object.
+   * and other descriptions of {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
   /**
-   * Reads the descriptors again, and validates them as at the start; calls in flight keep the old ones. Never rejects.
+   * Reads the descriptors again, and validates them as at the start. Calls in flight keep the old ones. Never rejects.
    * Upstreams are independent: one whose descriptors cannot be read or are invalid keeps its previous ones, and the
    * others use their new ones. Conflicts are resolved as at the start.
    */
   reload(): Promise<ReloadReport>;
   /**
-   * Serves by other options, without closing the port; calls in flight keep the old ones. An upstream whose new
+   * Serves by other options, without closing the port. Calls in flight keep the old ones. An upstream whose new
    * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the
    * errors of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no
    * upstream has descriptors; nothing changes then. Concurrent calls are applied in their order. The engine,
@@ -131,10 +131,10 @@ export interface ProxyGateway extends Gateway {
 /**
  * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
- * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above
+ * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages above
  * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
- * interceptors, messages of unary RPCs are decoded when one is read, and those of streams always. The remaining time
- * of the caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have
+ * interceptors, messages of unary RPCs are decoded when one is read, and those of streams always. The remaining time of
+ * the caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have
  * been processed are never retried.
  *
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send
@@ -254,7 +254,7 @@ function stopReading({ table, watches }: Pick<Serving, "table" | "watches">): vo
   for (const stopWatch of watches) stopWatch();
 }
 
-/** Stops reading descriptors; the upstreams still serve the calls that hold the old routes. */
+/** Stops reading descriptors. The upstreams still serve the calls that hold the old routes. */
 function replace(old: Serving): void {
   stopReading(old);
   for (const upstream of old.upstreams) upstream.drain(replacedDrainMs);

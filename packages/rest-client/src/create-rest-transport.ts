@@ -41,10 +41,10 @@ export interface RestTransportOptions {
    * binding.
    */
   readonly interceptors?: readonly Interceptor[];
-  /** The function that sends requests. Default: the `fetch` of the runtime. */
+  /** The function that sends requests. Defaults to the `fetch` of the runtime. */
   readonly fetch?: typeof fetch;
   /**
-   * The types that a google.protobuf.Any and the details of an error may contain; details may also have the types of
+   * The types that a google.protobuf.Any and the details of an error may contain. Details may also have the types of
    * google/rpc/error_details.proto.
    */
   readonly registry?: Registry;
@@ -54,7 +54,8 @@ export interface RestTransportOptions {
    */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
   /**
-   * Returns the error for an error body in a custom format; `undefined` to read the body as one of the known formats.
+   * Returns the error for an error body in a custom format, or `undefined` to read the body as one of the known
+   * formats.
    */
   readonly readErrorBody?: ReadErrorBody;
   /**
@@ -65,9 +66,9 @@ export interface RestTransportOptions {
   /** Maximum bytes of a response, or of each message of a stream. Above: `ResourceExhausted`. Default 4 MiB. */
   readonly readMaxBytes?: number;
   /**
-   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days; 0 for no timeout. The timeout is sent to
-   * the server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server only with
-   * Connect's protocol, and streams have none.
+   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days, or 0 for no timeout. The timeout is sent
+   * to the server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server only
+   * with Connect's protocol, and streams have none.
    */
   readonly defaultTimeoutMs?: number;
 }

@@ -2,7 +2,7 @@ import { type MessageSplitter, messageTooLarge } from "@plantstore/gateway/inter
 
 /** A server-sent event. */
 export interface ServerEvent {
-  /** The name of the event; `message` if the server sends none. */
+  /** The name of the event, or `message` if the server sends none. */
   readonly name: string;
   readonly data: string;
 }

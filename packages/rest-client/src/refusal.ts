@@ -1,7 +1,7 @@
 import { messageOf } from "@plantstore/gateway/internal/errors";
 
 /**
- * Thrown if a message cannot be sent with a rule; the message is the reason, for the caller. Converted to a
+ * Thrown if a message cannot be sent with a rule. The message is the reason, for the caller. Converted to a
  * `ConnectError` with `InvalidArgument` unless another rule can send the message.
  */
 export class Refusal extends Error {}

@@ -21,7 +21,7 @@ export interface EncodedBody {
 }
 
 /**
- * Returns the body of a message; `undefined` if there is none.
+ * Returns the body of a message, or `undefined` if there is none.
  *
  * @throws Refusal if the message cannot be written as JSON, or if its bytes have an invalid content type
  */

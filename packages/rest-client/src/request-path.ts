@@ -29,7 +29,7 @@ export function writePath(rule: RestRule, message: Message, texts: UrlValues): s
   return path;
 }
 
-/** Returns the value of a variable as text; `undefined` if it is not set. */
+/** Returns the value of a variable as text, or `undefined` if it is not set. */
 export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlValues): string | undefined {
   let fields: FieldValues = asFieldValues(message);
   for (const field of path.slice(0, -1)) {

@@ -15,7 +15,7 @@ export interface QueryStyle {
   readonly texts: UrlValues;
   /** Whether parameters have proto names rather than JSON names. */
   readonly useProtoFieldName: boolean;
-  /** Contains the extensions that a message may have; a query cannot represent them. */
+  /** Contains the extensions that a message may have. A query cannot represent them. */
   readonly registry: Registry | undefined;
 }
 

@@ -39,7 +39,7 @@ export async function onlyMessage(input: AsyncIterable<Message>): Promise<Messag
 export interface StreamBody {
   readonly contentType: string | undefined;
   readonly body: ReadableStream<Uint8Array> | Uint8Array;
-  /** Returns why the body was aborted; `undefined` if it was not. */
+  /** Returns why the body was aborted, or `undefined` if it was not. */
   readonly failure: () => unknown;
 }
 

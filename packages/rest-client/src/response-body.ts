@@ -48,7 +48,7 @@ export async function readRecordJson(response: Response): Promise<JsonValue | un
   }
 }
 
-// RFC 6839 §3.1: a `+json` type is also JSON.
+// A `+json` type is also JSON (RFC 6839 §3.1).
 const jsonType = /^[^/;]+\/(?:[^;]*\+)?json[\t ]*(?:;|$)/i;
 
 /** Returns whether the content type in a header is JSON. */

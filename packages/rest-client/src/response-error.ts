@@ -1,6 +1,6 @@
 /**
  * Reads the error of a response: error records of grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
- * `application/problem+json`; otherwise the HTTP status determines the error.
+ * `application/problem+json`. Otherwise the HTTP status determines the error.
  */
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
@@ -10,7 +10,7 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/gateway/internal/messages/json";
 import { codeNames } from "@plantstore/gateway/rest";
 
-/** Returns the error of a response from its body; `undefined` to read the body as one of the known formats. */
+/** Returns the error of a response from its body, or `undefined` to read the body as one of the known formats. */
 export type ReadErrorBody = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
 
 /** How errors are read. */

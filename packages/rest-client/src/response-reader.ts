@@ -9,7 +9,7 @@ import type { RestRule } from "./rest-rule.ts";
 
 /** Reads the messages of the responses of one rule. */
 export interface ResponseReader {
-  /** Creates a google.api.HttpBody from bytes and their content type; `undefined` if responses are JSON. */
+  /** Creates a google.api.HttpBody from bytes and their content type, or `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
   /** Reads a message from JSON, or from the field that is the body. @throws ConnectError `Internal` for invalid JSON */
   readJson(json: Uint8Array | string): Message;
@@ -56,7 +56,7 @@ export function createResponseReader(
         if (!isJsonType(headers)) throw wrongType(headers, "application/json");
         return readJson(bytes);
       }
-      // RFC 9110 §9.3.2: a response to HEAD has no body. For other methods, an empty body means success without a
+      // A response to HEAD has no body (RFC 9110 §9.3.2). For other methods, an empty body means success without a
       // message, which is accepted unless a field is required.
       if (httpMethod === "HEAD" || !output.fields.some(isRequired)) return create(output);
       const reason = `has no body, and ${output.typeName} has required fields`;

@@ -66,7 +66,7 @@ async function* readValues(
   type: string,
   { rule, reader, errors, messageBytesMax }: StreamReading,
 ): AsyncGenerator<Message, void> {
-  // JSON lines are read as a sequence of values; an array is not unwrapped.
+  // JSON lines are read as a sequence of values. An array is not unwrapped.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
   const start: FirstByte = { byte: undefined };

@@ -45,7 +45,7 @@ export class RestCalls {
   }
 
   /**
-   * Makes a unary call. Rejects with a ConnectError; if the signal was aborted, with the signal's reason or `Canceled`.
+   * Makes a unary call. Rejects with a ConnectError. If the signal was aborted, with the signal's reason or `Canceled`.
    */
   async unary(call: RestCall, message: Message): Promise<UnaryResult> {
     try {
@@ -177,7 +177,9 @@ function reasonOf(signal: AbortSignal, error: unknown): unknown {
 interface SentRequest {
   readonly rule: RestRule;
   readonly response: Response;
-  /** Returns why the request body was aborted; `undefined` if it was not. The response does not contain the reason. */
+  /**
+   * Returns why the request body was aborted, or `undefined` if it was not. The response does not contain the reason.
+   */
   readonly failure?: () => unknown;
 }
 

@@ -47,7 +47,7 @@ export class RestMethod {
     this.#query = { texts: this.#urlValues, useProtoFieldName: write.useProtoFieldName === true, registry };
   }
 
-  /** The main rule, without additional bindings; `undefined` if the RPC has none. */
+  /** The main rule, without additional bindings, or `undefined` if the RPC has none. */
   get rule(): RestRule | undefined {
     return this.#bindings[0]?.rule;
   }

@@ -17,7 +17,7 @@ import { Refusal, refuseUnwritable } from "./refusal.ts";
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
-/** Returns the writer of a field; `undefined` if its values have no text form, such as a map and most messages. */
+/** Returns the writer of a field, or `undefined` if its values have no text form, such as a map and most messages. */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
 /** Creates the writers. Values are written as in JSON, without quotes, and bytes as base64url. */
@@ -29,7 +29,7 @@ export function createUrlValues(style: JsonStyle): UrlValues {
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
     const toJson = createFieldForm(field, forms);
-    // RFC 4648 §5: bytes are written as base64url, because a slash of base64 would separate segments.
+    // Bytes are written as base64url, because a slash of base64 would separate segments (RFC 4648 §5).
     const toText = isOfBytes(field)
       ? (value: JsonValue) => toUrlText(value).replaceAll("+", "-").replaceAll("/", "_")
       : toUrlText;

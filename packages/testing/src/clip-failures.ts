@@ -1,6 +1,6 @@
 import type { Reporter, TestCase } from "vitest/node";
 
-// Compared values may have megabytes; one screen is enough to understand a failure.
+// Compared values may have megabytes. One screen is enough to understand a failure.
 const linesMax = 30;
 const columnsMax = 200;
 

@@ -128,7 +128,7 @@ function countTimers(track: Track): void {
 /** The function that starts the interval for queued calls. */
 const queueCheck = `#connect in ${join(projectFolder, "packages/proxy/src/upstreams/upstream.ts")}`;
 
-/** Tracks an interval that keeps the process alive; only that for queued calls may. */
+/** Tracks an interval that keeps the process alive. Only that for queued calls may. */
 function trackIfRefed(track: Track, timer: object, callers: readonly string[]): void {
   const hasRef = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
   if (!hasRef || callers[0] === queueCheck) return;

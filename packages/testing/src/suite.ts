@@ -10,7 +10,7 @@ interface CommonSuite {
   readonly occasion: Occasion;
   /** Why `npm test` does not run it. */
   readonly whySeparate?: string;
-  /** Requirements in addition to `npm ci`; without them, its tests are skipped or fail. */
+  /** Requirements in addition to `npm ci`. Without them, its tests are skipped or fail. */
   readonly needs?: readonly Requirement[];
 }
 
@@ -24,7 +24,7 @@ export interface FileSuite extends CommonSuite {
   readonly repeats?: readonly string[];
   /** Whether mutation testing runs it: it requires only `npm ci`, and a file takes seconds. */
   readonly isForMutants?: boolean;
-  /** Number of files that run concurrently. Default: as chosen by vitest. */
+  /** Number of files that run concurrently. By default, as chosen by vitest. */
   readonly workers?: number;
   /**
    * Whether its tests block their process while they wait for builds, installations and other programs. In other suites,
@@ -46,7 +46,7 @@ export interface FileSuite extends CommonSuite {
  */
 export interface ProgramSuite extends CommonSuite {
   readonly kind: "program";
-  /** Its path relative to the project folder; a comment at its start describes its options. */
+  /** Its path relative to the project folder. A comment at its start describes its options. */
   readonly program: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The seed of everything random in the tests. The seed is equal in each run, so that results do not depend on luck;
+ * The seed of everything random in the tests. The seed is equal in each run, so that results do not depend on luck.
  * `.ci/nightly` sets `TEST_SEED`, an integer below 2^31, to a different one each night.
  */
 export const testSeed: number = Number(process.env["TEST_SEED"] ?? 1);

@@ -30,7 +30,7 @@ const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY
 // Rows per transaction. Few, because a shard compares each plant id with each `seq`.
 const droppedMax = 1_000;
 
-// No SKIP LOCKED, because Citus supports it only for one shard at a time; so concurrent processes may wait for each
+// No SKIP LOCKED, because Citus supports it only for one shard at a time. So concurrent processes may wait for each
 // other.
 const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string => `
   SELECT plant_id, seq FROM ${deletions} WHERE ${condition} AND deleted_at < pg_catalog.now() - $1::interval

@@ -25,7 +25,7 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
  * wait for locks; on Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
  * only after a wait for the standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every
- * worker waits for its standbys; their warnings are forwarded by the last setting, which would slow down statements
+ * worker waits for its standbys. Their warnings are forwarded by the last setting, which would slow down statements
  * after it. Ids are collected in a loop, because Citus writes the rows of a CTE to a file.
  *
  * The function fails if a trigger drops records, which the row count of Citus includes if the trigger is on a shard.

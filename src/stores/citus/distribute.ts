@@ -57,7 +57,8 @@ export function lockedBegin(schema: StoreSchema): string {
 }
 
 /**
- * Returns the statements that prepare the tables for deletions on Citus; an empty array if they are already prepared.
+ * Returns the statements that prepare the tables for deletions on Citus, or an empty array if they are already
+ * prepared.
  */
 async function missingSql(session: Session): Promise<readonly string[]> {
   const isPartitioned = (await session.query(partitionedByDayQuery)).length > 0;

@@ -22,8 +22,8 @@ export class Shards {
   }
 
   /**
-   * Returns the index of the worker that has a plant. The index may be wrong for some seconds after a shard was moved;
-   * deletions are then slower, but correct.
+   * Returns the index of the worker that has a plant. The index may be wrong for some seconds after a shard was moved.
+   * Deletions are then slower, but correct.
    */
   workerOf(id: bigint): number {
     const hash = hashOf(id);
@@ -31,8 +31,8 @@ export class Shards {
   }
 
   /**
-   * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing;
-   * it is not checked. Searched once, because a worker with few ids takes thousands of tries.
+   * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing.
+   * Missing workers are not checked. Searched once, because a worker with few ids takes thousands of tries.
    */
   get oneOfEach(): readonly bigint[] {
     return (this.#oneOfEach ??= this.#findOneOfEach());
@@ -49,7 +49,8 @@ export class Shards {
 }
 
 /**
- * Finds the shards of the tables; `undefined` if they are not distributed. An operator may add workers at any time.
+ * Finds the shards of the tables. Returns `undefined` if they are not distributed. An operator may add workers at any
+ * time.
  *
  * @throws StoreOpenError when the tables were not distributed by `migrate`, or warnings of workers would not arrive
  */

@@ -39,7 +39,7 @@ export class CitusWorkers implements StoreWorkers {
     return undefined;
   }
 
-  // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
+  // Citus forwards SQLSTATE and text of a worker's warning, but not the routine. `57P01` means that the waiting backend
   // was terminated. So any warning of a worker may mean that a wait for standbys was cancelled.
   //
   // Citus only warns if a worker does not commit a prepared transaction. A coordinator that was replaced without

@@ -21,13 +21,13 @@ export interface Backend {
   close(): Promise<void>;
   /** The shortest time for an attempt of a batch, in milliseconds; 0 by default. */
   readonly attemptMsMin?: number;
-  /** Why deletions wait before the first batch, for operators; `undefined` once they do not. */
+  /** Why deletions wait before the first batch, for operators. `undefined` once they do not. */
   readonly pending?: string | undefined;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
   /**
-   * By default a backend has one lane, 0, with one batch at a time. Lanes may change; read only while the backend has no
-   * problem, or has had a batch.
+   * By default a backend has one lane, 0, with one batch at a time. Lanes may change. Read only while the backend has
+   * no problem, or has had a batch.
    */
   readonly lanes?: Lanes;
 }

@@ -7,7 +7,7 @@ import {
   type DeleteCall,
 } from "../../service/index.ts";
 
-/** How a deletion ends. `deleted` and `absent` are results; every other ending is an error for the caller. */
+/** How a deletion ends. `deleted` and `absent` are results. Every other ending is an error for the caller. */
 export type EndingKind =
   /** This call, or an earlier one with its idempotency key, has durably deleted the plant. */
   | "deleted"
@@ -65,7 +65,7 @@ interface Transitions {
 }
 
 /**
- * What may follow each state; docs/explanation/storage.md has this table. Nothing leads back from doubt, because a
+ * What may follow each state. Docs/explanation/storage.md has this table. Nothing leads back from doubt, because a
  * later attempt that did nothing does not show what an earlier one did: a deletion in doubt that is deferred, for
  * whatever reason, stays in doubt.
  */
@@ -130,7 +130,7 @@ export class Deletion {
     return this.#ending;
   }
 
-  /** The token of the attempts of which one may have been committed; `undefined` unless the deletion is in doubt. */
+  /** The token of the attempts of which one may have been committed, or `undefined` unless the deletion is in doubt. */
   get token(): string | undefined {
     return this.#token;
   }
@@ -169,7 +169,7 @@ export class Deletion {
     this.#ending = becomesUnknown ? endings.outcomeUnknown(ending.error) : ending;
   }
 
-  /** Gives the ending to the caller, once; does nothing before there is one. */
+  /** Gives the ending to the caller, once. Does nothing before there is one. */
   answer(): void {
     const ending = this.#ending;
     if (ending === undefined || this.#state === "answered") return;
@@ -208,7 +208,7 @@ export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
 
 /**
  * Ends the deletions that a batch has left open: if it failed, including those it has deferred. A successful batch
- * leaves none; a store that does is wrong, and the outcome unknown.
+ * leaves none. A store that does is wrong, and the outcome unknown.
  */
 export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {
   for (const one of batch) {

@@ -37,7 +37,7 @@ export interface ImportOptions {
 export interface PlantImport extends AsyncDisposable {
   /** The most ids per call of {@link add}. */
   readonly batchMax: number;
-  /** Stores one batch durably. If it rejects, part of the batch may be stored; adding the same batch again is safe. */
+  /** Stores one batch durably. If it rejects, part of the batch may be stored. Adding the same batch again is safe. */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 

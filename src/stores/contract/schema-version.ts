@@ -2,7 +2,7 @@ import { StoreOpenError } from "./store-open-error.ts";
 
 /** The schema that a store has. */
 export interface SchemaVersion {
-  /** One more than the number of migration steps; 0 without a store. */
+  /** One more than the number of migration steps, or 0 without a store. */
   readonly version: number;
   /** The schema version of the oldest release whose servers can use it. */
   readonly oldestServer: number;
@@ -26,7 +26,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 
 /**
  * What an operator should do about a missing store. A store that was deleted while a server has it open can still be
- * saved; a new one at its path would hide that.
+ * saved. A new one at its path would hide that.
  */
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
@@ -44,7 +44,7 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
+ * Returns why a release cannot use the schema of a store, and what to do, or `undefined` if it can.
  *
  * A release supports the schema of its own version and the next one, unless the next one is marked as breaking. So
  * servers keep deleting while `migrate` of the next release changes the schema, and can still be restarted afterwards.

@@ -19,8 +19,8 @@ export interface StoreProblem {
 /** Options of {@link StoreHealth}. */
 export interface StoreHealthOptions {
   /**
-   * Returns the current problem; must not reject. `hasCommitted` is whether the store has committed a deletion
-   * recently; if not, only a write can show that commits still work. Must resolve by `deadlineMs`, on the clock of
+   * Returns the current problem. Must not reject. `hasCommitted` is whether the store has committed a deletion
+   * recently. If not, only a write can show that commits still work. Must resolve by `deadlineMs`, on the clock of
    * `performance.now()`.
    */
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
@@ -38,7 +38,7 @@ const finalCheckMs = 1_000;
 
 /** Tracks whether a store can delete, with periodic checks. */
 export class StoreHealth {
-  /** The current problem; `undefined` while the store can delete. */
+  /** The current problem, or `undefined` while the store can delete. */
   problem: StoreProblem | undefined;
   readonly #options: StoreHealthOptions;
   readonly #watch: NodeJS.Timeout;

@@ -1,31 +1,31 @@
 /** An event of a store other than a deletion. If it has a duration, `lastedMs` is the duration. */
 export type Upkeep =
-  /** The schema of the file was migrated from one version to another; 0 is a new file. */
+  /** The schema of the file was migrated from one version to another. 0 is a new file. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   /** Expired deletion records were dropped. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
-  /** Not all expired records could be dropped; `problem` is the reason. Retried at the next interval. */
+  /** Not all expired records could be dropped. `problem` is the reason. Retried at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
-  /** A worker of Citus cannot delete; `problem` is the reason, for an operator. Other workers are not affected. */
+  /** A worker of Citus cannot delete. `problem` is the reason, for an operator. Other workers are not affected. */
   | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }
   /** A worker that was unavailable deletes again. */
   | { readonly kind: "worker-recovered"; readonly lastedMs: number }
-  /** A second name, such as a hard link, leads to the file; `problem` is what to do, for an operator. */
+  /** A second name, such as a hard link, leads to the file. `problem` is what to do, for an operator. */
   | { readonly kind: "second-name-found"; readonly problem: string }
   /** The file has a single name again. */
   | { readonly kind: "second-name-gone"; readonly lastedMs: number }
-  /** The write-ahead log has not been copied into the file for a minute; `problem` is the reason, for an operator. */
+  /** The write-ahead log has not been copied into the file for a minute. `problem` is the reason, for an operator. */
   | { readonly kind: "checkpoints-stalled"; readonly problem: string }
   /** The write-ahead log is copied into the file again. */
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
-  /** A pooler does not keep prepared statements, so no more are prepared; `problem` is the error of the server. */
+  /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the error of the server. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
-  /** A pooler does not accept the timeouts of the store, and the role has others; `problem` says what to do. */
+  /** A pooler does not accept the timeouts of the store, and the role has others. `problem` says what to do. */
   | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }
-  /** Deletions failed because the server allows the store fewer connections than it needs; `problem` is the error. */
+  /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
   | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
 
-/** Called after each event; for an unavailable worker, after a batch for it has failed. Must not throw. */
+/** Called after each event. For an unavailable worker, after a batch for it has failed. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
 /** Returns the milliseconds since a time on the clock of `performance.now()`, as an integer. */
@@ -36,7 +36,7 @@ export function elapsedMsSince(begunMs: number): number {
 /** The result of dropping expired records once. */
 interface DroppedRecords {
   readonly count: number;
-  /** Why it stopped; `undefined` when no expired records remain. */
+  /** Why it stopped, or `undefined` when no expired records remain. */
   readonly problem: string | undefined;
   /** When it began, on the clock of `performance.now()`. */
   readonly begunMs: number;

@@ -15,7 +15,7 @@ export interface DistributedTables {
 /** The servers over which the tables of a store may be distributed. Shared by all sessions of the store. */
 export interface StoreWorkers extends Workers {
   /**
-   * Finds the tables of a store; `undefined` if they are on a single server.
+   * Finds the tables of a store. Returns `undefined` if they are on a single server.
    *
    * @throws StoreOpenError when they are distributed in a way that is not supported
    */

@@ -41,7 +41,7 @@ export const watchIntervalMs = 5_000;
  * deletions until a check succeeds. The store does so immediately if the server refuses everything. If the server is
  * unavailable from the start, the store opens in this state.
  *
- * If the tables are distributed and a single server of them is unavailable, only the deletions on it fail; the store
+ * If the tables are distributed and a single server of them is unavailable, only the deletions on it fail. The store
  * has no `problem`.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds

@@ -17,7 +17,7 @@ export interface DeferredDeletesOptions {
   readonly attemptMsMin: number;
   /** The most deletions in a batch. */
   readonly batchMax: number;
-  /** The most deletions that wait; further ones are refused. */
+  /** The most deletions that wait. Further ones are refused. */
   readonly waitingMax: number;
 }
 
@@ -59,7 +59,7 @@ export class DeferredDeletes {
 
   /**
    * Adds a deletion, which ends by `deadlineMs`, on the clock of `performance.now()`. A deletion that is deferred again
-   * keeps its deadline; its two seconds start again only if it has become in doubt meanwhile.
+   * keeps its deadline. Its two seconds start again only if it has become in doubt meanwhile.
    */
   add(one: Deletion, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return one.end(endings.queueFull());
@@ -91,7 +91,7 @@ export class DeferredDeletes {
     this.#attempting = undefined;
   }
 
-  /** Returns whether there is time to attempt a deletion; ends it otherwise. */
+  /** Returns whether there is time to attempt a deletion. Ends it otherwise. */
   #hasTime(one: Deletion): boolean {
     if (one.endIfCancelled()) return false;
     const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(one) ?? {};

@@ -14,7 +14,7 @@ export interface DeleteQueueOptions {
   readonly defer: (one: Deletion, deadlineMs: number) => void;
   /** The maximum number of deletions in one batch. */
   readonly batchMax: number;
-  /** The most deletions that may wait for a batch; further ones are refused. Under overload, the limit is lower. */
+  /** The most deletions that may wait for a batch. Further ones are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
   /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;

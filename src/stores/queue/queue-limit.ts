@@ -40,7 +40,7 @@ const growthMin = 2;
 /** A long batch takes more than this many commits. The durations of shorter ones vary as those of commits do. */
 const longCommits = 3;
 
-/** The factor by which the rate of such a batch may be higher; it may be half as high, because rates vary. */
+/** The factor by which the rate of such a batch may be higher. The rate may be half as high, because rates vary. */
 const rateRiseMax = 1.5;
 
 /**
@@ -73,7 +73,7 @@ interface Committed {
  * A store that is idle between bursts counts as keeping up, even if a burst takes long.
  */
 export class QueueLimit {
-  /** The most deletions that may wait; further ones are refused. Only {@link recordCommit} changes it. */
+  /** The most deletions that may wait. Further ones are refused. Only {@link recordCommit} changes it. */
   current: number;
   /** How many of the queued deletions may stay. Only {@link recordCommit} changes it. */
   kept: number;

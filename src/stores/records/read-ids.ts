@@ -17,7 +17,7 @@ const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
  * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, which is optional
- * on the last line; empty lines are skipped.
+ * on the last line. Empty lines are skipped.
  *
  * @throws InvalidLineError at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
@@ -78,7 +78,7 @@ function parseDigits(bytes: Uint8Array, start: number, end: number): bigint | un
   return high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
 }
 
-/** Parses digits as a number; returns zero without digits, and `undefined` if a byte is not a digit. */
+/** Parses digits as a number. Returns zero without digits, and `undefined` if a byte is not a digit. */
 function numberOf(bytes: Uint8Array, start: number, end: number): number | undefined {
   let number = 0;
   for (let at = start; at < end; at++) {
@@ -94,7 +94,7 @@ function latin1(bytes: Uint8Array, start: number, end: number): string {
   return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }
 
-/** Parses the canonical text of a plant id; returns `undefined` for any other text. */
+/** Parses the canonical text of a plant id. Returns `undefined` for any other text. */
 export function parseId(text: string): bigint | undefined {
   const id = canonical.test(text) ? BigInt(text) : undefined;
   return id !== undefined && id >= int64Min && id <= int64Max ? id : undefined;

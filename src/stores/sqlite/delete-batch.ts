@@ -13,7 +13,7 @@ export interface DeleteBatch {
   readonly ids: readonly bigint[];
   readonly subjects: readonly string[];
   readonly requestIds: readonly string[];
-  /** The idempotency keys; missing if none of the calls has one. */
+  /** The idempotency keys. Missing if none of the calls has one. */
   readonly keys?: readonly (string | undefined)[];
 }
 
@@ -29,7 +29,7 @@ export interface BatchFailure {
 
 /** The endings of a batch, as they are sent between threads. */
 export interface BatchResult {
-  /** The endings of all deletions; if the batch has failed, only of the first ones. */
+  /** The endings of all deletions. If the batch has failed, only of the first ones. */
   readonly endings: readonly FileEnding[];
   /** The ending of the other deletions. */
   readonly failure?: BatchFailure | undefined;
@@ -66,7 +66,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
 /** A trigger has silently skipped the record of a deletion, or its key, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
-/** The result of a transaction. One that was refused has done nothing; its range is to be split at an index. */
+/** The result of a transaction. One that was refused has done nothing. Its range is to be split at an index. */
 type TransactionResult =
   | BatchFailure
   | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }
@@ -84,7 +84,7 @@ function prepareDelete(
   // Copies the time from the stored record, because a trigger may have changed it.
   const keepKey = db.prepare(`
     INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
-  // A key is valid only while its record exists; the key itself may be dropped later.
+  // A key is valid only while its record exists. The key itself may be dropped later.
   const findKey = db.prepare(`
     SELECT plant_id, subject FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?`);
 

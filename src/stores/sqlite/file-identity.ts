@@ -33,7 +33,7 @@ const logCut = forOperator(
 
 /**
  * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and whether
- * the log is complete. If the file was moved, replaced or deleted, commits to it are lost after the next start; if the
+ * the log is complete. If the file was moved, replaced or deleted, commits to it are lost after the next start. If the
  * log was, or another program has truncated it, everything that is only in the log is lost. Not detected: another
  * program that writes into the file itself, because checkpoints of other processes write into it too.
  */
@@ -85,7 +85,7 @@ export class FileIdentity {
     return this.#integrity.check(index, log.size) ? logCut : undefined;
   }
 
-  /** Returns the index of the log; `undefined` while it cannot be read. */
+  /** Returns the index of the log, or `undefined` while it cannot be read. */
   readIndex(): WalIndex | undefined {
     return this.#integrity.readIndex();
   }

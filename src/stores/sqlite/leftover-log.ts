@@ -50,7 +50,7 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
   }
 }
 
-/** Returns when a file was last written, in milliseconds; `undefined` if it does not exist. */
+/** Returns when a file was last written, in milliseconds, or `undefined` if it does not exist. */
 function timeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }

@@ -176,7 +176,7 @@ class LockedSqlite implements LockedStore {
 
 const usPerMs = 1_000n;
 
-// Integers are read as bigint; any other type is a bug.
+// Integers are read as bigint. Any other type is a bug.
 function toBigInt(value: unknown): bigint {
   if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
   return value;

@@ -20,7 +20,7 @@ export interface IdRange {
 // (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
-/** Called once a migration is durable, with the versions before and after it; 0 is a new file. */
+/** Called once a migration is durable, with the versions before and after it. 0 is a new file. */
 export type OnMigrated = (from: number, to: number) => void;
 
 /** Options of {@link migrate}, as those of `DatabaseOptions`, and the steps from version 1. */
@@ -33,7 +33,7 @@ export interface MigrateOptions {
 
 /**
  * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
- * plant store; a newer schema that the release can use is left unchanged.
+ * plant store. A newer schema that the release can use is left unchanged.
  *
  * @throws StoreOpenError when the file belongs to another program, or the release cannot use its schema
  */

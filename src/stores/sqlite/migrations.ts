@@ -41,7 +41,7 @@ export const tablesSql = `
   INSERT INTO plantstore_schema VALUES (1);`;
 
 /**
- * The steps from schema version 1. There are no downgrades, and a published step is never edited; a change is a new
+ * The steps from schema version 1. There are no downgrades, and a published step is never edited. A change is a new
  * step at the end. Step `i` leads to version `i + 2`.
  */
 export const migrations: readonly Migration[] = [];

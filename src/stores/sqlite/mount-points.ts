@@ -6,7 +6,7 @@
 export function mountPointOf(mountInfo: string, realPath: string): string {
   let found = "/";
   for (const line of mountInfo.split("\n")) {
-    // The fields are separated by single spaces; the fifth is the mount point.
+    // The fields are separated by single spaces. The fifth is the mount point.
     const mountPoint = unescape(line.split(" ", 5)[4] ?? "");
     const isParent = realPath === mountPoint || realPath.startsWith(`${mountPoint}/`);
     if (isParent && mountPoint.length > found.length) found = mountPoint;

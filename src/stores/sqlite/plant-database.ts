@@ -65,7 +65,7 @@ function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
   };
 }
 
-// Integers are read as bigint; any other type is a bug.
+// Integers are read as bigint. Any other type is a bug.
 function toBigInt(value: SQLOutputValue | undefined): bigint {
   if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
   return value;

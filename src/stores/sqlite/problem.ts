@@ -19,7 +19,7 @@ const shmSizeProblem: StoreProblem = {
   isTemporary: false,
 };
 
-// Primary result codes (sqlite.org/rescode.html); extended codes contain the primary code in their low byte.
+// Primary result codes (sqlite.org/rescode.html). Extended codes contain the primary code in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
   [busyCode, { text: "another process holds the lock on the file", isTemporary: true }],
@@ -33,7 +33,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [26, { text: "the file is not an SQLite database", isTemporary: false }],
 ]);
 
-/** Describes an error of `node:sqlite`; any other error is a bug, and permanent. */
+/** Describes an error of `node:sqlite`. Any other error is a bug, and permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
   if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
   const known = problems.get(primaryCodeOf(fault) ?? 0);

@@ -57,7 +57,7 @@ function replace(path: string, copy: string): void {
   syncFolderOf(path);
 }
 
-/** Returns a connection that locks a file exclusively; `undefined` if the file is too damaged for that. */
+/** Returns a connection that locks a file exclusively, or `undefined` if the file is too damaged for that. */
 function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {

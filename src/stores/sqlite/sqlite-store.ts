@@ -35,9 +35,9 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
 
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
- * unless `migrates` or `plantsWhenCreated` is set; then it is created.
+ * unless `migrates` or `plantsWhenCreated` is set. Then it is created.
  *
- * After a crash, the whole file is checked. The store is returned when the check starts; it already accepts deletions,
+ * After a crash, the whole file is checked. The store is returned when the check starts. The store already accepts deletions,
  * which wait until the check is finished.
  *
  * After an error of the file, the store stops writing, reports a `problem` and refuses deletions. After a temporary

@@ -90,7 +90,7 @@ export class StorageThread {
     return thread;
   }
 
-  /** Resolves once the file is open; rejects with a StoreOpenError when its check finds it damaged. */
+  /** Resolves once the file is open. Rejects with a StoreOpenError when its check finds it damaged. */
   get opened(): Promise<void> {
     return this.#opened;
   }

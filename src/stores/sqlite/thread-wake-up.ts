@@ -49,7 +49,7 @@ export class ThreadWakeUp {
   }
 
   /**
-   * Returns the next request; sleeps until it arrives.
+   * Returns the next request. Sleeps until it arrives.
    *
    * @param timeoutMs - how long to sleep at most; if negative, it does not sleep
    * @param spinMs - how long to spin before that: waking up takes 30 µs, and the thread is slow for a while afterwards

@@ -26,7 +26,7 @@ export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
 }
 
-/** Retries `run` as long as another process holds the lock; throws as {@link beginWrite} does. */
+/** Retries `run` as long as another process holds the lock. Throws as {@link beginWrite} does. */
 export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
   const deadlineMs = performance.now() + lockTimeoutMs;
   for (;;) {
@@ -44,7 +44,7 @@ export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeo
 
 const alarm = new Int32Array(new SharedArrayBuffer(4));
 
-/** Runs `work` in one write transaction: when this returns, all of it is durable; when it throws, nothing was done. */
+/** Runs `work` in one write transaction: when this returns, all of it is durable. When it throws, nothing was done. */
 export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, lockTimeoutMs?: number): Result {
   beginWrite(db, lockTimeoutMs);
   try {

@@ -48,7 +48,7 @@ function removeAbandonedCopies(folder: string): void {
   }
 }
 
-/** Returns the names in a folder; none if it cannot be listed, because writing the copy reports the cause. */
+/** Returns the names in a folder, or none if it cannot be listed, because writing the copy reports the cause. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -70,7 +70,9 @@ function removeIfAbandoned(lockFile: string): void {
   }
 }
 
-/** Returns a connection that locks an empty file, which it creates; `undefined` if another one has locked the file. */
+/**
+ * Returns a connection that locks an empty file, which it creates, or `undefined` if another one has locked the file.
+ */
 function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {

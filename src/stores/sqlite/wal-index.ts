@@ -30,12 +30,12 @@ export class WalIndexFile implements Disposable {
   readonly #halfWords = new Uint16Array(this.#words.buffer);
   readonly #doubleWords = new BigUint64Array(this.#words.buffer);
 
-  /** Opens the file; a connection must have read from the log. */
+  /** Opens the file. A connection must have read from the log. */
   constructor(path: string) {
     this.#descriptor = openSync(path, "r");
   }
 
-  /** Returns the current state; `undefined` if the two copies of the header still differ after all attempts. */
+  /** Returns the current state, or `undefined` if the two copies of the header still differ after all attempts. */
   read(): WalIndex | undefined {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
       readSync(this.#descriptor, this.#words, 0, this.#words.byteLength, 0);

@@ -97,7 +97,7 @@ function serve(
   /** Drops a slice of expired records, and returns when the next one is due, with a pause if plants are deleted. */
   function dropSlice(): number {
     const begunMs = performance.now();
-    // If the file has a problem, nothing is dropped; the next batch or check reports the problem.
+    // If the file has a problem, nothing is dropped. The next batch or check reports the problem.
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     const nowMs = performance.now();
     const pauseMs = hasDeleted ? pauseFactor * (nowMs - begunMs) : 0;

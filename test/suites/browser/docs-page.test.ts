@@ -12,7 +12,7 @@ import { openBrowser } from "./open-browser.ts";
 /** Larger than the integers of a double, so that a conversion to one is detected. */
 const longId = 2n ** 53n + 1n;
 
-/** The folder for screenshots of the page; none are taken unless it is set. */
+/** The folder for screenshots of the page. None are taken unless it is set. */
 const screenshots = process.env["SCREENSHOT_FOLDER"];
 
 let browser: Browser;

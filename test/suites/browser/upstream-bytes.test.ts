@@ -83,7 +83,7 @@ test.each(["page", "drawing", "xml"])("the browser shows an upstream's %s withou
   const response = await page.goto(`${baseUrl}/files/${name}`);
   expect(response?.status()).toBe(200);
   expect(await page.title()).not.toContain("stolen");
-  // A script of a test passes the policy; the session storage belongs to another origin.
+  // A script of a test passes the policy. The session storage belongs to another origin.
   await expect(page.evaluate(() => sessionStorage.length)).rejects.toThrow(/sandbox|insecure|denied/i);
   await page.goto(`${baseUrl}/docs`);
   expect(await page.evaluate(() => sessionStorage.getItem("token"))).toBe(secret);

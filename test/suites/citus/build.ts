@@ -14,7 +14,7 @@ const root = join(toolsFolder("citus"), version);
 /** The folder with `initdb` and `postgres`, below that of a build. */
 export const programsFolder: string = join("usr/lib/postgresql", postgres, "bin");
 
-/** The folder of the build; `undefined` if it does not exist. */
+/** The folder of the build, or `undefined` if it does not exist. */
 export function citusBuild(): string | undefined {
   return existsSync(join(root, programsFolder)) ? root : undefined;
 }

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** The faults, one after the other; after each, the cluster has recovered. */
+/** The faults, one after the other. After each, the cluster has recovered. */
 const faults: readonly { readonly name: string; readonly inject: () => Promise<void> }[] = [
   { name: "a worker is killed and restarted", inject: () => killFor(cluster.workers[0], brieflyMs) },
   { name: "a worker is frozen", inject: () => freezeFor(cluster.workers[1], longMs) },

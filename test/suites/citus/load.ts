@@ -6,7 +6,7 @@ import { runSql } from "../../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
 
 // `node test/suites/citus/load.ts [SHARDS] [keys|none] [OLD]` measures the deletions per second of callers that wait
-// for each, in the store without HTTP, and the CPU time of the servers, all three on this machine; and how long the
+// for each, in the store without HTTP, and the CPU time of the servers, all three on this machine. And how long the
 // store takes meanwhile to drop the given number of expired records.
 
 const plants = 600_000;

@@ -5,7 +5,7 @@ import { openSituationStore, situations } from "../../support/plants/situation-s
 
 // Cases that the documented commands do not cover: both versions of HTTP, a deleted plant, and a timeout of curl.
 
-// Status, content type, challenge and body, separated by bars; curl writes an empty string for a missing field.
+// Status, content type, challenge and body, separated by bars. Curl writes an empty string for a missing field.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
 
 /** The exit code of curl after a timeout. */

@@ -11,7 +11,7 @@ export const callerToken = "token-of-the-cluster-test";
 /** A connection of a caller. */
 export interface Connection {
   /**
-   * Deletes a plant; never rejects.
+   * Deletes a plant. Never rejects.
    *
    * @param name - the request id of the call
    * @param key - its idempotency key, if it has one
@@ -24,7 +24,7 @@ export interface Connection {
 export interface Replica {
   readonly machine: { readonly name: string };
   readonly replicaUrl: string;
-  /** Opens a connection to it. Default: REST. */
+  /** Opens a connection to it. Defaults to REST. */
   readonly open?: () => Connection;
 }
 
@@ -124,7 +124,9 @@ export class Callers {
     connection.close();
   }
 
-  /** Seven of ten plants are new; for the others, another call exists, which may still be running on another replica. */
+  /**
+   * Seven of ten plants are new. For the others, another call exists, which may still be running on another replica.
+   */
   #choosePlant(): number {
     const earlier =
       this.calls.length === 0 ? undefined : this.calls.at(-1 - this.#dice.roll(Math.min(recentMax, this.calls.length)));

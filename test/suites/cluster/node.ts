@@ -41,7 +41,7 @@ export interface Member {
   readonly state: string;
   /** The lag of a standby, in bytes. */
   readonly lag?: number | "unknown";
-  /** The timeline of its log; each new primary starts another one. */
+  /** The timeline of its log. Each new primary starts another one. */
   readonly timeline?: number;
 }
 
@@ -117,7 +117,7 @@ export class Node {
     await once(child, "exit");
   }
 
-  /** Sends a request to Patroni; `undefined` when it does not respond. */
+  /** Sends a request to Patroni. Returns `undefined` when it does not respond. */
   async fetchPatroni(path: string, init: RequestInit = {}): Promise<Response | undefined> {
     const url = `http://${this.machine.clusterAddress}:8008${path}`;
     try {

@@ -73,15 +73,15 @@ function connections(
 
 /** How one connection of HTTP/2 sends something on many streams. */
 interface StreamsOptions {
-  /** Default: the plant server. */
+  /** Defaults to the plant server. */
   readonly server?: ServerName;
-  /** Whether the client reads responses. Default: true. */
+  /** Whether the client reads responses. Defaults to true. */
   readonly reads?: boolean;
   /** What is sent before the first stream. */
   readonly opening?: readonly Frame[];
   /** The number of streams that are opened before waiting for the server. */
   readonly waveStreams?: number;
-  /** The unit for which bytes are counted. Default: the connection. */
+  /** The unit for which bytes are counted. Defaults to the connection. */
   readonly per?: "connection" | "stream";
 }
 
@@ -141,7 +141,7 @@ const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =
 const healthCall = (id: number, rpc: string): Frame =>
   headersFrame(id, filled(grpcHeader(`/grpc.health.v1.Health/${rpc}`), id));
 
-// RFC 8446 §5.1: a nearly complete record of 16 KiB of a handshake.
+// A nearly complete record of 16 KiB of a handshake (RFC 8446 §5.1).
 const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
 
 /** The highest number of messages that can be requested. */

@@ -30,7 +30,7 @@ const callsPerConnection = 300;
 /** Frames are sent in portions, so that calls are cancelled in different states. */
 const callsPerWrite = 30;
 
-/** The smallest leak per call is a slot of an array, eight bytes; less is noise of the heap. */
+/** The smallest leak per call is a slot of an array, eight bytes. Less is noise of the heap. */
 const growthLimitBytes = calls * 6;
 
 /** HTTP/2's CANCEL. */
@@ -47,7 +47,7 @@ test(name, { timeout: 300_000 }, async () => {
   expect(waiting).toStrictEqual(new Set());
 });
 
-/** Opens a store in which every deletion waits until it is cancelled; `waiting` contains those. */
+/** Opens a store in which every deletion waits until it is cancelled. `waiting` contains those. */
 function openWaitingStore(waiting: Set<bigint>): PlantStore {
   let last = 0n;
   return {

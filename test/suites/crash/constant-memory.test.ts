@@ -11,7 +11,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** How many plants go in and out again; the nightly run takes ten million. */
+/** How many plants go in and out again. The nightly run takes ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
 
 /** MiB. The program and its current batch need 15, a million ids more than 30. */

@@ -149,7 +149,7 @@ describe("behind PgBouncer in transaction mode", () => {
   });
 });
 
-// Debian 12 has an older release; set `PGBOUNCER=/path/of/the/program` to use another one.
+// Debian 12 has an older release. Set `PGBOUNCER=/path/of/the/program` to use another one.
 if (canKeepStatements()) {
   test("statements are sent by name if PgBouncer 1.21 or newer keeps them", { timeout }, async () => {
     const count = 400;

@@ -216,7 +216,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
     const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
-    // The check comes after at most five seconds, on a separate connection; the batches fail after ten.
+    // The check comes after at most five seconds, on a separate connection. The batches fail after ten.
     const connections = `SELECT count(*) FILTER (WHERE query LIKE 'BEGIN;%') AS looks, count(*) AS all
         FROM pg_stat_activity WHERE application_name = 'plantstore'`;
     await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);

@@ -30,8 +30,9 @@ interface Stage {
 }
 
 /**
- * Runs the steps of a Dockerfile without a container, and returns its stages; the name of the last is "last". Each stage is a folder below `target`, its commands run on this
- * machine, and it gets only the files that .dockerignore includes. Supports the instructions of deploy/Dockerfile.
+ * Runs the steps of a Dockerfile without a container, and returns its stages. The name of the last is "last". Each
+ * stage is a folder below `target`, its commands run on this machine, and it gets only the files that .dockerignore
+ * includes. Supports the instructions of deploy/Dockerfile.
  */
 async function buildImages(dockerfile: string, target: string): Promise<ReadonlyMap<string, BuiltImage>> {
   const context = join(target, "context");

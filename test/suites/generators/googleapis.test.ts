@@ -211,7 +211,7 @@ function implement(service: DescService, onCall: () => void): Partial<ServiceImp
   return Object.assign(handlers, Object.fromEntries(entries));
 }
 
-/** Returns a message with its required message fields; other empty fields need not be sent. */
+/** Returns a message with its required message fields. Other empty fields need not be sent. */
 function leastMessage(desc: DescMessage): Message {
   const required = desc.fields.filter((field) => field.fieldKind === "message").filter(isRequired);
   const set = required.map(({ localName, message }) => [localName, leastMessage(message)] as const);

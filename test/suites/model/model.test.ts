@@ -7,7 +7,7 @@ import { createPostgres, createSqlite } from "./databases.ts";
 import { PlantModel } from "./plant-model.ts";
 import { StoreHost } from "./store-host.ts";
 
-/** The number of sequences for each store; fewer if they take longer than the limit of a property. */
+/** The number of sequences for each store. Fewer if they take longer than the limit of a property. */
 const sequences = 20;
 
 /** Timeout of one sequence, in milliseconds: twenty restarts on a busy machine. */

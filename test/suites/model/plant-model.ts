@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Call, StoredRecord } from "./store-host.ts";
 
-/** The outcomes that a deletion may have while the database crashes; the second one means that nothing was done. */
+/** The outcomes that a deletion may have while the database crashes. The second one means that nothing was done. */
 const crashOutcomes = ["ERR_OUTCOME_UNKNOWN", "ERR_STORE_UNAVAILABLE"];
 
 /** What a store must contain, according to the responses to its callers. */

@@ -29,7 +29,7 @@ export interface StoredRecord {
 /** A database, as the host of a store uses it. */
 export interface Database extends AsyncDisposable {
   readonly location: PlantLocation;
-  /** Returns the rows that a statement returns; the statement is valid on SQLite and PostgreSQL. */
+  /** Returns the rows that a statement returns. The statement is valid on SQLite and PostgreSQL. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
   /** Returns all deletion records, in the order of the deletions. */
   records(): Promise<readonly StoredRecord[]>;

@@ -42,7 +42,7 @@ beforeAll(async () => {
   programs = await openSchemathesis();
 }, buildLimitMs);
 
-// The information that only the owner of a service has; everything else that the linter requires is derived.
+// The information that only the owner of a service has. Everything else that the linter requires is derived.
 const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService], {
   info: {
     title: "Kitchen sink",
@@ -138,7 +138,8 @@ const inexpressible: readonly RegExp[] = [
   /: unknown type /,
   // A limit on all parameters together.
   /the URL is longer than 8192 bytes/,
-  // proto3 JSON reads null as a field that is not set; described as nullable, it would be another type in most languages.
+  // proto3 JSON reads null as a field that is not set. Described as nullable, it would be another type in most
+  // languages.
   /in body - violates `type` \(was \w+, became null\)\n\n\[200\]/,
 ];
 

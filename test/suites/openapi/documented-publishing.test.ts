@@ -6,8 +6,8 @@ import { requirements } from "../../../packages/testing/src/requirements.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 
-// The commands of docs/how-to/publish-openapi.md, in the repository of a user. They run in the order of the page; each test
-// uses the files of those before.
+// The commands of docs/how-to/publish-openapi.md, in the repository of a user. They run in the order of the page. Each
+// test uses the files of those before.
 
 const blocks = pageBlocks.filter(({ page }) => page === "docs/how-to/publish-openapi.md");
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));

@@ -96,7 +96,7 @@ const resolutions = {
   bundler: { ...bundler, exactOptionalPropertyTypes: true },
 } as const;
 
-/** The module resolutions of projects in CommonJS; 7.0 no longer has the second one. */
+/** The module resolutions of projects in CommonJS. 7.0 no longer has the second one. */
 const commonJsResolutions = {
   node16: { module: "node16" },
   node10: { module: "commonjs", moduleResolution: "node10" },
@@ -104,7 +104,7 @@ const commonJsResolutions = {
 
 test.each([
   ...compilers.map((version) => ({ version, resolution: "nodenext" as const })),
-  // The types are the same for all versions; their resolution is tested with the oldest version, the first one without
+  // The types are the same for all versions. Their resolution is tested with the oldest version, the first one without
   // errors in the peers, and the newest.
   ...["5.4", "5.7", "7.0"].map((version) => ({ version, resolution: "bundler" as const })),
 ])("TypeScript $version with the resolution $resolution compiles the types", ({ version, resolution }) => {

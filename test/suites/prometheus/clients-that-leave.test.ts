@@ -47,9 +47,9 @@ interface Served extends AsyncDisposable {
   readonly calls: readonly LeftCall[];
   /** The number of calls that were cancelled by their client. */
   cancelled(): number;
-  /** The lowest number of waiting calls that are cancelled; others may get a response before the server notices. */
+  /** The lowest number of waiting calls that are cancelled. Others may get a response before the server notices. */
   readonly cancelledMin: number;
-  /** The log at level error; for the proxy, which has no levels, its standard error. */
+  /** The log at level error. For the proxy, which has no levels, its standard error. */
   faults(): readonly string[];
   /** Stops the database or upstream. */
   breakDown(): Promise<void>;

@@ -45,7 +45,7 @@ message GetPlantResponse {
 }
 `;
 
-/** The code that the compiler requires in each file; it is inserted before that of DeletePlant. */
+/** The code that the compiler requires in each file. The code is inserted before that of DeletePlant. */
 export const pieces: Readonly<Record<string, string>> = {
   [pathOf("plant-service.ts")]: `
     getPlant: async ({ id }, { signal }) => {

@@ -95,7 +95,7 @@ export class Service {
     await this.start();
   }
 
-  /** Returns the current usage; `undefined` if the program does not run. */
+  /** Returns the current usage, or `undefined` if the program does not run. */
   usage(): Usage | undefined {
     if (this.#child === undefined || !isRunning(this.#child)) return undefined;
     const { pid } = this.#child;

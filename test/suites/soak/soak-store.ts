@@ -64,7 +64,7 @@ export async function soakStore(
   );
   const supply = new PlantSupply(callers, async (ids) => {
     const file = join(folder, `plants-${ids[0]}.txt`);
-    // The plants before them have been deleted in the meantime; the import must not restore them.
+    // The plants before them have been deleted in the meantime. The import must not restore them.
     const earlier = Array.from({ length: 100 }, (_, i) => (ids[0] ?? 0n) - BigInt(i) - 1n).filter((id) => id > 0n);
     writeFileSync(file, [...earlier, ...ids].join("\n"));
     const isStored = await run(releases.old, ["import", file], database.url);

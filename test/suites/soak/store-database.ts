@@ -20,7 +20,7 @@ export interface StoreDatabase extends AsyncDisposable {
   readonly faults: readonly Fault[];
   /** Sends a signal to the program that can block deletions: SIGSTOP freezes it. */
   signal(name: NodeJS.Signals): void;
-  /** Does once what another program may do to the database; may reject, as the database may be down. */
+  /** Does once what another program may do to the database. May reject, as the database may be down. */
   disturb(): Promise<unknown>;
   readTables(): Promise<FinalTables>;
   /** Returns how many connections of servers are open, after all of them have stopped. */

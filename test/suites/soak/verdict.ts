@@ -11,7 +11,7 @@ export interface Judgement {
   readonly summary: readonly string[];
 }
 
-/** MiB. An idle server has 100, one with 64 concurrent calls 190 (docs/how-to/proxy.md); twice of that is a leak. */
+/** MiB. An idle server has 100, one with 64 concurrent calls 190 (docs/how-to/proxy.md). Twice of that is a leak. */
 const residentMiBMax = 400;
 
 /** Open files after all callers have closed their connections: 30 in an idle server, the others are connections. */

@@ -11,8 +11,8 @@ import type { TestPlantServer } from "../server/plant-server.ts";
  * line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant and writes one line: the number
  * of the gRPC status code and, for an error, a space and the message.
  *
- * For a line `<load> <token> <amount>` it puts a {@link Load} on the server, and writes a line `<times> <outcome>` for each
- * outcome, followed by an empty line; programs without streams do not accept loads of streams.
+ * For a line `<load> <token> <amount>` it puts a {@link Load} on the server, and writes a line `<times> <outcome>` for
+ * each outcome, followed by an empty line. Programs without streams do not accept loads of streams.
  */
 export interface ClientProgram {
   /** The program and its first arguments. */
@@ -62,7 +62,7 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
   };
 }
 
-// Returns a function that reads the next line of the program; rejects with the program's errors when it has exited.
+// Returns a function that reads the next line of the program. Rejects with the program's errors when it has exited.
 function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string> {
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (complaints += text));

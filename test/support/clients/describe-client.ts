@@ -8,7 +8,7 @@ import { situations } from "../plants/situation-store.ts";
 /** The client under test, and how to build it. */
 export interface ClientUnderTest {
   readonly name: string;
-  /** Generates and compiles it on the first call; may use the output of an earlier run. */
+  /** Generates and compiles it on the first call. May use the output of an earlier run. */
   readonly build: () => Promise<ClientProgram>;
   /** Its error after its deadline, if it is not DEADLINE_EXCEEDED. */
   readonly onDeadline?: RegExp;

@@ -94,7 +94,7 @@ export function greenhouseCall(streamId: number, rpc: string, ...more: readonly 
   return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
 }
 
-/** Returns a body in DATA frames of a size; `flags` are those of the last one. */
+/** Returns a body in DATA frames of a size. `flags` are those of the last one. */
 export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 16_384, flags: number = 0): Frame[] {
   const count = Math.ceil(body.byteLength / sizeBytes);
   return times(count, (i) =>

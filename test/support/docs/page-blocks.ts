@@ -7,7 +7,7 @@ export interface PageBlock {
   readonly page: string;
   /** The line of its opening fence, from 1. */
   readonly line: number;
-  /** The last heading of the second level before the block; empty if there is none. */
+  /** The last heading of the second level before the block. Empty if there is none. */
   readonly section: string;
   /** The text after the opening fence: "ts", "sh", or an empty string. */
   readonly language: string;
@@ -17,11 +17,11 @@ export interface PageBlock {
 
 /** How some of the blocks are tested. */
 interface BlockRule {
-  /** The page of the blocks. Default: all pages. */
+  /** The page of the blocks. By default, all pages. */
   readonly page?: string;
-  /** The section of the page. Default: all sections. */
+  /** The section of the page. By default, all sections. */
   readonly section?: string;
-  /** The language of the blocks. Default: all languages. */
+  /** The language of the blocks. By default, all languages. */
   readonly language?: string;
   /** The start of the block, if a page has several of the language. */
   readonly start?: string;
@@ -242,7 +242,7 @@ function blocksOf(page: string): PageBlock[] {
   }));
 }
 
-/** Returns the rule of a block; `undefined` when the table has none. */
+/** Returns the rule of a block, or `undefined` when the table has none. */
 export function ruleOf(block: PageBlock): BlockRule | undefined {
   return blockRules.find((rule) => fits(rule, block));
 }

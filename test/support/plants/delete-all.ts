@@ -11,7 +11,7 @@ const outcomes = await Promise.all(ids.map(deleteRetrying));
 await store.close();
 process.stdout.write(JSON.stringify(ids.filter((_, i) => outcomes[i]).map(String)));
 
-/** Deletes a plant; retries if the queue is full, as on a busy machine. */
+/** Deletes a plant. Retries if the queue is full, as on a busy machine. */
 async function deleteRetrying(id: bigint): Promise<boolean> {
   for (;;) {
     try {

@@ -10,7 +10,7 @@ export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): B
   return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
 }
 
-/** Returns a DeletePlant request of a conforming client; `header` is added to the fields of the format. */
+/** Returns a DeletePlant request of a conforming client. `header` is added to the fields of the format. */
 export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {
   if (format.protocol === "rest") return { httpMethod: "DELETE", path: `/plants/${String(id)}`, header };
   return rpcRequest(format, encodeDeletePlant(format, id), header, deletePlantProcedure);

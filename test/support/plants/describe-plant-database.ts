@@ -8,7 +8,7 @@ import { deleteCall } from "./delete-call.ts";
 export interface OpenedDatabase {
   readonly store: PlantStore;
   readonly database: PlantDatabase;
-  /** The folder that they are in; they are closed before it is disposed of. */
+  /** The folder that they are in. They are closed before it is disposed of. */
   readonly folder?: Disposable;
 }
 

@@ -112,7 +112,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   test("returns each outcome among many concurrent deletions", async () => {
     const existing = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
     await using opened = await open(existing);
-    // Odd ids were never there; every fourth stays.
+    // Odd ids were never there. Every fourth stays.
     const requested = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
     const outcomes = await Promise.all(requested.map((id) => opened.store.delete(id, deleteCall())));
     expect(outcomes).toEqual(requested.map((id) => id % 2n === 0n));

@@ -1,7 +1,7 @@
 import { runSql } from "./postgres-server.ts";
 
 /**
- * Makes successive statements fail with these SQLSTATEs; those after the last one succeed, and so does one with "".
+ * Makes successive statements fail with these SQLSTATEs. Statements after the last one succeed, and so does one with "".
  * They are counted by a sequence, which is not rolled back.
  *
  * The errors are raised by a trigger. Only 42P01 is an error of the statement itself: it is raised in a condition,

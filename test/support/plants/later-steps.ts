@@ -20,7 +20,7 @@ export const laterSteps: readonly Migration[] = [
 /** The version after {@link laterSteps}. */
 export const latestVersion: number = schemaAfter(laterSteps).version;
 
-/** Creates a schema of a version up to that of {@link laterSteps}; 0 is an empty one. */
+/** Creates a schema of a version up to that of {@link laterSteps}. 0 is an empty one. */
 export async function createSchemaOfVersion(server: PostgresServer, version: number): Promise<string> {
   const url = await server.createSchema();
   if (version === 0) return url;

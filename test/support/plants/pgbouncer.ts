@@ -10,7 +10,7 @@ import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } f
 /** A separate PgBouncer for a test, on a Unix socket, in front of the database `plantstore` of a server. */
 export interface Pgbouncer extends AsyncDisposable {
   readonly url: string;
-  /** Kills it; responses that it has not forwarded are lost. */
+  /** Kills it. Responses that it has not forwarded are lost. */
   kill(): Promise<void>;
   /** Sends it a signal: SIGHUP makes it read its configuration again. */
   signal(name: NodeJS.Signals): void;

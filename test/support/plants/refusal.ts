@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect";
 
-/** The error that a promise is rejected with; fails when it is not. */
+/** The error that a promise is rejected with. Fails when it is not. */
 export function refusalOf(promise: Promise<unknown>): Promise<ConnectError> {
   return promise.then(
     (value) => {

@@ -19,7 +19,9 @@ export interface RunBatchOptions extends StoreOptions {
   readonly token?: string | undefined;
 }
 
-/** Runs a batch, and returns whether each of its deletions has deleted its plant; `undefined` for all other endings. */
+/**
+ * Runs a batch, and returns whether each of its deletions has deleted its plant, or `undefined` for all other endings.
+ */
 export async function runBatchAt(
   session: Session,
   batch: readonly Deletion[],
@@ -35,7 +37,7 @@ export async function runBatchAt(
   return batch.map(resultOf);
 }
 
-/** Returns whether a deletion has deleted its plant; `undefined` if it has not ended, or with an error. */
+/** Returns whether a deletion has deleted its plant, or `undefined` if it has not ended, or with an error. */
 export function resultOf({ ending }: Deletion): boolean | undefined {
   return ending === undefined || "error" in ending ? undefined : ending.kind === "deleted";
 }

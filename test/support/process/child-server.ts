@@ -8,7 +8,7 @@ import { tokens } from "../server/plant-server.ts";
 /** A server in a separate process, started by the command line, like an operator runs it. */
 export interface ChildServer {
   readonly address: Address;
-  /** Sends a signal, and waits for the exit; resolves to the exit code, `null` when the signal killed it. */
+  /** Sends a signal, and waits for the exit. Resolves to the exit code, `null` when the signal killed it. */
   stop(signal: NodeJS.Signals): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
 }

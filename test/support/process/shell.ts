@@ -2,7 +2,7 @@ import { type CommandLine, startProgram } from "../../../packages/testing/src/pr
 
 /** An interactive shell, like that of an operator. Dispose of it with `await using`. */
 export interface Shell extends AsyncDisposable {
-  /** Runs commands; background processes keep running. Rejects when a command fails. */
+  /** Runs commands. Background processes keep running. Rejects when a command fails. */
   run(commands: string): Promise<void>;
   /** Returns the standard error of the commands so far. */
   printed(): string;

@@ -30,7 +30,7 @@ export interface RestCalls {
   readonly httpMethod: string;
   readonly header: Readonly<Record<string, string>>;
   path(id: bigint): string;
-  /** Returns the outcome of a response; `undefined` for an unexpected one. */
+  /** Returns the outcome of a response, or `undefined` for an unexpected one. */
   judge(id: bigint, httpStatus: number | undefined, body: string): Outcome | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface GrpcCalls {
   readonly procedure: string;
   readonly header: Readonly<Record<string, string>>;
   message(id: bigint): Uint8Array;
-  /** Returns the outcome of a status; `undefined` for an unexpected one. */
+  /** Returns the outcome of a status, or `undefined` for an unexpected one. */
   judge(grpcStatus: string): Outcome | undefined;
 }
 

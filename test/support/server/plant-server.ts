@@ -50,13 +50,13 @@ export interface TestPlantServer {
 /** The options of a plant server, with the certificate for TLS. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   readonly tls?: Certificate;
-  /** The host on which it listens. Default: 127.0.0.1. */
+  /** The host on which it listens. Defaults to 127.0.0.1. */
   readonly host?: string;
   /** The Unix socket to listen on, instead of a port. */
   readonly path?: string;
 }
 
-/** Starts a plant server that accepts the {@link tokens}; its store is empty by default. */
+/** Starts a plant server that accepts the {@link tokens}. Its store is empty by default. */
 export async function startPlantServer({
   tls,
   host = "127.0.0.1",

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-// RFC 6890: 127.0.0.0/8 and ::1. A BlockList also matches IPv4-mapped addresses, which dual-stack sockets report.
+// 127.0.0.0/8 and ::1 (RFC 6890). A BlockList also matches IPv4-mapped addresses, which dual-stack sockets report.
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");

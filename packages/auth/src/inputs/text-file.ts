@@ -13,7 +13,7 @@ export async function readTextFile(path: string, limitBytes: number): Promise<Pa
   return await readRegularFile(path, limitBytes).then((bytes) => parsed(bytes.toString("utf8")), toProblem);
 }
 
-/** Returns the status of a regular file; rejects pipes and devices, because reading them might never end. */
+/** Returns the status of a regular file. Rejects pipes and devices, because reading them might never end. */
 export async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
   try {
     const stats = await stat(path);

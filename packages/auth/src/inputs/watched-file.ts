@@ -68,7 +68,7 @@ const repeatRejectionMsDefault = 600_000;
 const timestampGranularityMs = 2_000;
 
 /**
- * Reads a file and watches it; returns the problems if its first content is rejected.
+ * Reads a file and watches it. Returns the problems if its first content is rejected.
  *
  * Later, a missing, unreadable or invalid file only causes log lines, so that a partially written file does not lock
  * out all callers.

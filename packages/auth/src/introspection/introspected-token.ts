@@ -10,9 +10,9 @@ export interface IntrospectionRequirements {
    * this service.
    */
   readonly audiences: readonly string[] | undefined;
-  /** The member that identifies the caller if there is no `sub`; `undefined` rejects tokens without `sub`. */
+  /** The member that identifies the caller if there is no `sub`. `undefined` rejects tokens without `sub`. */
   readonly subjectClaim: string | undefined;
-  /** Whether a token is limited to its scopes; otherwise it has every scope. */
+  /** Whether a token is limited to its scopes. Otherwise it has every scope. */
   readonly enforceScopes: boolean;
 }
 
@@ -29,7 +29,7 @@ export const activeTtlMs = 30_000;
 export const inactiveTtlMs = 10_000;
 
 /**
- * Returns the outcome of an introspection response (RFC 7662 §2.2); `undefined` when the response is not valid.
+ * Returns the outcome of an introspection response (RFC 7662 §2.2), or `undefined` when the response is not valid.
  *
  * The only cached refusal is "not active". Expiry is measured with `performance.now()`, so that setting back the wall
  * clock does not extend it.
@@ -70,7 +70,7 @@ function problemOf(response: JsonObject, { audiences }: IntrospectionRequirement
   if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
   if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
     return invalid('"nbf" must be a NumericDate in the past');
-  // RFC 7800 §3.1 and RFC 9449: the token is valid only with a proof of possession, which is not supported.
+  // The token is valid only with a proof of possession, which is not supported (RFC 7800 §3.1 and RFC 9449).
   if (cnf !== undefined) return invalid('the token is bound to a key ("cnf"), which is not supported');
   if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is not a bearer token");
   const tokenAudiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];

@@ -99,7 +99,7 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
 
 /** Records whether an endpoint is down. Times are measured with `performance.now()`, which is never set back. */
 class EndpointHealth {
-  /** The last failure; `undefined` after a success. */
+  /** The last failure, or `undefined` after a success. */
   lastFailure: string | undefined;
   readonly #url: URL;
   readonly #log: OperatorLog;
@@ -170,8 +170,8 @@ function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }
 
-// RFC 6749 §2.3.1: id and secret are form-encoded before they are joined by a colon, because the id may contain a
-// colon.
+// Id and secret are form-encoded before they are joined by a colon, because the id may contain a colon (RFC 6749
+// §2.3.1).
 function toBasicCredentials(clientId: string, clientSecret: string): string {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ "": text }).toString().slice(1));
   return Buffer.from(`${id}:${secret}`).toString("base64");

@@ -9,7 +9,7 @@ export interface IntrospectionSource {
   readonly url: string;
   readonly clientId: string;
   /**
-   * The path of the file that contains the client secret. The file is watched; a line break after the secret is
+   * The path of the file that contains the client secret. The file is watched. A line break after the secret is
    * ignored.
    */
   readonly clientSecretFile: string;
@@ -17,7 +17,7 @@ export interface IntrospectionSource {
   readonly audiences?: readonly string[] | undefined;
   /**
    * The member that identifies the caller if a response has no `sub`, which is optional: `client_id` or `username`. Its
-   * values must differ from those of `sub`. Default: tokens without `sub` are rejected.
+   * values must differ from those of `sub`. By default, tokens without `sub` are rejected.
    */
   readonly subjectClaim?: string | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */

@@ -4,8 +4,8 @@ import type { FileReload } from "../inputs/index.ts";
 /** The keys of one issuer, kept up to date in the background. */
 export interface IssuerKeys {
   /**
-   * Finds the key of a signature for jose. May wait for a newer set if the token names an unknown key; concurrent
-   * calls share one fetch.
+   * Finds the key of a signature for jose. May wait for a newer set if the token names an unknown key. Concurrent calls
+   * share one fetch.
    *
    * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailable}, or `JOSENotSupported` if
    * `alg` is not asymmetric. Never rejects because a key cannot be imported.
@@ -19,15 +19,15 @@ export interface IssuerKeys {
   readonly current: object | undefined;
 
   /**
-   * When the set was last fetched, in milliseconds of `performance.now()`; `undefined` if it was never fetched, or is
-   * read from a file.
+   * When the set was last fetched, in milliseconds of `performance.now()`, or `undefined` if it was never fetched, or
+   * is read from a file.
    */
   readonly fetchedAtMs: number | undefined;
 
-  /** Seconds until the next fetch if the last one failed; `undefined` if it succeeded. */
+  /** Seconds until the next fetch if the last one failed, or `undefined` if it succeeded. */
   readonly retryAfterS: number | undefined;
 
-  /** Why no token can be verified, for an operator; `undefined` if tokens can be verified. */
+  /** Why no token can be verified, for an operator, or `undefined` if tokens can be verified. */
   readonly problem: string | undefined;
 
   /** The outcome of the last reload, if the keys are in a file. */

@@ -1,5 +1,5 @@
 // Asymmetric algorithms only. With symmetric algorithms such as HS256, anyone who knows the public key could sign (RFC
-// 8725 §3.1); with "none", nothing is signed.
+// 8725 §3.1). With "none", nothing is signed.
 /** The algorithms that can be allowed. */
 export const jwtAlgorithms = [
   "RS256",

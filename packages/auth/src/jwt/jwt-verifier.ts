@@ -64,7 +64,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   };
 }
 
-// JWS compact serialisation (RFC 7515 §7.1) with a signature. Encrypted tokens have five parts; unsecured ones have an
+// JWS compact serialisation (RFC 7515 §7.1) with a signature. Encrypted tokens have five parts. Unsecured ones have an
 // empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 

@@ -3,7 +3,7 @@ import { parseJsonObject } from "../json-object.ts";
 import { notParsed, type ParseResult } from "../inputs/index.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 
-/** Fetches a JWK Set as a string; never rejects. */
+/** Fetches a JWK Set as a string. Never rejects. */
 export type FetchKeyDocument = (signal: AbortSignal) => Promise<ParseResult<string>>;
 
 /** Creates a function that fetches the key set from a URL. */

@@ -50,7 +50,7 @@ async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promi
   return imported.some((found) => found !== undefined && isAllowedLength(found)) ? jwk : undefined;
 }
 
-// RFC 7517 §4.2 to §4.4; `d` is the private part of every kind of key (RFC 7518 §6, RFC 8037 §2).
+// RFC 7517 §4.2 to §4.4. `d` is the private part of every kind of key (RFC 7518 §6, RFC 8037 §2).
 function canVerify({ use, key_ops: operations, alg, d }: JsonObject): boolean {
   return (
     (use === undefined || use === "sig") &&

@@ -17,28 +17,26 @@ export interface JwtSource {
   readonly audiences: readonly string[];
   /**
    * The claim that must contain one of the audiences if a token has no `aud`: `client_id` for access tokens of Amazon
-   * Cognito. Default: tokens without `aud` are rejected.
+   * Cognito. By default, tokens without `aud` are rejected.
    */
   readonly audienceClaim?: string | undefined;
-  /** The URL of the issuer's public keys. Default: {@link keysFile}, or else `jwks_uri` of the issuer's metadata. */
+  /** The URL of the issuer's public keys. Defaults to {@link keysFile}, or else `jwks_uri` of the issuer's metadata. */
   readonly keysUrl?: string | undefined;
   /** The path of a file of the issuer's public keys, which is watched. Cannot be combined with {@link keysUrl}. */
   readonly keysFile?: string | undefined;
-  /** The allowed signature algorithms. Default: RS256, PS256, ES256 and EdDSA. */
+  /** The allowed signature algorithms. Defaults to RS256, PS256, ES256 and EdDSA. */
   readonly algorithms?: readonly JwtAlgorithm[] | undefined;
   /** The required `typ` of the token: `at+jwt` (RFC 9068), or `any`, the default, which also accepts `JWT` and none. */
   readonly type?: "at+jwt" | "any" | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */
   readonly enforceScopes?: boolean | undefined;
-  /**
-   * The claims that contain the scopes, as a string separated by spaces or an array. Default: `scope` and `scp`.
-   */
+  /** The claims that contain the scopes, as a string separated by spaces or an array. Defaults to `scope` and `scp`. */
   readonly scopeClaims?: readonly string[] | undefined;
   /** When keys are fetched, for providers that require different times. */
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
-/** RFC 8693 §4.2 defines `scope`; Entra and Okta use `scp`. */
+/** RFC 8693 §4.2 defines `scope`. Entra and Okta use `scp`. */
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**

@@ -13,7 +13,7 @@ export interface TrustedIssuer {
   readonly issuer: string;
   /** `aud` must contain one of these, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
-  /** The claim that is checked instead of `aud` in tokens without `aud`; `undefined` rejects these tokens. */
+  /** The claim that is checked instead of `aud` in tokens without `aud`. `undefined` rejects these tokens. */
   readonly audienceClaim: string | undefined;
   /**
    * The claims that contain the scopes of a token; `undefined` grants every scope, because many providers issue none.
@@ -75,7 +75,7 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   // An escaped `crit` or `cnf` could be missed.
   if (hasNameWithBackslash(protectedHeader) || hasNameWithBackslash(payload))
     return rejectedOutcome("a header parameter or claim has a name with a backslash");
-  // RFC 7800 §3.1: the token is valid only with a proof of possession, which is not supported.
+  // The token is valid only with a proof of possession, which is not supported (RFC 7800 §3.1).
   if (cnf !== undefined) return rejectedOutcome('the token is bound to a key ("cnf"), which is not supported');
   const scopes = trusted.scopeClaims?.flatMap((claim) => readScopes(payload[claim]));
   const outcome: TokenOutcome = {

@@ -9,7 +9,7 @@ const depthMax = 4;
 /** The maximum number of values in an example. Limited, because schemas may branch at every level. */
 const valueCountMax = 500;
 
-/** Returns an example of a body: from the description, or created from the schema; `undefined` if there is none. */
+/** Returns an example of a body: from the description, or created from the schema, or `undefined` if there is none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

@@ -15,7 +15,7 @@ export interface ResponseView {
   readonly details: HTMLElement;
 }
 
-/** Shows the response to a request as it arrives; resolves when it is complete. */
+/** Shows the response to a request as it arrives. Resolves when it is complete. */
 export async function showResponse(
   description: Description,
   operation: Operation,

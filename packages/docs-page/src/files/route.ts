@@ -5,7 +5,7 @@ export const linkToOverview = "#/";
 
 const views = /^#\/(operations|schemas)\/(.+)$/;
 
-/** Reads the view from the fragment of a URL; `undefined` if it is an anchor within the page. */
+/** Reads the view from the fragment of a URL, or `undefined` if it is an anchor within the page. */
 export function readRoute(hash: string): { view: "overview" | "operations" | "schemas"; name: string } | undefined {
   if (hash === "" || hash === "#" || hash === linkToOverview) return { view: "overview", name: "" };
   const [, view, name = ""] = views.exec(hash) ?? [];

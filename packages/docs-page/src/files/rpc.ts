@@ -4,7 +4,7 @@ import { filledIn, type Input } from "./filled-in.js";
 
 /** A variable of a path template with its wildcards in order, or a wildcard outside of variables. */
 interface Variable {
-  /** The field path of the variable, as names; `undefined` for a wildcard outside of variables. */
+  /** The field path of the variable, as names, or `undefined` for a wildcard outside of variables. */
   readonly field: readonly string[] | undefined;
   readonly pathTemplate: string;
   readonly wildcards: readonly string[];

@@ -13,7 +13,7 @@ export interface HandlerCallInit {
   readonly definition: AnyDefinition;
   readonly call: ServerInterceptingCallInterface;
   readonly source: MetadataSource;
-  /** The only message of the client; `undefined` if the client streams. */
+  /** The only message of the client, or `undefined` if the client streams. */
   readonly request: unknown;
   readonly exposesMessages: boolean;
 }

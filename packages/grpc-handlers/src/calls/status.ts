@@ -50,7 +50,7 @@ export function toConnectError(end: CallStatus): ConnectError {
   return "fault" in end ? toFault(error, failure) : error;
 }
 
-/** Returns the details in the field `grpc-status-details-bin`, a google.rpc.Status; none if it is malformed. */
+/** Returns the details in the field `grpc-status-details-bin`, a google.rpc.Status, or none if it is malformed. */
 function detailsOf(metadata: Metadata | null | undefined): ConnectError["details"] {
   const [bytes] = metadata?.get("grpc-status-details-bin") ?? [];
   if (!(bytes instanceof Uint8Array)) return [];

@@ -84,7 +84,7 @@ export class ChunkedReader {
   }
 }
 
-/** RFC 9110 §6.5.1: framing fields are not allowed in a trailer section. */
+/** Framing fields are not allowed in a trailer section (RFC 9110 §6.5.1). */
 function hasFramingField(trailer: HeaderFields): boolean {
   const { contentLength, transferEncoding } = new CommonHeaderFields(trailer);
   return contentLength !== null || transferEncoding !== null;

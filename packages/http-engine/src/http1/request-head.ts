@@ -20,7 +20,7 @@ export interface Http1RequestHead {
   /** The request target as sent. */
   readonly target: string;
   readonly section: FieldSection;
-  /** Why the request is refused and no further request is read; `undefined` if it is valid. */
+  /** Why the request is refused and no further request is read, or `undefined` if it is valid. */
   readonly problem: HttpProblem | undefined;
 }
 
@@ -56,9 +56,9 @@ export class HeadReader {
     this.#limits = limits;
   }
 
-  /** Returns the next head, possibly with a problem; `undefined` while it is incomplete. */
+  /** Returns the next head, possibly with a problem, or `undefined` while it is incomplete. */
   read(incoming: Incoming): Http1RequestHead | undefined {
-    // RFC 9112 §2.2: empty lines before a request are ignored.
+    // Empty lines before a request are ignored (RFC 9112 §2.2).
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
       incoming.consume(incoming.at + 2);
     }
@@ -133,7 +133,7 @@ interface RequestLine {
   readonly httpVersion: Http1Version;
 }
 
-/** Parses a request line with its CR LF, one character per byte; `undefined` if it is not valid. */
+/** Parses a request line with its CR LF, one character per byte. Returns `undefined` if it is not valid. */
 function readRequestLine(text: string): RequestLine | undefined {
   if (!requestLinePattern.test(text)) return undefined;
   const methodEnd = text.indexOf(" ");
@@ -142,7 +142,7 @@ function readRequestLine(text: string): RequestLine | undefined {
   return {
     httpMethod: commonMethods[commonMethods.indexOf(method)] ?? method,
     target: text.slice(methodEnd + 1, versionAt),
-    // RFC 9110 §2.5: a later minor version is processed as the highest known one.
+    // A later minor version is processed as the highest known one (RFC 9110 §2.5).
     httpVersion: text.startsWith("0", versionAt + " HTTP/1.".length) ? "1.0" : "1.1",
   };
 }
@@ -153,7 +153,7 @@ function requestLineProblem(line: string): HttpProblem {
 }
 
 function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Http1RequestHead {
-  // RFC 9110 §9.3.6: only proxies support CONNECT.
+  // Only proxies support CONNECT (RFC 9110 §9.3.6).
   const problem = httpMethod === "CONNECT" ? badTarget() : section.problem;
   return { httpMethod, target, section, problem };
 }
@@ -172,7 +172,7 @@ export function invalidHead(problem: HttpProblem, { bytes, at }: Pick<Incoming, 
   return line === "" ? { ...emptyHead, problem } : { ...emptyHead, section: readSection(line, "1.1"), problem };
 }
 
-/** Returns the line of the Origin field; `""` without one. */
+/** Returns the line of the Origin field, or `""` without one. */
 function originLineIn(lines: string): string {
   return originLine.exec(lines)?.[0] ?? "";
 }
@@ -187,7 +187,7 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
     httpVersion,
     fields,
     common,
-    // RFC 9112 §6.3: with neither field there is no body.
+    // With neither field there is no body (RFC 9112 §6.3).
     bodyBytes: transferEncoding === null ? (length ?? 0) : "chunked",
     expectsContinue: expect !== null && httpVersion === "1.1",
     persistent: isPersistent(connection, httpVersion),
@@ -240,7 +240,7 @@ function isWhitespace(character: number): boolean {
   return character === 0x20 || character === 0x09;
 }
 
-/** Parses a Content-Length; `undefined` if it is not valid, such as several fields joined by commas. */
+/** Parses a Content-Length. Returns `undefined` if it is not valid, such as several fields joined by commas. */
 function parseLength(contentLength: string): number | undefined {
   const bytes = contentLengthPattern.test(contentLength) ? Number(contentLength) : Number.NaN;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
@@ -252,7 +252,7 @@ function framingProblem(
   httpVersion: Http1Version,
 ): HttpProblem | undefined {
   if (transferEncoding !== null) {
-    // RFC 9112 §6.3: a request with both may be an attempt at request smuggling.
+    // A request with both may be an attempt at request smuggling (RFC 9112 §6.3).
     if (contentLength !== null) return notHttp();
     const problem = transferEncodingProblem(transferEncoding, httpVersion);
     if (problem !== undefined) return problem;
@@ -278,7 +278,7 @@ const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
 /** The longest field section that is cached for the next request, in bytes: a connection may be idle for long. */
-// Sections of browsers and sections with JWTs are mostly shorter; parsing a longer one each time costs a few
+// Sections of browsers and sections with JWTs are mostly shorter. Parsing a longer one each time costs a few
 // microseconds.
 const cachedSectionBytesMax = 4 * 1024;
 /**
@@ -292,7 +292,7 @@ const noBytes = Buffer.alloc(0);
 /** The most bytes of a request line without its target: method, spaces and version. */
 const requestLineBytes = 64;
 
-// RFC 9112 §3: single spaces, and a target without white space, control characters and non-ASCII bytes. Every
+// Single spaces, and a target without white space, control characters and non-ASCII bytes (RFC 9112 §3). Every
 // registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
 const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.\d\r\n$/;
 const versionLength = " HTTP/1.1\r\n".length;

@@ -49,7 +49,7 @@ export class RequestReader {
     this.#headReader = new HeadReader(limits);
   }
 
-  /** Remaining bytes of the body; infinite if its length is unknown. */
+  /** Remaining bytes of the body. Infinite if its length is unknown. */
   get remainingBodyBytes(): number {
     return this.#chunks === undefined ? this.#remainingBodyBytes : Number.POSITIVE_INFINITY;
   }
@@ -85,7 +85,7 @@ export class RequestReader {
     this.incoming.clear();
   }
 
-  /** Reads the next part; returns whether it had arrived. */
+  /** Reads the next part. Returns whether it had arrived. */
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
     if (this.stage !== "head" || this.#output.congested) return false;

@@ -165,5 +165,5 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
 /** The most bytes of one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
 const sliceBytes = 256 * 1024;
 
-/** The most bytes that are copied into one buffer; above, the copy costs more than another entry of a writev. */
+/** The most bytes that are copied into one buffer. Above, the copy costs more than another entry of a writev. */
 const joinedBytesMax = 4096;

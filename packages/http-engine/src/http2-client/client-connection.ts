@@ -32,7 +32,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
   readonly onStreamAvailable: () => void;
   /** Called when the connection opens no more streams, with the code of a GOAWAY or of our own error. */
   readonly onRetired: (code: number) => void;
-  /** Returns why the connection was lost, for errors; `undefined` for no reason. */
+  /** Returns why the connection was lost, for errors, or `undefined` for no reason. */
   readonly lossReason?: () => string | undefined;
   /** Called with `true` when the first call starts, and with `false` when the last one has ended. */
   readonly onBusy: (busy: boolean) => void;

@@ -7,10 +7,10 @@ import type { ResponseSection } from "./response-section.ts";
  * `endStream`. If a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
  */
 export interface ResponseReceiver extends FlowReceiver {
-  /** Called with the final header section; `endStream` if the response has no body and no trailer. */
+  /** Called with the final header section. `endStream` if the response has no body and no trailer. */
   onHead(head: ResponseSection, endStream: boolean): void;
   /**
-   * Called with a piece of the body, a view of its chunk; only what `detachFromChunk` returns may be kept. Must call
+   * Called with a piece of the body, a view of its chunk. Only what `detachFromChunk` returns may be kept. Must call
    * `stream.consumed(bytes)` after using it.
    */
   onData(piece: Uint8Array): void;
@@ -102,7 +102,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     this.#endStreamSent = true;
   }
 
-  /** RFC 9113 §8.1: a request need not be completed after its complete response. */
+  /** A request need not be completed after its complete response (RFC 9113 §8.1). */
   #endResponse(): void {
     this.receiver = undefined;
     if (this.#endStreamSent) this.close();

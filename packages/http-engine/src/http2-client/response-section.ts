@@ -27,5 +27,5 @@ export function readResponseSection(fields: readonly string[]): ResponseSection 
   return { fields, httpStatus };
 }
 
-// RFC 9110 §15: three digits. Statuses above 599 are invalid, but are handled as server errors.
+// Three digits (RFC 9110 §15). Statuses above 599 are invalid, but are handled as server errors.
 const statusSyntax = /^[1-9][0-9]{2}$/;

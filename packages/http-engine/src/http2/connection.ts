@@ -28,7 +28,7 @@ export interface ConnectionOptions {
   readonly budget: BacklogBudget;
   /**
    * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with
-   * an error (RFC 9113 §5.4); not for our own defects, and not for streams that are reset because of a timeout.
+   * an error (RFC 9113 §5.4). Not for our own defects, and not for streams that are reset because of a timeout.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is closed. */
@@ -76,7 +76,7 @@ export abstract class FrameConnection<
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
   /**
-   * Whether chunks are freed after reading. A socket allocates a buffer for each chunk; other kinds of streams may
+   * Whether chunks are freed after reading. A socket allocates a buffer for each chunk. Other kinds of streams may
    * share buffers.
    */
   readonly #freesChunks: boolean;

@@ -22,7 +22,7 @@ export interface FrameReceiver {
 
 /**
  * Splits the bytes of a peer into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between
- * chunks is copied once, into a buffer that grows with what has arrived; but frame boundaries have no meaning within a
+ * chunks is copied once, into a buffer that grows with what has arrived. But frame boundaries have no meaning within a
  * body (§6.1), so large parts of a DATA frame are passed on in place, each as a separate frame.
  */
 export class FrameReader {

@@ -48,7 +48,7 @@ export interface FrameCallbacks {
  * Handles frames by the rules of RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed.
  * Subclasses handle header sections and GOAWAY.
  *
- * A stream error resets the stream and is counted; a connection error is thrown (§5.4).
+ * A stream error resets the stream and is counted. A connection error is thrown (§5.4).
  */
 export abstract class FrameRules<Stream extends RuledStream, Head> implements FrameReceiver {
   readonly peer: PeerSettings;
@@ -83,7 +83,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     return this.settingsAcknowledged;
   }
 
-  /** When the incomplete field block started; `undefined` if there is none. */
+  /** When the incomplete field block started, or `undefined` if there is none. */
   get blockStartedAtMs(): number | undefined {
     return this.#blocks.streamId === 0 ? undefined : this.#blocks.startedAtMs;
   }

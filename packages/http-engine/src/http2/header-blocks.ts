@@ -17,7 +17,7 @@ export interface HeaderBlock<Head> {
 
 /** Assembles field blocks from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
-  /** The stream of the incomplete block, during which only CONTINUATION is allowed; 0 if there is none. */
+  /** The stream of the incomplete block, during which only CONTINUATION is allowed, or 0 if there is none. */
   streamId = 0;
   /** When that block started, in milliseconds of `performance.now()`. */
   startedAtMs = 0;

@@ -17,7 +17,7 @@ export interface DeadlineCallbacks {
 export interface Handshake {
   /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   readonly settingsExchanged: boolean;
-  /** When the incomplete field block started; `undefined` if there is none. */
+  /** When the incomplete field block started, or `undefined` if there is none. */
   readonly blockStartedAtMs: number | undefined;
 }
 

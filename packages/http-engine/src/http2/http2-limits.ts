@@ -3,9 +3,9 @@ export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 
 /** The defaults of {@link Http2Limits}. Above a count, the connection is closed with ENHANCE_YOUR_CALM. */
 export const defaultHttp2Limits = {
-  /** Concurrent streams; further ones are refused. */
+  /** Concurrent streams. Further ones are refused. */
   concurrentStreams: 256,
-  /** Bytes of a field list (RFC 9113 §6.5.2); above it, the response is 431. 16 KiB. */
+  /** Bytes of a field list (RFC 9113 §6.5.2). Above it, the response is 431. 16 KiB. */
   headerListBytes: 16_384,
   /** Bytes of an encoded field block, in all its frames. 64 KiB: four times the size of the list. */
   headerBlockBytes: 65_536,
@@ -35,7 +35,7 @@ export const defaultHttp2Limits = {
   ignoredFrames: 2_000,
   /** WINDOW_UPDATE frames per interval, beyond two for each stream and each DATA frame that we sent. */
   windowUpdates: 5_000,
-  /** Bytes of bodies per connection that are queued for the peer's windows; above it, streams are refused. 16 MiB. */
+  /** Bytes of bodies per connection that are queued for the peer's windows. Above it, streams are refused. 16 MiB. */
   queuedBytes: 16_777_216,
   /**
    * Bytes in the socket's buffer above which we stop reading from the peer. 512 KiB: enough for the headers of all

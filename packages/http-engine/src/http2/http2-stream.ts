@@ -33,7 +33,7 @@ export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listByte
 
 /** Options of a new {@link Http2Stream}. */
 export interface StreamInit {
-  /** The value of Content-Length; `undefined` without the field. */
+  /** The value of Content-Length, or `undefined` without the field. */
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly endStream: boolean;
@@ -49,7 +49,7 @@ export interface StreamInit {
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
-  /** When we ended our side; 0 before that, and if the peer had already ended its side. */
+  /** When we ended our side, or 0 before that, and if the peer had already ended its side. */
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
@@ -151,7 +151,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.consumed(bytes);
     if (this.respondedAtMs === 0) return;
     if (this.remoteEnded) this.close();
-    // RFC 9113 §8.1: after a complete response, the server may reset the stream with NO_ERROR.
+    // After a complete response, the server may reset the stream with NO_ERROR (RFC 9113 §8.1).
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
@@ -162,7 +162,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.heldBytes > 0) this.consumed(this.heldBytes);
   }
 
-  /** Returns whether the body can have the announced length; otherwise the request is malformed (§8.1.1). */
+  /** Returns whether the body can have the announced length. Otherwise the request is malformed (§8.1.1). */
   #isLengthPossible(last: boolean): boolean {
     if (this.#contentLength === undefined) return true;
     return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;

@@ -5,7 +5,7 @@
  * event loop for the responses of all streams. This implementation exists because node:http2 creates objects and calls
  * C++ for each stream, which costs more than the rest of a call.
  *
- * Contains the server's side and the common parts; the client's side is in `../http2-client/`.
+ * Contains the server's side and the common parts. The client's side is in `../http2-client/`.
  */
 export { type ConnectionOptions, FrameConnection } from "./connection.ts";
 export { type DeadlineCallbacks, Http2Deadlines, type Handshake } from "./http2-deadlines.ts";

@@ -7,7 +7,7 @@ const scratchBytes = 4096;
 // Larger pieces of a body are passed on without a copy.
 const copyBytesMax = 4096;
 // Above this size, the output of a turn is written early. Otherwise a handler that never awaits, or a chunk of many
-// requests, would let it grow without limit; at this size, the cost of another write is negligible.
+// requests, would let it grow without limit. At this size, the cost of another write is negligible.
 const collectedBytesMax = 64 * 1024;
 
 /**
@@ -63,7 +63,7 @@ export class Output {
     this.#append(bytes);
   }
 
-  /** Adds a frame. A small payload is copied; a large one must not change until it is sent. */
+  /** Adds a frame. A small payload is copied. A large one must not change until it is sent. */
   frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
     if (type === FrameType.data) this.dataFrames++;
     const length = payload.byteLength;

@@ -8,7 +8,7 @@ import type { Output } from "./output.ts";
  * The receive window of the connection (RFC 9113 §5.2, §6.9).
  *
  * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream that
- * closes returns its unused bytes; otherwise each reset would permanently shrink the window.
+ * closes returns its unused bytes. Otherwise each reset would permanently shrink the window.
  */
 export class ReceiveFlow {
   readonly #output: Output;

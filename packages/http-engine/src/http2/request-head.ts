@@ -8,9 +8,9 @@ export interface Http2RequestHead {
   readonly common: CommonHeaderFields;
   readonly method: string;
   readonly path: string;
-  /** Scheme, authority and path; the authority is that of `host` if there is no :authority. */
+  /** Scheme, authority and path. The authority is that of `host` if there is no :authority. */
   readonly url: string;
-  /** `undefined` if it was not sent; then there is a `host` field. */
+  /** `undefined` if it was not sent. Then there is a `host` field. */
   readonly authority: string | undefined;
   /** `undefined` if it was not sent. */
   readonly contentLength: number | undefined;
@@ -51,7 +51,7 @@ interface Found {
 
 function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "content-length") {
-    // RFC 9110 §8.6: digits. A second field is rejected even if its value is the same, against request smuggling.
+    // Digits (RFC 9110 §8.6). A second field is rejected even if its value is the same, against request smuggling.
     const previous = found.contentLength;
     found.contentLength = Number(value);
     return previous === undefined && /^[0-9]{1,15}$/.test(value);
@@ -60,7 +60,7 @@ function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "host") {
     const previous = found.host;
     found.host = value;
-    // RFC 9110 §7.2: a second one is an error.
+    // A second one is an error (RFC 9110 §7.2).
     return previous === undefined && authoritySyntax.test(value);
   }
   return true;

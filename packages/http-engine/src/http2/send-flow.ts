@@ -6,7 +6,7 @@ import type { Output } from "./output.ts";
 
 /** The sending part of a stream. */
 export interface SendingStream {
-  /** The send window, updated by {@link SendFlow}; may be negative after SETTINGS (RFC 9113 §6.9.2). */
+  /** The send window, updated by {@link SendFlow}. May be negative after SETTINGS (RFC 9113 §6.9.2). */
   sendWindow: number;
   /** Queued bytes. */
   readonly queuedBytes: number;
@@ -78,7 +78,7 @@ export class SendFlow {
   }
 
   /**
-   * Changes the windows of all open streams after SETTINGS_INITIAL_WINDOW_SIZE; they may become negative (§6.9.2).
+   * Changes the windows of all open streams after SETTINGS_INITIAL_WINDOW_SIZE. They may become negative (§6.9.2).
    *
    * @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1
    */
@@ -112,7 +112,7 @@ export class SendFlow {
     return [...this.#waiting.keys()].filter((stream) => this.#cannotBeSent(stream));
   }
 
-  /** Called when bytes of a stream were sent or dropped; `last` if its queue is empty. */
+  /** Called when bytes of a stream were sent or dropped. `last` if its queue is empty. */
   release(stream: SendingStream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);

@@ -35,7 +35,7 @@ export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
     let lingering = 0;
     for (const stream of streams.open.values()) {
       if (stream.respondedAtMs === 0) continue;
-      // RFC 9113 §8.1: after a complete response, the server may reset the stream with NO_ERROR.
+      // After a complete response, the server may reset the stream with NO_ERROR (RFC 9113 §8.1).
       if (nowMs - stream.respondedAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
       else lingering += 1;
     }

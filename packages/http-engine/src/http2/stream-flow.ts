@@ -53,7 +53,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Queued pieces of the body; not allocated for the many streams whose body is sent immediately. */
   #queue: Uint8Array[] | undefined;
   /**
-   * The end of the stream after the queue: its last DATA frame, or this trailer block; `undefined` while it is open.
+   * The end of the stream after the queue: its last DATA frame, or this trailer block, or `undefined` while it is open.
    */
   #ending: "data" | Uint8Array | undefined;
 
@@ -71,7 +71,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Called when END_STREAM was passed to the output. */
   protected abstract sideEnded(): void;
 
-  /** Sends a piece of the body; what the windows do not allow is queued. */
+  /** Sends a piece of the body. What the windows do not allow is queued. */
   sendData(piece: Uint8Array): void {
     if (!this.closed && !this.localEnded && piece.byteLength > 0) this.#enqueue(piece);
   }

@@ -1,7 +1,7 @@
 /** Why a stream is not open (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
-// Frames of a reset stream may arrive for about a round trip; this covers many streams.
+// Frames of a reset stream may arrive for about a round trip. This covers many streams.
 const rememberedResets = 1024;
 
 /** The streams of a connection, and why others are not open (RFC 9113 §5.1, §5.1.1). */
@@ -14,7 +14,7 @@ export class StreamTable<Stream> {
   lastStreamId = 0;
   /** Streams that we have reset, whose last frames may still arrive. The oldest are removed. */
   readonly #resetByUs = new Set<number>();
-  /** Whether our final GOAWAY was sent; higher streams are ignored. */
+  /** Whether our final GOAWAY was sent. Higher streams are ignored. */
   goAwaySent = false;
 
   rememberReset(streamId: number): void {

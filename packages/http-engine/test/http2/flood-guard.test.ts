@@ -32,7 +32,7 @@ import {
   windowUpdateFrame,
 } from "../../../testing/src/http2/http2-requests.ts";
 
-/** Returns the frames of wave `i`, from 0; it opens the streams 3 + 2i. Stream 1 is always open. */
+/** Returns the frames of wave `i`, from 0, which opens the streams 3 + 2i. Stream 1 is always open. */
 type Wave = (i: number) => readonly Frame[];
 
 /** A flood, and the number of waves that pass. */

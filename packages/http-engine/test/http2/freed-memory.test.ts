@@ -59,7 +59,7 @@ test("a chunk whose receiver has thrown is not freed", async () => {
   expect(kept.every((piece) => piece.byteLength > 0)).toBe(true);
 });
 
-// Three windows; the last write has large pieces, which are not copied, and a small one, which is.
+// Three windows. The last write has large pieces, which are not copied, and a small one, which is.
 const windows: readonly number[] = [65_535, 40_000, 2 * 16_384 + 100];
 const bodyBytes = windows.reduce((sum, bytes) => sum + bytes, 0);
 

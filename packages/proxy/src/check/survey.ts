@@ -9,7 +9,7 @@ export interface Survey {
   readonly services: readonly DescService[];
   /** The bindings of all valid rules. */
   readonly bindings: readonly RestBinding[];
-  /** The problems for which `createGateway` would throw; empty if the gateway would start. */
+  /** The problems for which `createGateway` would throw. Empty if the gateway would start. */
   readonly problems: readonly string[];
   /** The `openapiv2_*` fields that descriptions do not use, each with the descriptors that set it. */
   readonly unreadOptions: ReadonlyMap<string, readonly string[]>;

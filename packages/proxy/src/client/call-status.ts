@@ -26,7 +26,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
 // gRPC over HTTP/2 defines "Status" as digits.
 const statusSyntax = /^[0-9]+$/;
 
-/** Returns the error with its details; `undefined` if the details cannot be decoded or contain a different code. */
+/** Returns the error with its details, or `undefined` if the details cannot be decoded or contain a different code. */
 function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {
   try {
     const error = findTrailerError(new LazyHeaders(trailer));
@@ -103,7 +103,7 @@ const errorsByResetCode: ReadonlyMap<number, readonly [text: string, code: Code]
 
 /**
  * Converts an error that was thrown while a response was parsed. The parsers are shared with servers and throw
- * InvalidArgument; here it becomes Internal without an identifier, because the server caused it.
+ * InvalidArgument. Here it becomes Internal without an identifier, because the server caused it.
  */
 export function responseError(error: unknown): ConnectError {
   const { code, rawMessage, cause } = ConnectError.from(error, Code.Internal);

@@ -51,19 +51,19 @@ export abstract class ClientMethod<T> {
     return "own";
   }
 
-  /** Converts a part of a large message; `undefined` if messages must be complete. */
+  /** Converts a part of a large message. Returns `undefined` if messages must be complete. */
   get openPart(): ((part: Uint8Array) => T) | undefined {
     return undefined;
   }
 
-  /** Returns a message of a request in its envelope; a promise if it is compressed. Throws a ConnectError. */
+  /** Returns a message of a request in its envelope. A promise if it is compressed. Throws a ConnectError. */
   abstract envelop(message: unknown): Uint8Array | Promise<Uint8Array>;
 
   /** Converts a message of a response, which is not compressed. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
   /**
-   * Converts a message of a response; returns a promise if it is compressed. Throws, or rejects with, a ConnectError.
+   * Converts a message of a response. Returns a promise if it is compressed. Throws, or rejects with, a ConnectError.
    */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);

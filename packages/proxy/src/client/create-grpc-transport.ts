@@ -44,7 +44,7 @@ export interface GrpcTransportOptions {
    * disposed of.
    */
   readonly baseUrl: string | Upstream;
-  /** Connect's interceptors; the first one is called first. */
+  /** Connect's interceptors. The first one is called first. */
   readonly interceptors?: readonly Interceptor[];
   /**
    * For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`).
@@ -52,7 +52,7 @@ export interface GrpcTransportOptions {
   readonly tls?: UpstreamTls;
   /** Maximum connections, from 1 to 1,000. One is opened when all streams of the open ones are in use. Default 100. */
   readonly connections?: number;
-  /** Compression of messages of at least {@link compressMinBytes}. Default: none. */
+  /** Compression of messages of at least {@link compressMinBytes}. None by default. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
   /** Minimum size in bytes of a message to compress. Default 1,024. */
   readonly compressMinBytes?: number;

@@ -2,8 +2,8 @@
  * How does Node call a gRPC service? With a transport for Connect's clients, whose entry is `entry.ts`, or with single calls,
  * as the proxy does.
  *
- * `create-grpc-transport.ts` starts a call for each request of a client; a call (`outgoing-call.ts`) gets a stream from an
- * upstream, sends its messages and completes once.
+ * `create-grpc-transport.ts` starts a call for each request of a client. A call (`outgoing-call.ts`) gets a stream from
+ * an upstream, sends its messages and completes once.
  */
 export { type CallSettings, cannotEncode, ClientMethod } from "./client-method.ts";
 export type { CallEnd, CallInit } from "./outgoing-call.ts";

@@ -31,9 +31,9 @@ export interface CallInit<T> {
   readonly method: ClientMethod<T>;
   readonly fields: RequestFields;
   readonly signal: CancelSignal | undefined;
-  /** Milliseconds; `undefined` for no deadline. */
+  /** Milliseconds, or `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
-  /** Decides about retries. Default: one retry if the call was certainly not processed. */
+  /** Decides about retries. By default, one retry if the call was certainly not processed. */
   readonly retries?: Retries;
   /** Whether large messages of the response are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
@@ -45,10 +45,10 @@ export interface CallInit<T> {
 
 /** The end of a call, after its last attempt. */
 export interface CallEnd {
-  /** The error of the call; `undefined` if its status is success. */
+  /** The error of the call, or `undefined` if its status is success. */
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
-  /** Milliseconds for which the call waited for a connection or a stream; 0 if it was sent immediately. */
+  /** Milliseconds for which the call waited for a connection or a stream, or 0 if it was sent immediately. */
   readonly queuedMs: number;
   /** Attempts after the first one. */
   readonly retries: number;
@@ -61,7 +61,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod<T>;
   protected stream: ClientStream | undefined;
   protected coding: ResponseCoding;
-  /** The header of the response; `undefined` before it arrives, and for a trailers-only response. */
+  /** The header of the response, or `undefined` before it arrives, and for a trailers-only response. */
   protected head: HeaderFields | undefined;
   protected isDone = false;
   readonly #init: CallInit<T>;
@@ -78,7 +78,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   #isTransparentRetry = false;
   /** Attempts after the first one, including transparent ones. */
   #retried = 0;
-  /** Since when this attempt is queued; `undefined` if it is not. Measured only for `onEnd`, like the two below. */
+  /** Since when this attempt is queued, or `undefined` if it is not. Measured only for `onEnd`, like the two below. */
   #queuedSinceMs: number | undefined;
   #queuedMs = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -145,7 +145,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   /**
    * Called once when the call has failed.
    *
-   * @param trailer - the trailer with the status; `undefined` if the response is not complete
+   * @param trailer - the trailer with the status, or `undefined` if the response is not complete
    */
   protected abstract failed(error: ConnectError, trailer: HeaderFields | undefined): void;
 
@@ -195,7 +195,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
   onReset(code: number): void {
     this.stream = undefined;
-    // RFC 9113 §8.7: REFUSED_STREAM is the only code that guarantees that nothing was processed; streams excluded by a
+    // RFC 9113 §8.7: REFUSED_STREAM is the only code that guarantees that nothing was processed. Streams excluded by a
     // GOAWAY are reported with it too. A server that already sent a response header did process the request.
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
     if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());
@@ -213,7 +213,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     this.#requestStream();
   }
 
-  /** Returns why the caller cancelled; `undefined` if it did not. */
+  /** Returns why the caller cancelled, or `undefined` if it did not. */
   get cancellation(): ConnectError | undefined {
     const { signal } = this.#init;
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;

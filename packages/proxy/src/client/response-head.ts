@@ -4,7 +4,7 @@ import { readHeaderField } from "@plantstore/gateway/exchange";
 import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
-/** The compression of the messages of a response; `undefined` if they are not compressed. */
+/** The compression of the messages of a response, or `undefined` if they are not compressed. */
 export type ResponseCoding = Compression | undefined;
 
 /**
@@ -33,5 +33,5 @@ export function readResponseHead(
   return coding ?? new ConnectError("the grpc-encoding of the response is not supported", Code.Internal);
 }
 
-// gRPC over HTTP/2, "Content-Type"; parameters are ignored.
+// gRPC over HTTP/2, "Content-Type". Parameters are ignored.
 const grpcType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;

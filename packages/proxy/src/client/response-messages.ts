@@ -5,7 +5,7 @@ import { responseError } from "./call-status.ts";
 
 /** The call whose response is read. */
 export interface ReadCall {
-  /** Returns why the caller cancelled; `undefined` if it did not. */
+  /** Returns why the caller cancelled, or `undefined` if it did not. */
   readonly cancellation: ConnectError | undefined;
   /** Fails the call and resets its stream. */
   fail(error: ConnectError): void;

@@ -18,7 +18,7 @@ export interface RetryPolicy {
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /** Returns whether calls of a method may be processed twice. Default: all methods. */
+  /** Returns whether calls of a method may be processed twice. By default, all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
    * Limits the retries of all calls together: each failure removes one token, each success adds `tokenRatio` up to
@@ -43,7 +43,7 @@ export const retryPolicyNames: OptionNames<RetryPolicy> = {
 export interface FailedCall {
   readonly method: DescMethod;
   readonly error: ConnectError;
-  /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry; `null` if absent. */
+  /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry, or `null` if absent. */
   readonly pushback: string | null;
   /** Number of attempts so far. */
   readonly attempts: number;
@@ -76,7 +76,7 @@ export class Retries {
     this.#tokens = Math.min(this.#tokens + this.#budget.tokenRatio, this.#budget.maxTokens);
   }
 
-  /** Records that an attempt failed. @returns the milliseconds until the next attempt; `undefined` for no retry */
+  /** Records that an attempt failed. @returns the milliseconds until the next attempt, or `undefined` for no retry */
   failed({ method, error, pushback, attempts, attemptsSincePushback }: FailedCall): number | undefined {
     const policy = this.#policy;
     if (policy === undefined) return undefined;
@@ -94,7 +94,7 @@ export class Retries {
   }
 }
 
-/** Returns whether calls of a method may be processed twice. `methods` must return `true`; a promise does not count. */
+/** Returns whether calls of a method may be processed twice. `methods` must return `true`. A promise does not count. */
 function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   if (methods === undefined) return true;
   const isAllowed: unknown = methods(method);

@@ -33,7 +33,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   readonly #received = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
   /** The messages of the response as they arrive. Throw if the call fails. */
   readonly messages: AsyncIterable<T>;
-  /** The envelopes that were sent, for a retry; `undefined` once the response has begun or they exceed the limit. */
+  /** The envelopes that were sent, for a retry. `undefined` once the response has begun or they exceed the limit. */
   #retryMessages: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";

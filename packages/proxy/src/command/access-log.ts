@@ -9,8 +9,8 @@ import { shownNames } from "./shown-names.ts";
 const pathLengthMax = 256;
 
 /**
- * Returns a function that writes one line of JSON per request; `undefined` if the log is off. Header fields, queries and
- * bodies are never logged.
+ * Returns a function that writes one line of JSON per request, or `undefined` if the log is off. Header fields, queries
+ * and bodies are never logged.
  */
 export function createAccessLog(
   which: ProxyConfiguration["accessLog"],

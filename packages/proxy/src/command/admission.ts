@@ -23,11 +23,11 @@ const securitySchemes = { [schemeName]: { type: "http", scheme: "bearer" } } as 
 
 /** The checks that admit or refuse requests, and the files that they watch. */
 export interface Admission {
-  /** Admits or refuses a request; `undefined` if all requests are admitted. */
+  /** Admits or refuses a request. Returns `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
-  /** The credentials of RPCs, for the description; empty if callers need none. */
+  /** The credentials of RPCs, for the description. Empty if callers need none. */
   readonly described: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
   /** Reads the watched files again. */
   readonly reload: () => void;

@@ -11,7 +11,7 @@ export class ServedCertificate {
   lastSuccessMs: number = Date.now();
   current: CertificatePair;
   readonly #files: CertificateFiles;
-  /** Why the last reload failed; the previous certificate then stays in use. */
+  /** Why the last reload failed. The previous certificate then stays in use. */
   #reloadProblem: string | undefined;
 
   /** @throws InputError for files that cannot be read */
@@ -61,8 +61,8 @@ function leafOf({ cert }: CertificatePair): X509Certificate {
 }
 
 /**
- * Returns why a certificate is not valid now (RFC 5280 §4.1.2.5), worded to follow "the certificate"; `undefined` if it
- * is valid.
+ * Returns why a certificate is not valid now (RFC 5280 §4.1.2.5), worded to follow "the certificate", or `undefined` if
+ * it is valid.
  */
 function validityProblem({ validFromDate, validToDate }: X509Certificate): string | undefined {
   const nowMs = Date.now();

@@ -50,7 +50,7 @@ function toolsOf(services: readonly DescService[], { tools = [] }: ProxySettings
   return callable.map(selectorOf).filter((rpc) => isSelected?.(rpc) === true);
 }
 
-/** Returns the RPCs that need no credential; `undefined` without `authentication`. */
+/** Returns the RPCs that need no credential, or `undefined` without `authentication`. */
 function openRpcsOf(
   services: readonly DescService[],
   { authentication }: ProxySettings,

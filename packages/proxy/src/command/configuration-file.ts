@@ -7,7 +7,7 @@ export class ConfigurationFile {
   readonly path: string;
   /** When the file was last used, in ms since 1970. */
   lastSuccessMs: number = Date.now();
-  /** Why the last reload failed; the previous configuration then stays in use. */
+  /** Why the last reload failed. The previous configuration then stays in use. */
   problem: string | undefined;
   readonly #read: () => Promise<ProxySettings>;
   #running: Promise<unknown> = Promise.resolve();

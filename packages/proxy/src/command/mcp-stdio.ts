@@ -7,7 +7,7 @@ export interface StdioClient {
   readonly input: Readable;
   /** Gets messages of the protocol only. */
   readonly output: Writable;
-  /** The bearer token of all calls; `undefined` for none. */
+  /** The bearer token of all calls, or `undefined` for none. */
   readonly token: string | undefined;
   /** Writes a line to standard error. */
   readonly printError: (text: string) => void;
@@ -16,10 +16,10 @@ export interface StdioClient {
 /** The most characters of a line. 8 MiB: twice the default of the largest message. */
 const lineLengthMax = 8 * 1024 * 1024;
 
-/** The most requests that run at the same time. 32: agents call a few tools concurrently; other requests are queued. */
+/** The most requests that run at the same time. 32: agents call a few tools concurrently. Other requests are queued. */
 const runningMax = 32;
 
-/** The most characters of queued requests; further requests are refused. 16 Mi: two of the longest lines. */
+/** The most characters of queued requests. Further requests are refused. 16 Mi: two of the longest lines. */
 const queuedLengthMax = 2 * lineLengthMax;
 
 /** When a server on standard input stops before its input ends, and how long it waits for calls. */
@@ -64,7 +64,7 @@ class StdioServer {
   readonly #calls = new Set<Promise<void>>();
   readonly #queue: QueuedRequest[] = [];
   #queuedLength = 0;
-  /** Shared by all calls that wait for the client to read; `undefined` if none does. */
+  /** Shared by all calls that wait for the client to read, or `undefined` if none does. */
   #drained: Promise<unknown> | undefined;
   /** Aborted when nothing more is written. */
   readonly #closed = new AbortController();

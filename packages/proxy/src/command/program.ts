@@ -87,7 +87,7 @@ const program: Program<ProxyTerminal> = {
   },
 };
 
-/** Runs a command line of the proxy, and returns its exit code; never throws. */
+/** Runs a command line of the proxy, and returns its exit code. Never throws. */
 export function proxyCommand(words: readonly string[], terminal: Terminal): Promise<number> {
   return runProgram(program, words, { ...terminal, out: terminal.print, err: terminal.printError });
 }

@@ -5,7 +5,7 @@ import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOption
 /** The endpoints of the API description. */
 export interface ProxyDocs {
   readonly endpoints: readonly Endpoint[];
-  /** Discards the description; the next request creates a new one. */
+  /** Discards the description. The next request creates a new one. */
   renew(): void;
 }
 

@@ -37,7 +37,7 @@ const retryEveryMs = 1_000;
 /** The end of the message of a failed reload. "These": other upstreams may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
-/** How `--check` reports what would be served; `none` to serve. */
+/** How `--check` reports what would be served, or `none` to serve. */
 export type ReportFormat = "none" | "text" | "json";
 
 /**
@@ -117,7 +117,7 @@ class ProxyServer {
     this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
   }
 
-  /** What is served; `undefined` before the descriptors are loaded. */
+  /** What is served, or `undefined` before the descriptors are loaded. */
   get served(): Pick<ProxyGateway, "services" | "rest"> | undefined {
     return this.#proxy;
   }

@@ -90,7 +90,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   };
 }
 
-/** Returns the name of a service or an RPC in a service config; none for the default of all services. */
+/** Returns the name of a service or an RPC in a service config, or none for the default of all services. */
 function namesOf({ service, method }: MethodNameFile): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }

@@ -1,5 +1,6 @@
 /**
- * Creates a function that returns the scope that a procedure (`/package.Service/Method`) requires; `undefined` for none.
+ * Creates a function that returns the scope that a procedure (`/package.Service/Method`) requires, or `undefined` for
+ * none.
  *
  * @param scopes - the scopes by selector: full names of RPCs, or prefixes with `*`. The most specific selector applies:
  * the full name, otherwise the longest prefix

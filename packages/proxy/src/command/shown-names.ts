@@ -1,6 +1,8 @@
 import type { ProxyOptions } from "../create-proxy.ts";
 
-/** The settings that refused requests name instead of options of the gateway; `undefined` if no setting accepts them. */
+/**
+ * The settings that refused requests name instead of options of the gateway, or `undefined` if no setting accepts them.
+ */
 export const shownNames: Required<Exclude<ProxyOptions["nameOptions"], boolean | undefined>> = {
   acceptCompression: undefined,
   "cors.origins": "cors.origins",

@@ -1,4 +1,4 @@
-/** `error` if a request that worked fails or gets another response; `warning` if that depends on the client. */
+/** `error` if a request that worked fails or gets another response. `warning` if that depends on the client. */
 export type Severity = "error" | "warning";
 
 /** The name of a kind of change. */

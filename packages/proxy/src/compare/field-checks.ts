@@ -4,7 +4,7 @@ import type { ChangeRule } from "./change-rules.ts";
 import type { Usage } from "./usage.ts";
 import { cardinalityOf, hasPresence, typeOf } from "./field-shape.ts";
 
-/** Returns how a field changed; `undefined` if it did not in this respect. */
+/** Returns how a field changed, or `undefined` if it did not in this respect. */
 type FieldCheck = (old: DescField, field: DescField, usage: Usage) => ChangeText | undefined;
 
 /** What is compared of two fields. */

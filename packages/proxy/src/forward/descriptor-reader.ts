@@ -4,7 +4,7 @@ import type { ServiceDescriptors } from "./descriptors.ts";
 /** A descriptor set that was read. */
 export interface ReadDescriptors {
   readonly set: Uint8Array;
-  /** Its services, or why they cannot be used; `undefined` if the set is in use already. */
+  /** Its services, or why they cannot be used, or `undefined` if the set is in use already. */
   readonly descriptors: ServiceDescriptors | Error | undefined;
 }
 
@@ -24,14 +24,16 @@ interface Reading {
   readonly described: Promise<ReadDescriptors | Error>;
 }
 
-/** Reads and describes the set of one upstream; if that is slow, it delays the other upstreams only for a limited time. */
+/**
+ * Reads and describes the set of one upstream. If that is slow, it delays the other upstreams only for a limited time.
+ */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
   readonly #describe: (set: Uint8Array) => Promise<ReadDescriptors>;
   readonly #onLate: () => void;
   /** The read in progress. */
   #reading: Reading | undefined;
-  /** The result of a read that finished after its limit; the next {@link read} returns it. */
+  /** The result of a read that finished after its limit. The next {@link read} returns it. */
   #lateResult: ReadDescriptors | Error | undefined;
 
   /** @param onLate - called when a read finishes after its limit */

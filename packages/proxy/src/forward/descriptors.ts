@@ -10,7 +10,7 @@ import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
 export interface DescriptorSource {
   /**
    * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. Called at the start and
-   * for each reload; an error is reported unchanged. Services that need a missing type are not proxied.
+   * for each reload. An error is reported unchanged. Services that need a missing type are not proxied.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
   /** Returns the services that the last read could not describe, by full name, each with the reason. */

@@ -27,16 +27,18 @@ export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ForwardedMethod;
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
-  /** What callers and upstream must not exchange; `undefined` if nothing is hidden. */
+  /** What callers and upstream must not exchange, or `undefined` if nothing is hidden. */
   readonly hidden: HiddenParts | undefined;
   /** Whether the messages of the RPC may have a hidden part. */
   readonly isRestricted: boolean;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
-  /** Timeout in milliseconds of unary calls whose caller sets no deadline; 0 for none, `undefined` for the default. */
+  /**
+   * Timeout in milliseconds of unary calls whose caller sets no deadline, or 0 for none, `undefined` for the default.
+   */
   readonly timeoutMs: number | undefined;
-  /** Maximum timeout in milliseconds, and the default timeout of unary calls; `undefined` for no maximum. */
+  /** Maximum timeout in milliseconds, and the default timeout of unary calls, or `undefined` for no maximum. */
   readonly timeoutMaxMs: number | undefined;
   /** Called for each call. */
   readonly observe: UpstreamCallObserver | undefined;
@@ -135,7 +137,7 @@ export class UpstreamForwarder implements Forwarder {
  * @throws ConnectError `Internal` if there is no message, or at the start of a second one
  */
 async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
-  /** The bytes of the message that have not arrived; `undefined` before its start. */
+  /** The bytes of the message that have not arrived, or `undefined` before its start. */
   let missingBytes: number | undefined;
   for await (const message of messages) {
     const bytes = message instanceof Envelope ? 1 : message.byteLength;

@@ -24,14 +24,14 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  * by trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
-  /** The names that are forwarded; a string may end in `*`. Default: all but those of the two lists. */
+  /** The names that are forwarded. A string may end in `*`. By default, all but those of the two lists. */
   readonly allow?: readonly (string | RegExp)[];
   /** The names that are not forwarded even if `allow` contains them. */
   readonly deny?: readonly (string | RegExp)[];
   /** New names for forwarded fields. Fields that are received under a new name are not forwarded. */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Returns fields to set. They replace forwarded fields of the same names; fields of a connection, a message or gRPC
+   * Returns fields to set. They replace forwarded fields of the same names. Fields of a connection, a message or gRPC
    * cannot be set. `undefined` removes a field. An error that this function throws is reported as a fault.
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
@@ -40,7 +40,7 @@ export interface ForwardRules {
 /** The names of {@link ForwardRules}. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
-/** Fields to set, by their names in lower case; `undefined` removes a field. */
+/** Fields to set, by their names in lower case. `undefined` removes a field. */
 export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
@@ -219,10 +219,10 @@ function cacheClientFields(
   };
 }
 
-/** Returns the IP address of a caller; `undefined` on a Unix socket. */
+/** Returns the IP address of a caller, or `undefined` on a Unix socket. */
 function addressOf(address: string): string | undefined {
   if (isIP(address) === 0) return undefined;
-  // RFC 4291 §2.5.5.2: an IPv4 address on a dual-stack socket.
+  // An IPv4 address on a dual-stack socket (RFC 4291 §2.5.5.2).
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 

@@ -1,7 +1,7 @@
 /**
- * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC of the descriptors; `forward-call.ts`
- * forwards each call, with the fields that `forward-rules.ts` allows. Streams with interceptors are forwarded by
- * handlers, with decoded messages (`forwarding-handlers.ts`).
+ * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC of the descriptors.
+ * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows. Streams with interceptors are
+ * forwarded by handlers, with decoded messages (`forwarding-handlers.ts`).
  *
  * Independent of sockets and of the protocols of callers.
  */

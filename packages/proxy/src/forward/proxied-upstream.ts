@@ -46,9 +46,9 @@ export interface ProxiedUpstream {
   /** Milliseconds between two checks of {@link descriptors}. Default 250 ms for a file, a minute for reflection. */
   readonly reloadEveryMs?: number;
   /**
-   * The services that the upstream serves, by full name; a name that ends in `*` is a prefix. Among several upstreams, the
-   * most specific name applies, and two upstreams cannot have the same one. Required for `"reflection"` if several
-   * upstreams use it. Default: all that no other upstream names, except those of grpc.reflection, grpc.health and
+   * The services that the upstream serves, by full name. A name that ends in `*` is a prefix. Among several upstreams,
+   * the most specific name applies, and two upstreams cannot have the same one. Required for `"reflection"` if several
+   * upstreams use it. By default, all that no other upstream names, except those of grpc.reflection, grpc.health and
    * grpc.channelz.
    */
   readonly services?: readonly string[];
@@ -59,13 +59,13 @@ export interface ProxiedUpstream {
   /** Which fields of the upstream's header and trailer are forwarded. */
   readonly responseHeader?: ForwardRules;
   /**
-   * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default: the
+   * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Defaults to the
    * smaller of `readMaxBytes` and `writeMaxBytes` of the proxy.
    */
   readonly readMaxBytes?: number;
   /**
-   * Timeout in milliseconds of unary calls whose caller sets none; 0 for no timeout. Default: {@link timeoutMaxMs}; if
-   * that is not set either, 15 s for REST and none for other protocols.
+   * Timeout in milliseconds of unary calls whose caller sets none, or 0 for no timeout. By default, {@link
+   * timeoutMaxMs}. If that is not set either, 15 s for REST and none for other protocols.
    */
   readonly timeoutMs?: number;
   /** Maximum timeout in milliseconds that callers can set. Streams without a deadline are not limited. */
@@ -140,7 +140,7 @@ export interface CallOptions extends Pick<
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {
   readonly observe: UpstreamCallObserver | undefined;
-  /** What of the descriptors exists; `undefined` for everything. */
+  /** What of the descriptors exists, or `undefined` for everything. */
   readonly visibility?: VisibilityOptions;
 }
 

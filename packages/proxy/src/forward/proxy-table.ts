@@ -108,7 +108,7 @@ export class ProxyTable {
     return this.descriptorSets.includes(noBytes);
   }
 
-  /** Returns the descriptors of an upstream; `undefined` if they have not been read yet. */
+  /** Returns the descriptors of an upstream, or `undefined` if they have not been read yet. */
   knownOf(isSame: (upstream: OpenUpstream) => boolean): KnownDescriptors | undefined {
     const at = this.#upstreams.findIndex(isSame);
     const [set, reload] = [this.descriptorSets[at], this.reloads[at]];
@@ -132,7 +132,7 @@ export class ProxyTable {
 
   /**
    * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
-   * previous ones; an upstream that cannot be reached is retried with a backoff.
+   * previous ones. An upstream that cannot be reached is retried with a backoff.
    *
    * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
    * {@link close}
@@ -339,7 +339,7 @@ export class ProxyTable {
   }
 }
 
-/** Returns the descriptors that the upstream with an index had before; `undefined` if there are none. */
+/** Returns the descriptors that the upstream with an index had before, or `undefined` if there are none. */
 type FindKnown = (at: number) => KnownDescriptors | undefined;
 
 /** Descriptors that an upstream may use. */

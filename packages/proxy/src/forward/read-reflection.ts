@@ -43,7 +43,7 @@ export interface ReflectedServices {
   readonly services: readonly string[];
   /** Services that the server lists but that could not be read, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
-  /** The files; each one comes after the files that it imports. */
+  /** The files. Each one comes after the files that it imports. */
   readonly files: FileDescriptorSet;
 }
 

@@ -29,7 +29,7 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
-    // `send` handles the rejection; without this handler, it would be reported as unhandled before.
+    // `send` handles the rejection. Without this handler, it would be reported as unhandled before.
     this.#opened.catch(() => undefined);
   }
 

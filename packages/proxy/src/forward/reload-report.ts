@@ -6,15 +6,17 @@ export interface ReloadReport {
   readonly added: readonly string[];
   /** The RPCs that are no longer proxied. */
   readonly removed: readonly string[];
-  /** Why some upstreams keep their previous descriptors; empty if all new descriptors are in use. */
+  /** Why some upstreams keep their previous descriptors. Empty if all new descriptors are in use. */
   readonly problems: readonly string[];
 }
 
 /** The last read of the descriptors of an upstream. */
 export interface DescriptorReload {
-  /** Why the descriptors could not be read or used, so that the previous ones stay in use; `undefined` on success. */
+  /**
+   * Why the descriptors could not be read or used, so that the previous ones stay in use, or `undefined` on success.
+   */
   readonly problem: string | undefined;
-  /** When the descriptors were last read successfully, in ms since 1970; `undefined` if never. */
+  /** When the descriptors were last read successfully, in ms since 1970, or `undefined` if never. */
   readonly lastSuccessMs: number | undefined;
   /** The number of successful reads since the start. */
   readonly successes: number;

@@ -57,7 +57,7 @@ function keyOf(segment: Segment): string {
 /** Where a search is: a node, and the segments of the template that remain for the nodes below it. */
 interface Position<Owner> {
   readonly node: Node<Owner>;
-  /** The index of the next segment; `undefined` if a `**` of either route matches everything below the node. */
+  /** The index of the next segment, or `undefined` if a `**` of either route matches everything below the node. */
   readonly at: number | undefined;
 }
 

@@ -65,7 +65,7 @@ class Sharing {
   readonly #context: RouteContext;
   readonly #taken = new RouteIndex<Owner>();
   readonly #procedures = new Map<string, number>();
-  /** Who offers a service, by its name; the first one if there are several. */
+  /** Who offers a service, by its name. The first one if there are several. */
   readonly #offering = new Map<string, Owner>();
   readonly #findAnnotation = createHttpRuleFinder([], [], true);
   readonly #withoutAnnotation: ReadonlySet<string>;
@@ -170,7 +170,7 @@ class Sharing {
     return typeof owner === "number" ? (this.#upstreams[owner]?.name ?? "") : owner;
   }
 
-  /** Returns the routes of an annotation that applies; `undefined` for a template that is not valid. */
+  /** Returns the routes of an annotation that applies, or `undefined` for a template that is not valid. */
   #annotated(method: DescMethod): readonly (AnnotatedRoute | undefined)[] {
     const rule = this.#withoutAnnotation.has(selectorOf(method)) ? undefined : this.#findAnnotation(method);
     return rule === undefined ? [] : shapesOf(rule);
@@ -198,7 +198,9 @@ class Sharing {
 /** A route of an annotation. */
 interface AnnotatedRoute extends RouteShape, HttpPattern {}
 
-/** Returns the routes of a rule; `undefined` for a template that is not valid, which is reported when it is compiled. */
+/**
+ * Returns the routes of a rule, or `undefined` for a template that is not valid, which is reported when it is compiled.
+ */
 function shapesOf(rule: ExternalHttpRule): readonly (AnnotatedRoute | undefined)[] {
   const patterns = ifValid(() => toHttpPatterns(rule)) ?? [];
   return patterns.map((pattern) => {

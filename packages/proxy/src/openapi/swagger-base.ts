@@ -10,7 +10,7 @@ import type { DocumentBase } from "./base-file.ts";
 
 /**
  * Returns what `openapiv2_swagger` of the files of services says about the document. If several files set a part, the
- * first one applies; security schemes are those of all files.
+ * first one applies. Security schemes are those of all files.
  */
 export function baseOfServices(services: readonly DescService[]): DocumentBase {
   const bases = [...new Set(services.map(({ file }) => file))].map(swaggerOptionsOf).map(toBase);

@@ -36,9 +36,9 @@ export class YamlProblem extends Error {
 }
 
 /**
- * Parses YAML 1.2 with the core schema to a JSON value, in time that grows with the length of the text. Rejects ambiguous
- * input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be strings; `<<`
- * is an ordinary key. Nesting is limited to {@link nestingMax} levels.
+ * Parses YAML 1.2 with the core schema to a JSON value, in time that grows with the length of the text. Rejects
+ * ambiguous input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be
+ * strings. `<<` is an ordinary key. Nesting is limited to {@link nestingMax} levels.
  *
  * @throws YamlProblem with the line and column of the problem, both from 1
  */

@@ -3,7 +3,7 @@
  * the reader, the JSON Schema, the reference page and the flags are derived.
  *
  * Flow: YAML → values with their lines (`located.ts`) → values of flags replace them → each is read by its type. Opens
- * no socket; reads only files of secrets.
+ * no socket. Reads only files of secrets.
  */
 export type { AuthenticationFile } from "./authentication-table.ts";
 export { proxyFileSchema, settingTable } from "./describe-settings.ts";

@@ -4,7 +4,7 @@ import { toShortLine } from "@plantstore/gateway/internal/errors";
 export interface Located {
   /** The path of the setting, such as `upstreams[0].tls.ca`; empty for the entire file. */
   readonly path: string;
-  /** Where the value starts, as `file:line:column`; `undefined` if a flag set it. */
+  /** Where the value starts, as `file:line:column`, or `undefined` if a flag set it. */
   readonly place: string | undefined;
   /** Where its key starts, for unknown keys. */
   readonly keyPlace: string | undefined;

@@ -17,7 +17,7 @@ export interface ReadSettings {
   readonly settings: ProxyConfiguration;
   /** Returns a problem of the setting with this path, worded to follow its name. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
-  /** Returns the flag that set the setting with this path or, if it is not set, its parent; `undefined` for none. */
+  /** Returns the flag that set the setting with this path or, if it is not set, its parent, or `undefined` for none. */
   readonly flagOf: (path: string) => string | undefined;
 }
 
@@ -142,7 +142,7 @@ function hasFlagIn(members: Members, flags: FlagValues): boolean {
   );
 }
 
-/** Returns the mappings with this name in some mappings; adds those that are missing. */
+/** Returns the mappings with this name in some mappings. Adds those that are missing. */
 function membersOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ path, value, place, keyPlace }) => {
     if (!(value instanceof Map)) return [];

@@ -29,7 +29,7 @@ export interface SettingRow {
   readonly flags: readonly SettingFlag[];
 }
 
-/** Returns all settings, in the order of the table; a mapping comes before its members. */
+/** Returns all settings, in the order of the table. A mapping comes before its members. */
 export function settingRows(
   members: Members = proxyConfigurationType.members ?? {},
   prefix: string = "",

@@ -24,7 +24,7 @@ const messageBytesMax = 1_073_741_824;
 
 const port = integer(0, 65_535);
 
-/** More than a process can serve; a higher rate would have no effect. */
+/** More than a process can serve. A higher rate would have no effect. */
 const rate = number(0.001, 1_000_000);
 
 const profile = oneOf(profileNames);

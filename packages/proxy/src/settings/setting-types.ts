@@ -191,7 +191,7 @@ function describeKind({ value }: Located): string {
   return typeof value === "object" ? describe({ value }) : `a ${typeof value}`;
 }
 
-/** Describes a value for a message; text of more than 100 characters is shortened. */
+/** Describes a value for a message. Text of more than 100 characters is shortened. */
 function describe({ value }: Pick<Located, "value">): string {
   if (value === null) return "nothing";
   if (typeof value === "string") return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);

@@ -14,7 +14,7 @@ export interface SettingType<T> {
   readonly isList?: boolean;
   /** Whether values are or contain secrets, which messages must not show. */
   readonly isSecret?: boolean;
-  /** Reads a value; reports each problem, and then returns `undefined`. */
+  /** Reads a value. Reports each problem, and then returns `undefined`. */
   readonly read: (at: Located, report: ReportProblem) => T | undefined;
 }
 
@@ -25,7 +25,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface SettingFlag {
   /** The name without dashes. */
   readonly name: string;
-  /** The placeholder of its value in the help, such as `FILE`; `undefined` for a flag that sets {@link value}. */
+  /** The placeholder of its value in the help, such as `FILE`, or `undefined` for a flag that sets {@link value}. */
   readonly placeholder?: string;
   /** The value of a flag without a placeholder. Default `true`. */
   readonly value?: string | boolean;
@@ -34,8 +34,8 @@ export interface SettingFlag {
   /** Its sentence in the help, if that of the setting does not fit. */
   readonly about?: string;
   /**
-   * Returns the value of the setting for all values of the flag; `undefined` to leave it unset. `members` are the settings
-   * of the mapping that contains it. Default: the value itself, or the list of all.
+   * Returns the value of the setting for all values of the flag, or `undefined` to leave it unset. `members` are the
+   * settings of the mapping that contains it. Defaults to the value itself, or the list of all.
    */
   readonly toValue?: (
     texts: readonly string[],

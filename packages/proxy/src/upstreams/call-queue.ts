@@ -30,7 +30,7 @@ const refusalMessages = {
 
 /**
  * The queue of calls that wait for a connection or a stream, first in, first out. {@link UpstreamLimits.waitingCalls}
- * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving; until then, the
+ * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving. Until then, the
  * connect timeout does.
  */
 export class CallQueue {

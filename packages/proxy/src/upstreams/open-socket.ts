@@ -7,7 +7,7 @@ import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** How server and client authenticate each other: options of node's `tls.connect`. */
 export interface UpstreamTls extends SecureContextOptions {
-  /** The name that the server's certificate must contain; also sent as SNI. Default: the host of the address. */
+  /** The name that the server's certificate must contain; also sent as SNI. Defaults to the host of the address. */
   readonly servername?: string;
 }
 
@@ -92,7 +92,7 @@ function copyChunk(chunk: Buffer): Buffer {
 }
 
 function openTls({ target, host }: UpstreamAddress, { secureContext, servername }: PreparedTls): Socket {
-  // RFC 6066 §3: an IP address must not be sent as the server name.
+  // An IP address must not be sent as the server name (RFC 6066 §3).
   const name = servername ?? (isIP(host) === 0 ? host : "");
   return connectTls({ secureContext, ...target, servername: name, ALPNProtocols: ["h2"] });
 }

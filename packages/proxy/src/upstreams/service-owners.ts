@@ -1,6 +1,6 @@
 /** What {@link ServiceOwners} needs of an upstream. */
 interface ServicePatterns {
-  /** Full names of services; a name that ends in `*` is a prefix. Empty or `undefined` for all services. */
+  /** Full names of services. A name that ends in `*` is a prefix. Empty or `undefined` for all services. */
   readonly services?: readonly string[] | undefined;
   readonly descriptors: unknown;
 }
@@ -10,7 +10,7 @@ export interface PatternProblem {
   /** The index of the upstream. */
   readonly at: number;
   readonly kind: "missing" | "shared";
-  /** The pattern that an earlier upstream has too; `undefined` if patterns are missing. */
+  /** The pattern that an earlier upstream has too, or `undefined` if patterns are missing. */
   readonly pattern: string | undefined;
   /** The index of the earlier upstream with the same pattern, or of another one that uses reflection. */
   readonly other: number;
@@ -57,7 +57,7 @@ export class ServiceOwners {
     this.#prefixes = prefixes.toSorted(([a], [b]) => b.length - a.length);
   }
 
-  /** Returns the index of the upstream whose pattern matches; `undefined` if no pattern does. */
+  /** Returns the index of the upstream whose pattern matches, or `undefined` if no pattern does. */
   ownerOf(name: string): number | undefined {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
@@ -75,7 +75,7 @@ export class ServiceOwners {
     return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;
   }
 
-  /** Returns the index of another upstream with patterns; `undefined` if there is none. */
+  /** Returns the index of another upstream with patterns, or `undefined` if there is none. */
   otherWithPatterns(at: number): number | undefined {
     const other = this.#hasPatterns.findIndex((has, index) => has && index !== at);
     return other < 0 ? undefined : other;

@@ -35,7 +35,7 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
     throw new TypeError(`an upstream address must be a URL such as ${examples}, got "${text}"`);
   }
   const port = url.port === "" ? defaultPorts[scheme] : Number(url.port);
-  // A URL has brackets around an IPv6 address; `connect` does not accept them.
+  // A URL has brackets around an IPv6 address. `connect` does not accept them.
   const host = url.hostname.replace(/[[\]]/g, "");
   return { scheme, authority: url.host, target: { host, port }, host, isName: name !== undefined };
 }

@@ -8,7 +8,7 @@ export interface UpstreamLimits {
    * Maximum milliseconds that a call waits for a stream of a connected server. 30 s: half the usual timeout of proxies.
    */
   readonly queueTimeoutMs: number;
-  /** Maximum bytes of all calls that are queued to be sent; above it, new calls fail. 64 MiB. */
+  /** Maximum bytes of all calls that are queued to be sent. Above it, new calls fail. 64 MiB. */
   readonly queuedBytes: number;
   /**
    * Maximum streams per connection, even if the server allows more. 1,000, because they share the connection's window.
@@ -27,7 +27,7 @@ export interface UpstreamLimits {
   /** Milliseconds after which calls in flight are aborted when the upstream is closed. 10 s. */
   readonly closeTimeoutMs: number;
   /**
-   * Maximum bytes of a response's header or trailer, plus 32 per field; above it, the call fails. 64 KiB: errors with
+   * Maximum bytes of a response's header or trailer, plus 32 per field. Above it, the call fails. 64 KiB: errors with
    * details are in the trailer.
    */
   readonly headerBytes: number;
@@ -57,7 +57,7 @@ export const connectionsDefault = 100;
 /** Upper bound of the option `connections`. 1,000, like the maximum of servers. */
 export const connectionsMax = 1_000;
 
-/** Maximum servers of an upstream; further addresses of a name are ignored. 1,000: more than any usual name has. */
+/** Maximum servers of an upstream. Further addresses of a name are ignored. 1,000: more than any usual name has. */
 export const serversMax = 1_000;
 
 /** Milliseconds after which a name is resolved again if calls are made. 30 s, as in gRPC's clients. */
@@ -79,7 +79,7 @@ export const defaultKeepaliveMs: number = 20_000;
 export const defaultRestTimeoutMs: number = 15_000;
 
 /**
- * Bytes of an encoded header or trailer that are read even if it is above the limit, so that only its call fails; above
+ * Bytes of an encoded header or trailer that are read even if it is above the limit, so that only its call fails. Above
  * them, the connection is closed. 1 MiB: ten times what other proxies pass.
  */
 const readBlockBytes = 1024 * 1024;

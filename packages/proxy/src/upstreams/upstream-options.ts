@@ -18,7 +18,7 @@ export type UpstreamLookup = (host: string) => Promise<readonly { readonly addre
 export interface UpstreamOptions {
   /**
    * The addresses of the servers: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which
-   * resolves to one or more servers. All must have the same scheme; the first address is the authority of requests.
+   * resolves to one or more servers. All must have the same scheme. The first address is the authority of requests.
    */
   readonly addresses: string | readonly string[];
   /**
@@ -42,11 +42,11 @@ export interface UpstreamOptions {
    * resolved after a connection was lost.
    */
   readonly resolveEveryMs?: number;
-  /** Resolves names of `dns:`. Default: the resolver of the system. */
+  /** Resolves names of `dns:`. Defaults to the resolver of the system. */
   readonly lookup?: UpstreamLookup;
   /**
-   * The service whose health is watched with `grpc.health.v1.Health/Watch` on each connection; `""` for the entire
-   * server. Calls go only to servers that report SERVING or do not implement the health service. Default: no health
+   * The service whose health is watched with `grpc.health.v1.Health/Watch` on each connection, or `""` for the entire
+   * server. Calls go only to servers that report SERVING or do not implement the health service. By default, no health
    * checks.
    */
   readonly healthService?: string;

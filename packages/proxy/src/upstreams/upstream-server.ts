@@ -43,7 +43,7 @@ export class UpstreamServer implements ServerLoad {
   #streamsBeforeSettings: number;
   /** Whether the last connection was never established, or was lost because the server was frozen. */
   #isUnresponsive = false;
-  /** Why the last attempt to connect failed; `undefined` if it succeeded. */
+  /** Why the last attempt to connect failed, or `undefined` if it succeeded. */
   problem: ConnectError | undefined;
 
   constructor(address: UpstreamAddress, settings: ServerSettings, events: ServerEvents) {

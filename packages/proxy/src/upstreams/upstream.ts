@@ -38,7 +38,7 @@ const concurrentConnectsMax = 2;
 
 /**
  * Equivalent servers and the connections to them, which are opened when calls need them. A call goes to the less loaded
- * of two random servers. Servers that cannot be reached are retried after gRPC's backoff; if no server can be reached,
+ * of two random servers. Servers that cannot be reached are retried after gRPC's backoff. If no server can be reached,
  * calls fail immediately unless they wait for ready. Transports that share an upstream share its connections.
  */
 export class Upstream implements AsyncDisposable {
@@ -166,7 +166,7 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished; they are aborted
+   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished. They are aborted
    * after {@link UpstreamLimits.closeTimeoutMs}.
    */
   close(): Promise<void> {
@@ -258,7 +258,7 @@ export class Upstream implements AsyncDisposable {
   /** Connects to servers for queued calls. Fails the calls if no connection or lookup is pending. */
   #connect(): void {
     if (this.#queue.size === 0) return;
-    // This timer keeps the process running; a lookup and sockets without calls do not.
+    // This timer keeps the process running. A lookup and sockets without calls do not.
     this.#check ??= setInterval(() => this.#checkWaiting(), waitersCheckIntervalMs);
     const count = this.#servers.length;
     // Starts at random, so that clients do not all connect to the same server first.

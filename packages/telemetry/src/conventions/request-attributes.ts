@@ -5,7 +5,7 @@ import type { Attributes } from "./instruments.ts";
 /** An RPC system of the semantic conventions (`rpc.system.name`). */
 interface RpcSystem {
   readonly name: string;
-  /** Returns the status of a call as the RPC system spells it; `undefined` if the system has no name for it. */
+  /** Returns the status of a call as the RPC system spells it, or `undefined` if the system has no name for it. */
   statusOf(code: Code | undefined): string | undefined;
 }
 
@@ -14,7 +14,7 @@ const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
 const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
-/** The RPC system of each protocol; `undefined` for protocols that are recorded as HTTP. */
+/** The RPC system of each protocol, or `undefined` for protocols that are recorded as HTTP. */
 const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | undefined>> = {
   connect: connectRpc,
   grpc,
@@ -48,7 +48,7 @@ export function rpcAttributes({ procedure, protocol, error }: CompletedRequest):
 }
 
 /**
- * Returns the attributes of an HTTP request by the semantic conventions; the route is a template, never a path.
+ * Returns the attributes of an HTTP request by the semantic conventions. The route is a template, never a path.
  *
  * If an RPC failed, its code determines whether that is a server error, because a service may respond to all errors
  * with the same status. A request that the client cancelled has no status and is not an error.
@@ -120,14 +120,14 @@ const serverErrorCodes: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
-/** Returns a code in gRPC's spelling, such as `NOT_FOUND`; `OK` without an error. */
+/** Returns a code in gRPC's spelling, such as `NOT_FOUND`, or `OK` without an error. */
 export function grpcStatusOf(code: Code | undefined): string {
   // This is the only code that gRPC and Connect spell differently.
   if (code === Code.Canceled) return "CANCELLED";
   return code === undefined ? "OK" : snakeCase(code).toUpperCase();
 }
 
-/** Returns a code in Connect's spelling, such as `not_found`; Connect has none for success. */
+/** Returns a code in Connect's spelling, such as `not_found`. Connect has none for success. */
 function connectStatusOf(code: Code | undefined): string | undefined {
   return code === undefined ? undefined : snakeCase(code);
 }

@@ -14,7 +14,7 @@ export interface CallLogOptions {
   readonly deletionLog?: Log | undefined;
   /** Returns the audit trail and additional fields of a call. */
   readonly auditOf: (request: AuditedCall) => CallAudit;
-  /** Returns whether a request is not logged. Default: all are logged. */
+  /** Returns whether a request is not logged. By default, all are logged. */
   readonly isSilent?: ((request: CompletedRequest) => boolean) | undefined;
 }
 
@@ -31,7 +31,7 @@ export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" |
 
 /** The audit trail and additional fields of a call. */
 export interface CallAudit {
-  /** The part of the audit trail that the call belongs to; `undefined` for none. */
+  /** The part of the audit trail that the call belongs to, or `undefined` for none. */
   readonly trail: "refusals" | "deletions" | undefined;
   /** Fields such as the caller, why its credential was refused, and the resource of the call. */
   readonly fields: object;

@@ -1,6 +1,5 @@
 /**
  * The identifiers of this package, in addition to those of the gateway: the values of `errorCode` in error responses
- * and log lines. Their meanings never change; a release may add identifiers.
- * docs/reference/errors.md documents each.
+ * and log lines. Their meanings never change. A release may add identifiers. docs/reference/errors.md documents each.
  */
 export type LogErrorCode = "ERR_CALL_CANCELLED" | "ERR_NOT_READY" | "ERR_LOG_LINES_DROPPED";

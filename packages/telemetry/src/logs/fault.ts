@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** The message that clients get for every fault; the cause is logged with the request id. */
+/** The message that clients get for every fault. The cause is logged with the request id. */
 export const faultMessage = "internal error";
 
 /**

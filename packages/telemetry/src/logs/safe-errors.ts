@@ -26,7 +26,7 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
  *
  * Returned unchanged are a `ConnectError` whose code is not that of a fault, and an error that was converted before.
  * For a cancelled call, the result is the reason of its signal, regardless of the thrown error. Everything else becomes
- * `Internal` with a fixed message; the cause is only logged, with the request id.
+ * `Internal` with a fixed message. The cause is only logged, with the request id.
  *
  * @throws TypeError for unknown options
  */

@@ -10,9 +10,9 @@ export interface MeasuredGateway {
 
 /** The outcome of the last reload. */
 export interface MeasuredReload {
-  /** Why the last reload failed, so that the previous content is still in use; `undefined` after a success. */
+  /** Why the last reload failed, so that the previous content is still in use, or `undefined` after a success. */
   readonly problem: string | undefined;
-  /** Unix time of the last successful reload, in ms; `undefined` if there was none. */
+  /** Unix time of the last successful reload, in ms, or `undefined` if there was none. */
   readonly lastSuccessMs: number | undefined;
 }
 

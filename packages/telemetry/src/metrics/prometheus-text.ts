@@ -39,7 +39,7 @@ function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
       ? family.points.flatMap((point) => histogramLines(name, family.bounds, point))
       : family.points.map(({ attributes, value }) => `${name}${formatLabels(attributes)} ${value}`);
   const isOpenMetrics = format === "openmetrics";
-  // OpenMetrics omits the suffix `_total` in the family name of a counter; only the samples have it.
+  // OpenMetrics omits the suffix `_total` in the family name of a counter. Only the samples have it.
   const familyName = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
   const suffix = unitSuffixes[family.unit];
   const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${familyName} ${suffix.slice(1)}`] : [];

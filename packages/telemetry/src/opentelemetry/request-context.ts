@@ -13,7 +13,7 @@ export const contextKey: ContextKey<Context | undefined> = createContextKey<Cont
 /** The context key of the OpenTelemetry context of a proxy's call to its upstream. */
 export const callContextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
-/** Returns the trace ids of a request; `undefined` if it belongs to no trace. */
+/** Returns the trace ids of a request, or `undefined` if it belongs to no trace. */
 export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
   const ids = spanOf(contextValues)?.spanContext();
   return ids !== undefined && isSpanContextValid(ids) ? { traceId: ids.traceId, spanId: ids.spanId } : undefined;
@@ -26,9 +26,9 @@ export function spanOf(contextValues: ContextValues): Span | undefined {
 }
 
 /**
- * Returns the header fields that propagate the span of a request, or of its call to an upstream; none if there is no
- * span or the SDK throws.
- * Fields that the propagator did not set are `undefined`, which removes the caller's fields of these names.
+ * Returns the header fields that propagate the span of a request, or of its call to an upstream, or none if there is no
+ * span or the SDK throws. Fields that the propagator did not set are `undefined`, which removes the caller's fields of
+ * these names.
  */
 export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
   const active = contextValues.get(callContextKey) ?? contextValues.get(contextKey);

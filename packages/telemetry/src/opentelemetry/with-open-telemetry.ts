@@ -82,7 +82,7 @@ interface Upstreams {
 type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 
 /**
- * Adds spans, durations and propagator fields to the calls of a proxy; the fields that the application sets take
+ * Adds spans, durations and propagator fields to the calls of a proxy. The fields that the application sets take
  * precedence.
  */
 function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tracing): Upstreams {
@@ -141,7 +141,7 @@ function createDurations(): (request: CompletedRequest) => void {
   };
 }
 
-/** Returns a function that creates a recorder for each meter provider; it returns `undefined` while there is none. */
+/** Returns a function that creates a recorder for each meter provider, and returns `undefined` without one. */
 function perMeter<Recorder>(
   create: (instruments: Pick<Instruments, "histogram">) => Recorder,
 ): () => Recorder | undefined {

@@ -16,7 +16,7 @@ export interface AuthorizationServer extends Disposable {
   readonly tokenRequests: readonly TokenRequest[];
   /** The parameters of the requests for the consent of users so far, oldest first. */
   readonly consentRequests: readonly TokenRequest[];
-  /** Returns the scopes that a user grants. Default: those that are requested. */
+  /** Returns the scopes that a user grants. By default, those that are requested. */
   grant: (requested: string) => string;
 }
 
@@ -87,7 +87,7 @@ async function register(request: IncomingMessage, response: ServerResponse): Pro
   respond(response, 201, { ...metadata, client_id: randomUUID(), token_endpoint_auth_method: "none" });
 }
 
-/** Returns what a token is for; `undefined` for a code that is unknown, or was issued for another request. */
+/** Returns what a token is for, or `undefined` for a code that is unknown, or was issued for another request. */
 function grantedTo(sent: TokenRequest, consents: Map<string, TokenRequest>): TokenRequest | undefined {
   if (sent["grant_type"] === "client_credentials") return sent;
   const consent = consents.get(sent["code"] ?? "");

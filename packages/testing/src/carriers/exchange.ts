@@ -6,13 +6,13 @@ export type HttpVersion = "1.1" | "2";
 /** A header or trailer field as on the wire, with the name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request; nothing is added but what the HTTP version requires. */
+/** A request. Nothing is added but what the HTTP version requires. */
 export interface HttpRequest {
   readonly httpMethod: string;
   /** The request target, sent unchanged. */
   readonly path: string;
   readonly header: readonly Field[];
-  /** Sent with `content-length` on HTTP/1.1, unless the header has framing fields. Default: no body. */
+  /** Sent with `content-length` on HTTP/1.1, unless the header has framing fields. Defaults to no body. */
   readonly body?: Uint8Array;
 }
 
@@ -43,7 +43,7 @@ function isPath(address: string): boolean {
   return address.startsWith("/");
 }
 
-/** Returns all values of a field joined by ", "; `undefined` if there are none. @param name - in lower case */
+/** Returns all values of a field joined by ", ", or `undefined` if there are none. @param name - in lower case */
 export function fieldValue(fields: readonly Field[], name: string): string | undefined {
   const values = fields.filter((field) => field[0] === name).map((field) => field[1]);
   return values.length === 0 ? undefined : values.join(", ");

@@ -20,7 +20,7 @@ export const frameType = {
   continuation: 0x9,
 } as const;
 
-/** The frame flags of RFC 9113 §6; one bit means different things on different types. */
+/** The frame flags of RFC 9113 §6. One bit means different things on different types. */
 export const frameFlag = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 
 /** One HTTP/2 frame. */
@@ -36,9 +36,9 @@ export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r
 
 /** The frames that the server sends on a connection. */
 export interface FrameStream {
-  /** Reads the next frame; `undefined` if the server has closed the connection. */
+  /** Reads the next frame. Returns `undefined` if the server has closed the connection. */
   readFrame(): Promise<Frame | undefined>;
-  /** Reads until a frame matches; `undefined` if the connection is closed before. */
+  /** Reads until a frame matches. Returns `undefined` if the connection is closed before. */
   readUntil(matches: (frame: Frame) => boolean): Promise<Frame | undefined>;
   /** Reads until the stream has ended: by END_STREAM, a reset, GOAWAY with an error, or a close. */
   readEnd(streamId: number): Promise<StreamEnd>;
@@ -51,7 +51,7 @@ export interface FrameConnection extends FrameStream, Disposable {
   send(...frames: readonly Frame[]): void;
 }
 
-/** How a stream ended, and its HTTP status; 0 if there was none, or not one of the static table. */
+/** How a stream ended, and its HTTP status, or 0 if there was none, or not one of the static table. */
 export type StreamEnd =
   | { readonly kind: "responded"; readonly httpStatus: number }
   | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
@@ -62,7 +62,7 @@ export type StreamEnd =
 export interface FrameConnectionOptions {
   /** Whether preface and SETTINGS are sent. Default true. */
   readonly settled?: boolean;
-  /** TLS options. Default: no TLS. */
+  /** TLS options. Defaults to no TLS. */
   readonly tls?: ConnectionOptions;
 }
 
@@ -98,7 +98,7 @@ export function readFrames(socket: Readable): FrameStream {
   return { readFrame, readUntil, readEnd: (streamId) => readEnd(streamId, readUntil) };
 }
 
-/** Creates a frame. Default: no payload. */
+/** Creates a frame. Defaults to no payload. */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
   return { type, flags, streamId, payload: Buffer.from(payload) };
 }
@@ -130,7 +130,7 @@ function hpackString(text: string): Buffer {
   return Buffer.concat([hpackInteger(bytes.byteLength), bytes]);
 }
 
-// RFC 7541 §5.1 with a prefix of 7 bits; the eighth, for Huffman, stays 0.
+// RFC 7541 §5.1 with a prefix of 7 bits. The eighth, for Huffman, stays 0.
 function hpackInteger(value: number): Buffer {
   if (value < 127) return Buffer.of(value);
   const bytes = [127];
@@ -188,7 +188,7 @@ const indexedStatuses: ReadonlyMap<number, number> = new Map([
 ]);
 
 function indexedStatus(block: Buffer): number {
-  // RFC 7541 §6.3: the first block of a connection may begin with a size update of the dynamic table.
+  // The first block of a connection may begin with a size update of the dynamic table (RFC 7541 §6.3).
   const first = block.find((octet) => octet >> 5 !== 1);
   return indexedStatuses.get(first ?? 0) ?? 0;
 }

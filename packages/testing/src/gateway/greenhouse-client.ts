@@ -22,7 +22,7 @@ export const watered: Buffer = envelope(waterBedResponse);
 /** Responds with {@link watered} to each request. */
 export const respondWatered: Script = { request: (connection, id) => connection.send(...grpcResponse(id, watered)) };
 
-/** A greenhouse client and its upstream. Dispose of it with `await using`; calls in flight then fail. */
+/** A greenhouse client and its upstream. Dispose of it with `await using`. Calls in flight then fail. */
 export interface GreenhouseClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
   readonly upstream: Upstream;

@@ -48,7 +48,7 @@ export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
 /**
  * Starts a gateway. RPCs without an implementation are unimplemented.
  *
- * @param create - creates the gateway. Default: with the usual protocols
+ * @param create - creates the gateway. By default, with the usual protocols
  */
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
@@ -64,7 +64,7 @@ export async function startGreenhouse(
       completedRequests.push(request);
       events.emit("completed");
     },
-    // Handlers here fail on purpose; what is printed of it is known from printed-faults.test.ts.
+    // Handlers here fail on purpose. What is printed of it is known from printed-faults.test.ts.
     onFault: () => {},
     ...options,
   });

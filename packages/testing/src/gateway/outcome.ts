@@ -29,7 +29,7 @@ function readGrpc(response: HttpResponse, format: WireFormat, trailer: readonly 
   return readGrpcStatus(response.body.byteLength === 0 ? [...response.header, ...trailer] : trailer);
 }
 
-/** Returns the gRPC-Web trailers, the last envelope of the body; none without a body. */
+/** Returns the gRPC-Web trailers, the last envelope of the body, or none without a body. */
 export function readWebTrailer(format: WireFormat, response: HttpResponse): Field[] {
   const body = format.name === "grpc-web-text" ? decodeBase64Parts(response.body) : response.body;
   const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);

@@ -28,7 +28,7 @@ export interface ScriptedConnection {
 
 /** The behavior of a {@link ScriptedServer}. */
 export interface Script {
-  /** The first frames that it sends. Default: empty SETTINGS. */
+  /** The first frames that it sends. Defaults to empty SETTINGS. */
   readonly opening?: readonly Frame[] | Buffer;
   /** Called for each complete request. */
   readonly request?: (connection: ScriptedConnection, streamId: number) => void;

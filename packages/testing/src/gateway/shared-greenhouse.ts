@@ -12,7 +12,7 @@ const gateway = createTestGateway({
   trustedProxies: { addresses: ["unix:"] },
 });
 
-/** Returns the id of this process; for the sensor "late", some time after the client has closed its side. */
+/** Returns the id of this process. For the sensor "late", some time after the client has closed its side. */
 async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
   if (sensor === "late") await setTimeout(100);
   return { sensor: String(process.pid) };

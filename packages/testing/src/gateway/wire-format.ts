@@ -19,7 +19,7 @@ export interface WireFormat {
   readonly contentType: string | undefined;
   /** The fields besides the content type that a well-behaved client sends. */
   readonly header: readonly Field[];
-  /** How a client asks for a deadline; `undefined` where the protocol knows none. */
+  /** How a client asks for a deadline, or `undefined` where the protocol knows none. */
   readonly timeout: ((timeoutMs: number) => Field) | undefined;
 }
 

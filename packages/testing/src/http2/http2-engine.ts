@@ -20,12 +20,12 @@ import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loop
 
 /** Options of the engine under test. */
 export interface EngineOptions {
-  /** Default: {@link echo}. */
+  /** Defaults to {@link echo}. */
   readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
   readonly limits?: Partial<Http2Limits>;
-  /** Default: one for each connection. */
+  /** Defaults to one for each connection. */
   readonly budget?: BacklogBudget;
-  /** Default: throws, so that a fault in the server of a test fails the test. */
+  /** By default, throws, so that a fault in the server of a test fails the test. */
   readonly onFault?: (error: unknown) => void;
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }

@@ -50,12 +50,12 @@ const validResponses: typeof valid = [
   ...valid.slice(2),
 ];
 
-/** Returns the bytes of a client frame that is valid on its own; one in twelve is corrupted. */
+/** Returns the bytes of a client frame that is valid on its own. One in twelve is corrupted. */
 export function randomFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), valid);
 }
 
-/** Returns the bytes of a server frame; one in twelve is corrupted. */
+/** Returns the bytes of a server frame. One in twelve is corrupted. */
 export function randomResponseFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), validResponses);
 }

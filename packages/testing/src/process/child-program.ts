@@ -25,7 +25,7 @@ export interface ProgramResult {
 
 /** Working directory, environment and timeout of a program. */
 export interface ProgramOptions {
-  /** Default: the project folder. */
+  /** Defaults to the project folder. */
   readonly folder?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly limitMs?: number;

@@ -30,11 +30,11 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly metrics: Set<string>;
   /** All received requests. */
   readonly requests: IncomingMessage[];
-  /** Sends the response to a request. Default: 200. */
+  /** Sends the response to a request. Defaults to 200. */
   answer: (response: ServerResponse) => void;
 }
 
-/** Starts a collector on a free port. @param certificate - for TLS. Default: no TLS */
+/** Starts a collector on a free port. @param certificate - for TLS. Defaults to no TLS */
 export async function startOtlpReceiver(certificate?: Certificate): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const resources: Record<string, unknown>[] = [];

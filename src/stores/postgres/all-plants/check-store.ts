@@ -9,7 +9,7 @@ import { Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
 
 // How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds them for a tenth
-// of a second; a server is not ready if they are held for ten seconds.
+// of a second. A server is not ready if they are held for ten seconds.
 const busyTimeoutMs = 2_000;
 
 // Milliseconds between two attempts.

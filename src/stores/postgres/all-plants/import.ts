@@ -100,8 +100,8 @@ async function addBatch(
 }
 
 /**
- * Begins a transaction and copies ids in it. Returns true, with the transaction still open, if all ids were new;
- * otherwise rolls back and returns false.
+ * Begins a transaction and copies ids in it. Returns true, with the transaction still open, if all ids were new.
+ * Otherwise rolls back and returns false.
  */
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;

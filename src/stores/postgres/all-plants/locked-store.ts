@@ -31,7 +31,7 @@ const lockTimeoutS = 5;
 
 /**
  * Opens a store in PostgreSQL, and locks its tables until it is disposed of. Servers that use the store are detected,
- * because their writes wait for the lock; so their role, application name and pooler do not matter.
+ * because their writes wait for the lock. So their role, application name and pooler do not matter.
  *
  * @throws StoreOpenError when the store cannot be used, is distributed over workers, or a session writes to it
  */

@@ -80,7 +80,7 @@ export async function migratePostgres(
       const { days } = await location.placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
-      // The retention is a setting of the servers, so it is not known here; with 0, partitions are of one day.
+      // The retention is a setting of the servers, so it is not known here. With 0, partitions are of one day.
       await days.make(session, 0);
     });
     return versions;

@@ -9,12 +9,12 @@ export function keysOf(pending: readonly Deletion[]): string {
   return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
 }
 
-/** Returns an array literal; strings must be quoted by {@link quote}. */
+/** Returns an array literal. Strings must be quoted by {@link quote}. */
 export function toArrayLiteral(elements: readonly (string | bigint)[] | BigInt64Array): string {
   return `{${elements.join()}}`;
 }
 
-/** Returns the ids in an array literal, as strings; an empty array for NULL. */
+/** Returns the ids in an array literal, as strings, or an empty array for NULL. */
 export function parseIdArray(array: string | null | undefined): readonly string[] {
   return array === null || array === undefined || array === "{}" ? [] : array.slice(1, -1).split(",");
 }

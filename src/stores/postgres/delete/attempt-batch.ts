@@ -19,8 +19,8 @@ export interface AttemptMode {
    */
   readonly isCareful: boolean;
   /**
-   * Whether an earlier attempt may have been committed, or may still be committed; then the deletions of the statement are
-   * in doubt. Requires `isCareful`.
+   * Whether an earlier attempt may have been committed, or may still be committed. Then the deletions of the statement
+   * are in doubt. Requires `isCareful`.
    */
   readonly isInDoubt: boolean;
 }
@@ -198,7 +198,7 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
 /**
  * Returns the plants that any attempt at a batch has deleted, without those deleted for the key of a call that was
  * cancelled meanwhile. The result is final only for plants that are not locked, or whose lock the statement has waited
- * for; for others, an attempt may still commit later.
+ * for. For others, an attempt may still commit later.
  */
 async function findRecorded(
   session: Session,

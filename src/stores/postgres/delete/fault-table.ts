@@ -135,7 +135,7 @@ const classes = /^(?:0[01238ABFLPZ9]|10|2[0-8BDF]|3[489BDF]|4[024]|5[3-578]|72|F
 const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row.sqlState, row]));
 
 /**
- * Returns the verdict on the error of a statement. An error without a SQLSTATE is a connection error; the statement may
+ * Returns the verdict on the error of a statement. An error without a SQLSTATE is a connection error. The statement may
  * or may not have succeeded.
  *
  * A conflict in the index of idempotency keys does not mean that a plant is refused: another transaction has used the

@@ -16,9 +16,9 @@ export interface Placement {
   readonly schema: StoreSchema;
   /** The servers that have plants: a batch is for plants of one of them. */
   readonly lanes: Lanes;
-  /** Who reports servers that fail separately; `undefined` if only the whole store fails. */
+  /** Who reports servers that fail separately, or `undefined` if only the whole store fails. */
   readonly laneReports?: LaneReports;
-  /** Why the store cannot be moved to another one, for an operator; `undefined` if it can be. */
+  /** Why the store cannot be moved to another one, for an operator, or `undefined` if it can be. */
   readonly moveRefusal?: string;
   /** Returns whether a statement may have been committed although its error means that it did nothing. */
   mayBeCommitted(fault: unknown): boolean;
@@ -64,7 +64,7 @@ export interface Placement {
    * Zero if, with pauses, records could be added faster than they are dropped.
    */
   readonly dropPause: number;
-  /** The partitions of deletion records by day; `undefined` if these are in one table. */
+  /** The partitions of deletion records by day, or `undefined` if these are in one table. */
   readonly days: RecordDays | undefined;
   /**
    * Deletes a slice of the deletion records outside of day partitions that are older than `keptMs` by the clock of the

@@ -21,7 +21,7 @@ interface Statements {
 }
 
 /**
- * Builds the statements for records with these columns; each column is an array parallel to the ids.
+ * Builds the statements for records with these columns. Each column is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
  * deadlock. With a join in the DELETE, the planner could choose another order.

@@ -98,7 +98,7 @@ export async function checkSettings(session: Session, { name }: StoreSchema): Pr
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
   // Not a StoreOpenError, because it may be temporary: a failover may be in progress.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
-  // Other encodings may lack characters of a subject; the server would then refuse the deletion.
+  // Other encodings may lack characters of a subject. The server would then refuse the deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
@@ -118,7 +118,7 @@ const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map(
   ["command line", "the command line of the server"],
 ]);
 
-/** Returns why the server is read-only, as the end of a message; an empty string if that is unknown. */
+/** Returns why the server is read-only, as the end of a message, or an empty string if that is unknown. */
 async function describeReadOnly(session: Session): Promise<string> {
   const [row] = await session.query(readOnlySourceSql);
   if (row?.[0] === "true" || row?.[0] === "t") return ": it is a standby";

@@ -2,7 +2,7 @@
 export const daysAhead: number = 3;
 
 /**
- * The largest partition, in bytes, whose rows are counted before it is dropped; for larger ones, the server's estimate
+ * The largest partition, in bytes, whose rows are counted before it is dropped. For larger ones, the server's estimate
  * is returned.
  */
 export const countedBytesMax: number = 64 * 2 ** 20;

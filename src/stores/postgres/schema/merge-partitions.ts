@@ -13,7 +13,7 @@ const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempote
 
 /**
  * Merges records that are partitioned by day into one table with the same triggers and privileges, in one transaction,
- * so that Citus can distribute it. The partition is detached first, because that blocks deletions; otherwise the new
+ * so that Citus can distribute it. The partition is detached first, because that blocks deletions. Otherwise the new
  * table could reuse their `seq`.
  */
 export const mergePartitionsSql: string = `

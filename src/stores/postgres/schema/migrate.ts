@@ -61,7 +61,7 @@ export interface Migrating {
   /** Blocks the other processes; disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
-  /** Returns whether new tables may be partitioned; if not, they are when they are distributed. */
+  /** Returns whether new tables may be partitioned. If not, they are when they are distributed. */
   readonly canPartition: () => Promise<boolean>;
   /** The steps from version 1. */
   readonly steps: readonly Migration[];

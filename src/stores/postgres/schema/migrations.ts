@@ -24,7 +24,7 @@ export interface Migration extends SchemaStep {
 
 /**
  * The steps from schema version 1, which `tables.ts` creates. There are no downgrades, and a published step is never
- * edited; a change is a new step at the end. Step `i` leads to version `i + 2`.
+ * edited. A change is a new step at the end. Step `i` leads to version `i + 2`.
  */
 export const migrations: readonly Migration[] = [];
 

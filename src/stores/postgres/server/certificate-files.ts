@@ -44,7 +44,7 @@ export class CertificateFiles {
     return [...this.#paths.values()];
   }
 
-  /** The contents of the files; while they cannot be used, the previous contents. */
+  /** The contents of the files. While they cannot be used, the previous contents. */
   get current(): PemFiles {
     try {
       this.renew(this.paths.map(readPem));
@@ -115,7 +115,7 @@ function readPem(path: string): string {
   }
 }
 
-/** Returns the certificates in a text in PEM; `undefined` if there is none, or any is incomplete. */
+/** Returns the certificates in a text in PEM, or `undefined` if there is none, or any is incomplete. */
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
   // A file that is being written may end anywhere. The file of a client may contain its key, too.

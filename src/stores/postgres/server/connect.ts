@@ -14,7 +14,7 @@ declare module "pg" {
   }
 }
 
-/** The timeouts of a session, in milliseconds; 0 means none. */
+/** The timeouts of a session, in milliseconds. 0 means none. */
 export interface SessionTimeouts {
   /** For waiting for a row or table lock. The server cancels the statement. */
   readonly lockTimeoutMs: number;
@@ -66,7 +66,7 @@ export const closeTimeoutMs = 500;
  * Connects to a host, trying its {@link Way}s in order. Rejects with the error of the last one that was tried.
  *
  * Poolers refuse settings in the start-up parameters, or all of these parameters that they do not know. Once they are
- * refused, the host is tried without them; then the settings of the role apply.
+ * refused, the host is tried without them. Then the settings of the role apply.
  */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;

@@ -23,7 +23,7 @@ export class CopyIn implements Submittable {
     this.#bytes = bytes;
   }
 
-  /** Resolves to the number of rows that the server stored; triggers may have dropped some. */
+  /** Resolves to the number of rows that the server stored. Triggers may have dropped some. */
   get done(): Promise<number> {
     return this.#done.promise;
   }

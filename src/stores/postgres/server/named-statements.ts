@@ -47,7 +47,7 @@ export class NamedStatements {
   }
 }
 
-// 26000: the prepared statement does not exist; 42P05: it already exists. An error with a context (`where`) was raised
+// 26000: the prepared statement does not exist. 42P05: it already exists. An error with a context (`where`) was raised
 // by a trigger. RevalidateCachedQuery: a table has changed, so that the result would have other types.
 function isRefusal(fault: Error): boolean {
   if ("where" in fault && fault.where !== undefined) return false;

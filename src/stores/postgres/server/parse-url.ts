@@ -12,7 +12,7 @@ const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 /**
  * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`,
  * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing. Parameters after
- * the `?` take precedence; of repeated parameters, the last one does. A `+` is not decoded to a space.
+ * the `?` take precedence. Of repeated parameters, the last one does. A `+` is not decoded to a space.
  *
  * @throws StoreOpenError whose message contains no part of the URL
  */

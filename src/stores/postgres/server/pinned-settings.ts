@@ -1,7 +1,7 @@
 import { sqlStateOf } from "./sql-state.ts";
 
 // Behind a pooler, a connection keeps the settings of its previous client. Roles and databases have settings, too. The
-// guarantees of the store must not depend on any of them; docs/explanation/storage.md lists them all.
+// guarantees of the store must not depend on any of them. Docs/explanation/storage.md lists them all.
 
 // A commit is acknowledged to a caller, so it must wait for the disk and for synchronous standbys. NULL resets the
 // setting to its value at the start of the connection. If that is `remote_apply`, it is kept, because it waits for

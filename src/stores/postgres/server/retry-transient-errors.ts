@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// In milliseconds. Short at first, so that the victim of a deadlock is retried almost immediately; longer later, so
+// In milliseconds. Short at first, so that the victim of a deadlock is retried almost immediately. Longer later, so
 // that a starting server is not flooded.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;

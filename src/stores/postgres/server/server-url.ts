@@ -10,7 +10,7 @@ import { type Parameters, readWord } from "./url-parameters.ts";
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
-  /** The hosts; read for each connection, because certificates may change. */
+  /** The hosts. Read for each connection, because certificates may change. */
   readonly hosts: readonly Host[];
   /** The certificates that the URL names, as far as they are used. */
   readonly certificates: CertificateFiles;
@@ -48,7 +48,7 @@ export interface Way {
 // libpq's default port.
 const portDefault = "5432";
 
-// In seconds. A running server responds within 10 ms; a network that drops packets never does.
+// In seconds. A running server responds within 10 ms. A network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
 // In seconds. 0, which means unlimited in libpq, is refused: a host that never responds would block the others.

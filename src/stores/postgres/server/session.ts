@@ -38,11 +38,11 @@ export class InDoubtError extends Error {}
 export interface Workers {
   /** The settings of a connection, by name, with which {@link doubtOf} gets all notices. Pinned by transactions. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Returns why a commit may not be on the standbys of a worker; `undefined` for an unrelated notice. */
+  /** Returns why a commit may not be on the standbys of a worker, or `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
-   * Records that a process of the server may still wait for a worker, although its statement was cancelled; `null` for
-   * an unknown process id.
+   * Records that a process of the server may still wait for a worker, although its statement was cancelled, or `null`
+   * for an unknown process id.
    */
   addPossibleWait(processId: number | null): void;
   /** Called with each new connection, to cancel such waits. Must not reject. */
@@ -102,7 +102,7 @@ export class Session {
     return this.#client?.processID ?? undefined;
   }
 
-  /** Why the server, probably a pooler, has refused the settings of the session; then those of the role apply. */
+  /** Why the server, probably a pooler, has refused the settings of the session. Then those of the role apply. */
   get settingsRefusal(): string | undefined {
     return this.#settingsRefusal;
   }
@@ -142,7 +142,7 @@ export class Session {
     const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
     let fault: unknown = closedError();
     for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
-      // Stops if no time remains; otherwise the error would name a host that was not really tried.
+      // Stops if no time remains. Otherwise the error would name a host that was not really tried.
       if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {

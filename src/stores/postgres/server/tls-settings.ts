@@ -3,7 +3,7 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
 import { type Parameters, readWord } from "./url-parameters.ts";
 
-/** The TLS options of one attempt to connect; `false` for cleartext. */
+/** The TLS options of one attempt to connect, or `false` for cleartext. */
 export type Tls = false | ConnectionOptions;
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
@@ -18,9 +18,9 @@ export interface TlsSettings {
 }
 
 /**
- * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. Without `sslmode`, a URL that names a certificate asks for
- * TLS, so the password is not sent in cleartext: with `system`, the default is `verify-full`, as in libpq; otherwise it is
- * `require`.
+ * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. Without `sslmode`, a URL that names a certificate asks
+ * for TLS, so the password is not sent in cleartext: with `system`, the default is `verify-full`, as in libpq.
+ * Otherwise it is `require`.
  *
  * @throws StoreOpenError for unknown values, and for settings that contradict each other
  */

@@ -4,7 +4,7 @@ import { callFor, count, echo, type Streams } from "./load.ts";
 /** The address of the server. */
 export const authority: string = process.argv[2] ?? "";
 
-/** The file of the authority to trust; `undefined` for cleartext. */
+/** The file of the authority to trust, or `undefined` for cleartext. */
 export const trusted: string | undefined = process.argv[3];
 
 /** The base URL of the server. */

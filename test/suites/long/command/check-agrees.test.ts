@@ -247,13 +247,13 @@ const groups: readonly Group[] = [
 /** The defaults of every configuration here. */
 const defaults = { DATABASE_URL: "memory:", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
 
-/** Returns what `check` prints about an invalid configuration; `undefined` if it is valid. */
+/** Returns what `check` prints about an invalid configuration, or `undefined` if it is valid. */
 async function refusalOfCheck(environment: Environment): Promise<string | undefined> {
   const { exitCode, err } = await runCommand(["check"], environment);
   return exitCode === 0 ? undefined : err.join("\n");
 }
 
-/** Returns why a server with this configuration does not start; `undefined` if it starts. */
+/** Returns why a server with this configuration does not start, or `undefined` if it starts. */
 async function refusalOfServe(environment: Environment): Promise<string | undefined> {
   try {
     const server = await startServer(readConfiguration({ environment, flags: {} }), {

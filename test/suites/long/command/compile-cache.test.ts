@@ -54,7 +54,7 @@ test.each([
 
 test("isOwnFolder returns false for others' folders, symbolic links and files", () => {
   using folder = createTempFolder();
-  // Only root can change the owner; for everyone else, / belongs to root.
+  // Only root can change the owner. For everyone else, / belongs to root.
   if (user === 0) chownSync(folder.path, 65_534, 65_534);
   expect(isOwnFolder(user === 0 ? folder.path : "/", user)).toBe(false);
   mkdirSync(folder.file("target"), { mode: 0o700 });

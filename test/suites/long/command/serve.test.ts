@@ -44,7 +44,7 @@ describe("a server", () => {
   });
 
   test("reloads its credentials on SIGHUP and keeps running", async () => {
-    // The address is logged just before the server has started; a reload before that does nothing.
+    // The address is logged just before the server has started. A reload before that does nothing.
     expect(await deletePlant(baseUrl, 1)).toBe(400);
     server.process.kill("SIGHUP");
     await server.find(/"msg":"reloading"/);

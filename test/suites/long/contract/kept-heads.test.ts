@@ -15,7 +15,7 @@ import { numRunsOf, testSeed } from "../../../../packages/testing/src/test-seed.
 // reach another request. The tests send heads that differ in one byte on a few connections, and compare the responses
 // with those of new connections.
 
-/** The total number of requests; `KEPT_HEADS` sets another number. */
+/** The total number of requests. `KEPT_HEADS` sets another number. */
 const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(400));
 const connections = 64;
 

@@ -84,7 +84,7 @@ describe("the server responds or closes the connection, and keeps running", () =
       const answer = await connection.readResponse();
       connection.socket.end();
       const others = (await connection.readToEnd()).toString("latin1");
-      // A request can never cause an internal error; 501 is the status for an unknown method.
+      // A request can never cause an internal error. 501 is the status for an unknown method.
       for (const [, status] of `${answer.head}${others}`.matchAll(/^HTTP\/1\.1 (\d{3})/gm))
         expect(status === "501" || Number(status) < 500, status).toBe(true);
       if (others !== "") expect(others).toMatch(/^HTTP\/1\.1 \d{3} /);

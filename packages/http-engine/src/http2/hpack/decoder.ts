@@ -136,7 +136,7 @@ export class HpackDecoder<Head = unknown> {
     const mask = (1 << prefixBits) - 1;
     let value = this.#nextByte() & mask;
     if (value < mask) return value;
-    // Four more octets hold 28 bits; no valid value in a field block is larger.
+    // Four more octets hold 28 bits. No valid value in a field block is larger.
     for (let shift = 0; shift < 28; shift += 7) {
       const byte = this.#nextByte();
       value += (byte & 0x7f) << shift;

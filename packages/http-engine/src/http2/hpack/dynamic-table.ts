@@ -15,8 +15,8 @@ export class DynamicTable {
   }
 
   /**
-   * Returns the name at an index, which covers the static and the dynamic table (RFC 7541 §2.3.3); `undefined` if there
-   * is no entry.
+   * Returns the name at an index, which covers the static and the dynamic table (RFC 7541 §2.3.3), or `undefined` if
+   * there is no entry.
    */
   nameAt(index: number): string | undefined {
     if (index <= staticTable.length) return staticTable[index - 1]?.[0];

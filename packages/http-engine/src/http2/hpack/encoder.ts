@@ -82,7 +82,7 @@ export function encodeTableSize(bytes: number): string {
   return encodeInteger(bytes, 5, 0x20);
 }
 
-/** Returns the index of a field in the static table; 0 if the table has no entry with this value. */
+/** Returns the index of a field in the static table, or 0 if the table has no entry with this value. */
 export function staticIndex(name: string, value: string): number {
   const index = staticIndexOfName.get(name) ?? 0;
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {

@@ -7,7 +7,7 @@ import { canonicalCodes, huffmanCodeLengths } from "../../../src/http2/hpack/huf
 import { ConnectionError } from "../../../src/http2/http2-error.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-/** Encodes octets with the Huffman code of RFC 7541, padded with ones; the server does not use Huffman coding. */
+/** Encodes octets with the Huffman code of RFC 7541, padded with ones. The server does not use Huffman coding. */
 function encodeHuffman(text: string): Uint8Array {
   const codes = canonicalCodes();
   const bytes: number[] = [];
@@ -291,7 +291,7 @@ function neverIndexed(token: string): Buffer {
   return Buffer.concat([Buffer.from([0x1f, 0x08]), huffmanLength(coded.byteLength), coded]);
 }
 
-// RFC 7541 §5.2: the Huffman bit and the length.
+// The Huffman bit and the length (RFC 7541 §5.2).
 function huffmanLength(bytes: number): Buffer {
   if (bytes < 127) return Buffer.from([0x80 | bytes]);
   const rest = bytes - 127;

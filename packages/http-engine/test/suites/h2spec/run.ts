@@ -91,7 +91,7 @@ async function runSuite(): Promise<Tally> {
   const names = [...output.slice(failures).matchAll(/× (\d+: .*)/g)].map(([, name = ""]) => name.trimEnd());
   const known = failures < 0 || !isNodeEngine ? 0 : names.filter((name) => notOnNode.has(name)).length;
   const unexpected = (counts[3] ?? 0) - known;
-  // Arguments select cases; without any, all must run. A skipped case was not checked.
+  // Arguments select cases. Without any, all must run. A skipped case was not checked.
   const missing = args.length > 0 ? skipped + unexpected : Math.max(casesWanted - good - known, skipped + unexpected);
   return { passed: good, failed: missing };
 }

@@ -1,7 +1,7 @@
 import { ErrorCode } from "../../../../gateway/src/exchange/index.ts";
 import { frameType } from "../../../../testing/src/carriers/http2-frames.ts";
 
-/** Returns the problem of the engine's output; `undefined` if there is none. */
+/** Returns the problem of the engine's output, or `undefined` if there is none. */
 export function problemOf(output: Buffer): string | undefined {
   let at = 0;
   let failed = false;

@@ -9,7 +9,7 @@ import { serverProblem } from "./sequence.ts";
 // odd seeds, its client's. The side must not throw, must send only well-formed frames, use an error code of RFC 9113 if
 // it closes the connection, report the end of every stream, and leak no memory.
 //
-// `-- --sequences 1000000 --seconds 600` for longer; a failed sequence prints its seed, `-- --seed 42` repeats it.
+// `-- --sequences 1000000 --seconds 600` for longer. A failed sequence prints its seed, `-- --seed 42` repeats it.
 
 const { values } = parseArgs({
   options: {

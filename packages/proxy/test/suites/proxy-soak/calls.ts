@@ -37,7 +37,7 @@ export class Callers implements AsyncDisposable {
     this.#files = createClient(FileService, this.#transport);
   }
 
-  /** Makes a call; never rejects. @param number - selects its message and protocol */
+  /** Makes a call. Never rejects. @param number - selects its message and protocol */
   call(number: number): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const timer = setTimeout(() => resolve("lost"), lostAfterMs);
@@ -111,7 +111,7 @@ export class Callers implements AsyncDisposable {
   async #rest(method: string, path: string, body?: string | Buffer): Promise<Buffer> {
     const headers = { "content-type": "application/json", "x-server-timeout": String(deadlineMs / 1000) };
     const sent = request(this.#baseUrl + path, { agent: this.#agent, method, headers });
-    // An error after the response has begun; `buffer` reports it.
+    // An error after the response has begun. `buffer` reports it.
     sent.on("error", () => undefined).end(body);
     const [response]: IncomingMessage[] = await once(sent, "response");
     if (response === undefined) throw new Error("no response");
@@ -125,7 +125,7 @@ function digestOf(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Returns the unique message of a call. Most have a few bytes; every 25th is larger than a window. */
+/** Returns the unique message of a call. Most have a few bytes. Every 25th is larger than a window. */
 function messageOf(number: number): Sink {
   const length = number % 50 === 4 || number % 50 === 5 ? 100_000 : number % 997;
   return create(SinkSchema, { fInt32: number, fString: `${number}.`.repeat(1 + Math.floor(length / 8)) });

@@ -189,7 +189,7 @@ test("a string that is named value only in JSON is not read as bytes", () => {
   expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });
 
-// The RPCs are not streams; their messages are written as those of a stream.
+// The RPCs are not streams. Their messages are written as those of a stream.
 test.each([
   {
     name: "a Value that is not set",

@@ -15,7 +15,7 @@ import { answerWith, startRestServer } from "../../../../testing/src/gateway/res
 
 type Sink = MessageInitShape<typeof SinkSchema>;
 
-/** Calls an RPC of a server that responds with `{}`; returns the requests, and the error. */
+/** Calls an RPC of a server that responds with `{}`. Returns the requests, and the error. */
 async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl + path, jsonOptions });

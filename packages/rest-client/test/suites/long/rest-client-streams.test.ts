@@ -398,7 +398,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse);
     const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;
     let [lines, waiting] = [0, 0];
-    // The system buffers a configured amount; the rest is not sent by the client.
+    // The system buffers a configured amount. The rest is not sent by the client.
     while (waiting < 4 * 1024 * 1024 && lines < 2048) {
       for (const last = lines + 256; lines < last; lines += 1) upload.write(line);
       waiting = await waitingBytesOf(upload);

@@ -290,7 +290,7 @@ describe("check", () => {
   });
 });
 
-/** Returns the number of deletion records; `undefined` without a table. */
+/** Returns the number of deletion records, or `undefined` without a table. */
 async function recordCount(url: string): Promise<unknown> {
   if (lockedBy.has(url)) return undefined;
   return await runSql(url, "SELECT count(*) FROM deletions").catch(() => undefined);

@@ -190,7 +190,7 @@ function schemaOf(url: string): Promise<unknown[]> {
   );
 }
 
-/** Returns the call of a caller; every second plant is deleted with a key. */
+/** Returns the call of a caller. Every second plant is deleted with a key. */
 function callFor(id: bigint, caller: number): DeleteCall {
   const requestId = `request-${caller}`;
   return deleteCall(id % 2n === 0n ? { requestId, idempotencyKey: `key-${id}-${caller}` } : { requestId });

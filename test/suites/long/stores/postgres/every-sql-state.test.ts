@@ -11,7 +11,8 @@ import { errorMessage, readyForQuery } from "../../../../support/plants/server-m
 import { definedSqlStates } from "../../../../support/plants/sql-states.ts";
 
 // Each SQLSTATE of PostgreSQL is the error of the first two statements that delete plant 1, in a batch that also
-// deletes plant 2. Batches that may still succeed are repeated; a batch that is split has then failed for plant 1 alone.
+// deletes plant 2. Batches that may still succeed are repeated. A batch that is split has then failed for plant 1
+// alone.
 
 const server = await startPostgresOfFile();
 

@@ -23,7 +23,7 @@ const server = await startPostgresOfFile();
 const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
 
 describe("the retention of deletion records in PostgreSQL", () => {
-  /** Creates a database with this many records, one per minute; the newest is half a minute old. */
+  /** Creates a database with this many records, one per minute. The newest is half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
     await runSql(
@@ -60,7 +60,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(rows).toEqual([{ count: "500", max: "490" }]);
     await other.end();
-    // The next slice continues where the last one ended; locked records are dropped later.
+    // The next slice continues where the last one ended. Locked records are dropped later.
     const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
     expect(next).toMatchObject({ count: 430, isMore: mayBeMore });
     await session.close();

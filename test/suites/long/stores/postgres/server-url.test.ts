@@ -302,7 +302,7 @@ function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";
   const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
   if (rejectUnauthorized === false) return "any certificate";
-  // Must always be set; otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
+  // Must always be set. Otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
   expect(rejectUnauthorized).toBe(true);
   const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
   return problem === undefined ? "a certificate of the authority" : "the host's certificate";

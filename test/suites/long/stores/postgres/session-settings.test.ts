@@ -234,7 +234,7 @@ test("a skipped deletion finds the record that another process wrote meanwhile",
   };
   const outcome = Promise.withResolvers<boolean>();
   const pending = [sentDeletion(8n, deleteCall({ idempotencyKey: "used" }), outcome.resolve, outcome.reject)];
-  // The deletion is settled by its key; the plant is not deleted.
+  // The deletion is settled by its key. The plant is not deleted.
   await expect(runOn(session, pending, { placement })).resolves.toEqual([true]);
   await expect(outcome.promise).resolves.toBe(true);
   await session.close();

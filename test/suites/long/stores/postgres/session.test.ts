@@ -72,7 +72,7 @@ async function isEncrypted(parameters: string, host = "localhost"): Promise<stri
   }
 }
 
-// Certificates are for localhost and 127.0.0.1; 127.1 is another name of it.
+// Certificates are for localhost and 127.0.0.1. 127.1 is another name of it.
 describe("a session", () => {
   test.each([
     { mode: "disable", encrypted: "f" },

@@ -177,7 +177,7 @@ describe("a PostgreSQL store with locked plants", () => {
   test("deletes unlocked plants before it closes, then closes its connections", async () => {
     // After it is closed, no check of the server opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
-    // If the machine stalls, the plant is unlocked too late or a connection times out; then the test is repeated.
+    // If the machine stalls, the plant is unlocked too late or a connection times out. Then the test is repeated.
     let found: unknown;
     for (let rounds = 0; !isDeepStrictEqual(found, ended) && rounds < 5; rounds++) found = await closeWhileLocked();
     expect(found).toEqual(ended);

@@ -155,7 +155,7 @@ describe("a PostgreSQL store", () => {
   }
 
   test("resolves with true when a lost attempt still deletes the plant", async () => {
-    // If the machine stalls for long, the outcome is unknown; then the test is repeated.
+    // If the machine stalls for long, the outcome is unknown. Then the test is repeated.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let results: unknown = unknown;
     for (let rounds = 0; results === unknown && rounds < 5; rounds++) results = await tellOfLostAttempt();

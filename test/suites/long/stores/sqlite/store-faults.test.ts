@@ -41,7 +41,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     expect(acknowledged.length).toBeLessThan(5_000);
     const remaining = new Set(plantsIn(file));
     expect(acknowledged.filter((id: bigint) => remaining.has(id))).toEqual([]);
-    // The batch whose commit has failed may be in the file after a restart; deletions queued after it were not sent.
+    // The batch whose commit has failed may be in the file after a restart. Deletions queued after it were not sent.
     const refused = results.filter((outcome: unknown) => outcome !== true);
     const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
     expect(inDoubt).toHaveLength(1_024);

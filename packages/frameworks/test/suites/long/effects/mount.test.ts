@@ -34,7 +34,7 @@ async function observe<Observed>(
   return await observer(started.baseUrl, mount);
 }
 
-/** Returns why a call ended that is in flight when the application closes; "still running" if it has not ended. */
+/** Returns why a call ended that is in flight when the application closes, or "still running" if it has not ended. */
 function afterClose(options: Partial<Options>, stop: (mount: Mount<IncomingMessage>) => void): Promise<string> {
   const running = Promise.withResolvers<AbortSignal>();
   const end = new AbortController();

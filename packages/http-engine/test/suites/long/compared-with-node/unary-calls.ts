@@ -16,7 +16,7 @@ import {
 export interface UnaryCallCase {
   readonly name: string;
   readonly request: (format: WireFormat) => HttpRequest;
-  /** Whether the case applies to a carriage. Default: all. */
+  /** Whether the case applies to a carriage. By default, all. */
   readonly only?: (carriage: Carriage) => boolean;
   /** Whether only the code is compared, because the message or a field differs on purpose. */
   readonly codeOnly?: (carriage: Carriage) => boolean;

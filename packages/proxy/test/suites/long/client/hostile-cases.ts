@@ -28,11 +28,11 @@ const end = frameFlag.endStream;
 export interface HostileCase {
   readonly name: string;
   readonly script: Script;
-  /** The code of the expected error; `undefined` if the call succeeds. */
+  /** The code of the expected error, or `undefined` if the call succeeds. */
   readonly want: Code | undefined;
   /** A part of the error message. */
   readonly message?: string;
-  /** How often the server receives the complete request. Default: once. */
+  /** How often the server receives the complete request. By default, once. */
   readonly requests?: number;
   readonly options?: Partial<GrpcTransportOptions>;
 }

@@ -359,7 +359,7 @@ test("a repeated header section takes four octets until its table is resized", (
   for (const fields of [stable, stable, other, stable, other]) send(fields);
   expect(lengths.slice(2)).toEqual([4, 9, 4, 4]);
   encoder.applyTableSize(100);
-  // RFC 7541 §4.2: the next block signals the new size, even if its fields were indexed before.
+  // The next block signals the new size, even if its fields were indexed before (RFC 7541 §4.2).
   expect(send(stable)[0]).toBe(0x20);
   send(stable);
   encoder.applyTableSize(4096);

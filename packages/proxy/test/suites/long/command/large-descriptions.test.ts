@@ -25,11 +25,11 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 interface Nesting {
   /** Number of message types. Each is the type of the previous one's fields. */
   readonly levels: number;
-  /** Number of fields in each type. Their type is the next message type; in the last type, they are strings. */
+  /** Number of fields in each type. Their type is the next message type. In the last type, they are strings. */
   readonly fields: number;
   /** Whether all fields are required. */
   readonly required?: boolean;
-  /** How the request message is sent. Default: in the query. */
+  /** How the request message is sent. By default, in the query. */
   readonly body?: "*";
 }
 

@@ -14,7 +14,7 @@ interface Refusal {
   readonly request: string;
   readonly body?: string;
   readonly header?: readonly Field[];
-  /** The setting that the message names; `undefined` for none. */
+  /** The setting that the message names, or `undefined` for none. */
   readonly named: string | undefined;
 }
 

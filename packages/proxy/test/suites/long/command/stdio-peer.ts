@@ -26,9 +26,9 @@ export interface StdioPeerOptions {
   readonly token?: string;
   /** Collects what the server prints. */
   readonly errors?: string[];
-  /** Default: calls are cancelled as soon as the input ends. */
+  /** By default, calls are cancelled as soon as the input ends. */
   readonly stop?: StdioStop;
-  /** Whether the client reads the output. Default: true. */
+  /** Whether the client reads the output. Defaults to true. */
   readonly reads?: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface StdioGreenhouse extends FetchGateway {
 }
 
 /**
- * Creates a greenhouse. Readings of "token" are the credential; those of "slow" wait for `released`, and a stream of
+ * Creates a greenhouse. Readings of "token" are the credential. Readings of "slow" wait for `released`, and a stream of
  * "endless" for its end.
  */
 export function createGreenhouse(

@@ -6,9 +6,9 @@ export interface Version {
   readonly syntax?: string;
   /** Options of the service, and other RPCs. */
   readonly methods?: string;
-  /** The signature of the RPC; `""` for none. */
+  /** The signature of the RPC, or `""` for none. */
   readonly rpc?: string;
-  /** The rule of `google.api.http`; `""` for none. */
+  /** The rule of `google.api.http`, or `""` for none. */
   readonly http?: string;
   /** Other options of the RPC. */
   readonly options?: string;
@@ -23,14 +23,14 @@ export interface Version {
 /** A change of a definition, with a recorded request that shows its effect. */
 export interface ComparisonCase {
   readonly name: string;
-  /** The reports, as `SEVERITY RULE SUBJECT`, with subjects without the package; empty if no client is affected. */
+  /** The reports, as `SEVERITY RULE SUBJECT`, with subjects without the package. Empty if no client is affected. */
   readonly reports: readonly string[];
   readonly old: Version;
   /** The parts that differ from `old`. */
   readonly now: Version;
   /**
-   * The recorded request: a method and a target of REST, or an RPC and its form in Connect, which is `json`,
-   * `binary`, `get` or `stream` (the message twice), such as `Call json`. Default: `POST /call`.
+   * The recorded request: a method and a target of REST, or an RPC and its form in Connect, which is `json`, `binary`,
+   * `get` or `stream` (the message twice), such as `Call json`. Defaults to `POST /call`.
    */
   readonly request?: string;
   /** The message of the request, in JSON of the old definition. */

@@ -138,7 +138,10 @@ function readBody(bytes: Uint8Array, contentType: string | null, output: DescMes
 
 type Key = "name" | "number";
 
-/** Returns the fields of a message that are set. JSON keeps names, so that their numbers are compared; binary messages keep numbers. */
+/**
+ * Returns the fields of a message that are set. JSON keeps names, so that their numbers are compared. Binary messages
+ * keep numbers.
+ */
 function fieldsOf(message: ReflectMessage, key: Key): unknown {
   const fields = message.fields.filter((field) => message.isSet(field));
   return Object.fromEntries(fields.map((field) => [field[key], valueOf(message, field, key)]));

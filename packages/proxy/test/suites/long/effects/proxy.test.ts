@@ -68,7 +68,7 @@ const reading = "/sensors/4/reading";
 
 type Observe = (proxy: ProxyGateway) => Promise<unknown>;
 
-/** Starts a proxy with each value, and compares what is observed; the message of an error if it does not start. */
+/** Starts a proxy with each value, and compares what is observed. The message of an error if it does not start. */
 function compare(off: Partial<ProxyOptions>, on: Partial<ProxyOptions>, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     for (const list of [calls, reflectionCalls]) list.length = 0;

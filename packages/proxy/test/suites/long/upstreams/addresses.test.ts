@@ -258,7 +258,7 @@ test("resolving a name again opens no connection if nothing has changed", async 
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
-    // Both addresses are the same server; the second needs no lookup.
+    // Both addresses are the same server. The second needs no lookup.
     addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
     lookup: async () => {
@@ -305,7 +305,7 @@ test.each([
       },
     });
     expect(client.upstream.ready).toBe(true);
-    // Concurrent calls wait for one lookup; later calls do not wait.
+    // Concurrent calls wait for one lookup. Later calls do not wait.
     const together = await Promise.all([wateringOf(client), wateringOf(client)]);
     for (let i = 0; i < 3; i++) {
       const outcome = together[i] ?? (await wateringOf(client));

@@ -30,7 +30,7 @@ import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts
 /** Makes concurrent calls, and counts their outcomes. */
 async function outcomesOf({ greenhouse }: GreenhouseClient, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  // Uses one timer for all calls; `wateringOf` has one for each call.
+  // Uses one timer for all calls. `wateringOf` has one for each call.
   const settled = Promise.allSettled(Array.from({ length: count }, () => greenhouse.waterBed({})));
   for (const result of await within(settled, `${count} calls`, 2 * waitLimitMs)) {
     const outcome = result.status === "fulfilled" ? "ok" : String(result.reason);

@@ -7,9 +7,9 @@ export type TestSettings = Readonly<Record<string, unknown>> & { readonly upstre
 
 /** A proxy command in this process. Dispose of it with `await using`. */
 export interface RunningProxy extends AsyncDisposable {
-  /** The URL of calls; "" if the command has not started to serve. */
+  /** The URL of calls, or "" if the command has not started to serve. */
   readonly baseUrl: string;
-  /** The URL of probes; "" without an admin port. */
+  /** The URL of probes, or "" without an admin port. */
   readonly adminUrl: string;
   /** The services that are served, or the last line before the command ended. */
   readonly outcome: string;
