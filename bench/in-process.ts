@@ -11,7 +11,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../packages/gateway/src/index.ts";
-import type { HttpEngine, HttpServer } from "../packages/gateway/src/listen/index.ts";
+import type { HttpEngine, HttpServer } from "../packages/http/src/listen/index.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
 import {
   BookSchema,

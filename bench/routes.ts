@@ -4,7 +4,7 @@
  *
  * Runs in one process without sockets, whose cost would hide that of routing. Run it alone: `npx node bench/routes.ts`.
  */
-import { compileRestRoutes, type RestRoutes } from "../packages/gateway/src/protocols/rest/rules/index.ts";
+import { compileRestRoutes, type RestRoutes } from "../packages/protocols/src/rest/rules/index.ts";
 import { Health } from "../packages/gateway/src/health/index.ts";
 import { median } from "./summary.ts";
 

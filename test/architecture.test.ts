@@ -1,160 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { allowedEverywhere, allowedImports } from "./support/allowed-imports.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const files = allSourceFiles();
 
-const inGateway = (...modules: readonly string[]): string[] => modules.map((name) => `gateway/${name}`);
-const inHandlers = (...modules: readonly string[]): string[] => modules.map((name) => `grpc-handlers/${name}`);
-
-/** The modules that a module, or a part of one, may import. Any module may list a `gen` folder. */
-const arrows: Readonly<Record<string, readonly string[]>> = {
-  "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "auth", "telemetry/logs"],
-  "plantstore/command": ["plantstore/server", "gateway/command-line"],
-  "plantstore/server": [
-    "plantstore/service",
-    "plantstore/stores",
-    "plantstore/gen",
-    "auth",
-    "auth/inputs",
-    "docs-page",
-    "http-engine",
-    "telemetry/logs",
-    "telemetry/metrics",
-    "telemetry/opentelemetry",
-    ...inGateway("", "files", "health", "options", "protocols/mcp", "reflection"),
-  ],
-  "plantstore/stores": ["plantstore/service", ...inGateway("files", "options")],
-  "plantstore/service": [
-    "plantstore/gen",
-    "auth",
-    "auth/inputs",
-    "telemetry/logs",
-    ...inGateway("", "health", "options", "reflection"),
-  ],
-  "plantstore/client": ["plantstore/gen", "gateway/options"],
-  "plantstore/gen": ["gateway/gen"],
-  proxy: [
-    "proxy/forward",
-    "proxy/service-config",
-    "proxy/upstreams",
-    "http-engine",
-    ...inGateway("", "create-gateway.ts", "listen", "protocols", "protocols/rest/rules", "serve"),
-  ],
-  "proxy/command": [
-    "proxy",
-    "proxy/check",
-    "proxy/openapi",
-    "proxy/settings",
-    "proxy/upstreams",
-    "auth",
-    "auth/inputs",
-    "docs-page",
-    "telemetry/logs",
-    "telemetry/metrics",
-    ...inGateway("", "command-line", "files", "health", "protocols/mcp", "protocols/rest/rules", "validation"),
-  ],
-  "proxy/settings": [
-    "auth",
-    "proxy/check",
-    "proxy/service-config",
-    "proxy/upstreams",
-    ...inGateway("exchange", "files", "health", "protocols/rest/rules"),
-  ],
-  "proxy/check": [
-    "proxy/compare",
-    "proxy/service-config",
-    ...inGateway("", "command-line", "descriptors", "files", "protocols/mcp", "protocols/rest/rules"),
-  ],
-  "proxy/compare": inGateway("descriptors", "protocols/rest/rules"),
-  "proxy/openapi": [
-    "docs-page",
-    "proxy/check",
-    "proxy/service-config",
-    ...inGateway("", "command-line", "descriptors", "protocols/mcp", "protocols/rest/rules", "validation"),
-  ],
-  "proxy/forward": [
-    "proxy/client",
-    "proxy/upstreams",
-    ...inGateway("compression", "descriptors", "exchange", "files", "gen", "messages/binary", "protocols"),
-    ...inGateway("protocols/rest/rules", "serve"),
-  ],
-  "proxy/client": [
-    "proxy/upstreams",
-    "http-engine/http2-client",
-    ...inGateway("compression", "exchange", "messages/binary", "protocols"),
-  ],
-  "proxy/upstreams": ["http-engine/http2-client", ...inGateway("exchange", "gen")],
-  "proxy/service-config": inGateway("protocols/rest/rules"),
-  "rest-client": inGateway("exchange", "messages/json", "protocols", "protocols/rest/rules"),
-  "docs-page": inGateway("exchange", "protocols", "serve"),
-
-  auth: ["auth/inputs", ...inGateway("", "health", "options")],
-  "auth/inputs": inGateway("files", "options"),
-  frameworks: inGateway(""),
-  "grpc-handlers": [...inHandlers("calls", "descriptors", "nestjs", "nice-grpc"), ...inGateway("", "serve")],
-  ...Object.fromEntries(inHandlers("nestjs", "nice-grpc").map((name) => [name, []])),
-  "grpc-handlers/calls": inGateway("exchange", "messages/binary", "protocols", "serve"),
-  "grpc-handlers/descriptors": inGateway("descriptors", "gen"),
-  "telemetry/logs": inGateway("", "health", "options"),
-  "telemetry/metrics": ["telemetry/conventions", ...inGateway("listen", "protocols", "serve")],
-  "telemetry/opentelemetry": ["telemetry/conventions", ...inGateway("serve")],
-  "telemetry/conventions": inGateway("serve"),
-  "http-engine": ["http-engine/http1", "http-engine/http2", ...inGateway("exchange", "listen")],
-  "http-engine/http1": inGateway("exchange"),
-  "http-engine/http2": inGateway("exchange"),
-  "http-engine/http2-client": ["http-engine/http2", ...inGateway("exchange")],
-
-  gateway: [
-    ...inGateway("compression", "descriptors", "exchange", "fetch", "listen", "node", "openapi", "protocols"),
-    ...inGateway("protocols/rest/rules", "serve", "trusted-proxies"),
-  ],
-  "gateway/fetch": inGateway("descriptors", "exchange", "fetch/exchange", "protocols", "protocols/rest/rules", "serve"),
-  "gateway/fetch/exchange": inGateway("exchange"),
-  "gateway/node": inGateway("exchange", "listen"),
-  "gateway/listen": inGateway("exchange", "trusted-proxies"),
-  "gateway/serve": [
-    ...inGateway("descriptors", "exchange", "messages/json", "protocols", "protocols/rest/rules", "trusted-proxies"),
-  ],
-  "gateway/health": inGateway("gen", "serve"),
-  "gateway/reflection": inGateway("gen"),
-  "gateway/validation": inGateway("gen", "messages/json", "openapi", "serve"),
-  "gateway/openapi": inGateway("descriptors", "exchange", "gen", "messages/json", "protocols/rest/rules"),
-  "gateway/compression": inGateway("protocols"),
-  "gateway/protocols": inGateway("exchange", "messages/binary", "messages/json", "protocols/rest/rules"),
-  "gateway/protocols/mcp": inGateway("exchange", "messages/json", "openapi", "protocols", "protocols/rest/rules"),
-  "gateway/protocols/rest/rules": inGateway("exchange", "gen", "messages/json"),
-  "gateway/descriptors": inGateway("exchange", "gen"),
-  "gateway/messages/json": inGateway("messages/codegen"),
-  "gateway/messages/binary": inGateway("exchange", "messages/codegen"),
-  "gateway/trusted-proxies": inGateway("exchange"),
-  ...Object.fromEntries(
-    inGateway("command-line", "errors", "exchange", "files", "messages/codegen", "options").map((name) => [name, []]),
-  ),
-};
-
-/** The modules that every module of the packages may import, for error identifiers and option checks. */
-const always = inGateway("errors", "options");
-
-/** Entry files of modules in addition to their indexes. */
+/** Entry files of modules in addition to their indexes, and to the exports of packages. */
 const entries: readonly string[] = [
-  // Independent of RPC, so that HTTP does not load Connect.
-  "gateway/errors/identifiers/index.ts",
-  // Used by the proxy, which assembles a gateway differently.
-  "gateway/create-gateway.ts",
-  "proxy/create-proxy.ts",
-  // Loaded before everything else.
-  "gateway/command-line/queue-hangups.ts",
   "plantstore/server/preload-storage.ts",
   "plantstore/stores/sqlite/storage-thread.ts",
 ];
 
-/** Longest first, so that "gateway/protocols/rest/rules" is found before "gateway". */
-const modules = [...new Set([...Object.entries(arrows).flat(2), ...always].map((name) => name.replace(/\/$/, "")))]
-  .filter((name) => name !== "gateway/create-gateway.ts")
-  .toSorted((a, b) => b.length - a.length);
+/** Longest first, so that "protocols/rest/rules" is found before "protocols". */
+const modules = [...new Set([...Object.entries(allowedImports).flat(2), ...allowedEverywhere])].toSorted(
+  (a, b) => b.length - a.length,
+);
 
 function moduleOf(file: string): string | undefined {
   return modules.find((name) => file === name || file.startsWith(`${name}/`));
@@ -172,6 +34,11 @@ const manifests: ReadonlyMap<string, PackageJson> = new Map(
     name,
     JSON.parse(readFileSync(join(root, dirname(folder), "package.json"), "utf8")),
   ]),
+);
+
+/** The source files that packages export. */
+const exported: ReadonlySet<string> = new Set(
+  [...manifests].flatMap(([name, { exports }]) => Object.values(exports).map((path) => path.replace("./src", name))),
 );
 
 /** Returns the file of a specifier: a path in the same package, or an export of another package. */
@@ -192,7 +59,7 @@ function importsOf(file: string): string[] {
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(files)("%s imports by path only files from its own package", (file) => {
+test.each(files)("%s imports only files of its own package by path", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
   // The package.json is next to the source folder.
@@ -204,7 +71,11 @@ test.each(files)("%s imports by path only files from its own package", (file) =>
 test.each(Object.keys(sourceFolders))(
   "%s imports the packages that its package.json declares, and no others",
   (name) => {
-    const imported = files
+    const generated = `${name}/gen/`;
+    const sources = existsSync(sourcePath(generated))
+      ? readdirSync(sourcePath(generated), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+      : [];
+    const imported = [...files, ...sources.map((file) => generated + file)]
       .filter((file) => file.startsWith(`${name}/`))
       .flatMap((file) => importsOf(file).map((path) => path.split("/")[0] ?? ""))
       .filter((other) => other !== name && !other.endsWith("package.json"));
@@ -215,16 +86,32 @@ test.each(Object.keys(sourceFolders))(
   },
 );
 
+/** The lines of packages in docs/explanation/architecture.md, from top to bottom. */
+const layers = (
+  /```text\n(.*?)```/s.exec(readFileSync(join(root, "docs/explanation/architecture.md"), "utf8"))?.[1] ?? ""
+)
+  .split("\n")
+  .map((line) => line.split(/ +/));
+
+test.each(Object.keys(sourceFolders))("%s depends only on packages in lower lines of architecture.md", (name) => {
+  const line = layers.findIndex((names) => names.includes(name));
+  expect(line).toBeGreaterThanOrEqual(0);
+  const lower = new Set(layers.slice(line + 1).flat());
+  const { dependencies = {} } = manifests.get(name) ?? {};
+  const own = Object.keys(dependencies).flatMap((each) => /^@plantstore\/(.*)$/.exec(each)?.[1] ?? []);
+  expect(own.filter((other) => !lower.has(other))).toEqual([]);
+});
+
 test.each(files)("%s imports only allowed modules, by their index", (file) => {
   const from = moduleOf(file);
-  const drawn = from === undefined ? undefined : arrows[from];
-  const allowed = drawn && [...drawn.map((name) => name.replace(/\/$/, "")), ...always];
+  const drawn = from === undefined ? undefined : allowedImports[from];
+  const allowed = drawn && [...drawn, ...allowedEverywhere];
   expect(allowed, `${file} lies in no module that is drawn`).toBeDefined();
   const wrong = importsOf(file).filter((imported) => {
     if (imported.endsWith("package.json")) return false;
     const to = moduleOf(imported);
     if (to === from) return false;
-    const isEntry = imported === `${to}/index.ts` || entries.includes(imported);
+    const isEntry = imported === `${to}/index.ts` || entries.includes(imported) || exported.has(imported);
     return to === undefined || !allowed?.includes(to) || (!to.endsWith("/gen") && !isEntry);
   });
   expect(wrong).toEqual([]);
@@ -257,7 +144,7 @@ function privateAccessIn(text: string): string[] {
   return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 }
 
-test.each(files)("%s uses only documented Node members", (file) => {
+test.each(files)("%s uses only documented members of Node.js", (file) => {
   expect(privateAccessIn(readFileSync(sourcePath(file), "utf8"))).toEqual([]);
 });
 
@@ -288,7 +175,7 @@ test.each([
   expect(privateAccessIn(line)).toEqual([]);
 });
 
-test("imports have no cycles, not even for types", () => {
+test("imports have no cycles, not even of types", () => {
   const done = new Set<string>();
   const circles: string[] = [];
   const visit = (file: string, way: readonly string[]): void => {
@@ -303,7 +190,7 @@ test("imports have no cycles, not even for types", () => {
 /** Files that are loaded by their path: the page in the browser, and a thread. */
 const loadedByPath = ["docs-page/files/page.ts", "plantstore/stores/sqlite/worker.ts"];
 
-test("every file is imported, so that every format and protocol is listed", () => {
+test("every file is imported, so that no format or protocol is missing in its list", () => {
   const entered = [...manifests].flatMap(([name, { exports, bin }]) =>
     [...Object.values(exports), ...Object.values(bin ?? {})]
       .filter((path) => path.endsWith(".ts"))
@@ -322,13 +209,13 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("no other package impor
   expect(importing).toEqual([]);
 });
 
-const withSeparateEntry = /^gateway\/(?:gen\/grpc|health|protocols\/mcp|reflection)\//;
+const withSeparateEntry = /^(?:protobuf\/gen\/grpc|gateway\/(?:health|reflection)|mcp|validation)\//;
 test.each([
   { entry: "gateway/index.ts", optional: withSeparateEntry },
   { entry: "gateway/fetch/entry.ts", optional: withSeparateEntry },
-  { entry: "plantstore/server/index.ts", optional: /^gateway\/protocols\/mcp\// },
-  { entry: "proxy/command/proxy-server.ts", optional: /^gateway\/protocols\/mcp\// },
-])("$entry does not load the gateway's optional modules", ({ entry, optional }) => {
+  { entry: "plantstore/server/index.ts", optional: /^mcp\// },
+  { entry: "proxy/command/proxy-server.ts", optional: /^mcp\// },
+])("$entry does not load optional modules of the gateway", ({ entry, optional }) => {
   const loaded = new Set([entry]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   expect(loaded.size).toBeGreaterThan(50);
@@ -342,14 +229,14 @@ test("the Fetch gateway does not load Node.js modules, which create-gateway.ts p
   expect([...loaded].filter((file) => ofNode.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the SQLite storage thread loads no packages, for a fast start", () => {
+test("the SQLite storage thread loads no packages, which would delay the start of a store", () => {
   const loaded = new Set(["plantstore/stores/sqlite/worker.ts"]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofPackage = /^(?:import|export) (?!type )[^;]*?from "(?!node:|\.)/m;
   expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the transcoding suite imports no other files, because it tests any server", () => {
+test("the transcoding suite imports nothing of this repository, because it tests any server", () => {
   const folder = join(root, "packages/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = sources.flatMap((file) =>
@@ -376,14 +263,14 @@ function linesOf(name: string): number {
   return own.reduce((sum, file) => sum + readFileSync(sourcePath(file), "utf8").split("\n").length - 1, 0);
 }
 
-test("docs/explanation/architecture.md and the packages' pages list every module", () => {
+test("docs/explanation/architecture.md and the pages of the packages list every module", () => {
   const folders = modules.filter((name) => !name.endsWith("/gen") && !name.endsWith(".ts") && linesOf(name) > 0);
   const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
   expect(names.toSorted()).toEqual(folders.toSorted());
 });
 
 // `npm test -- test/architecture.test.ts -u` updates the numbers.
-test.each(pages)("the module line counts in $page are accurate within 20 %", async ({ page, text }) => {
+test.each(pages)("the line counts of modules in $page are accurate within 20 %", async ({ page, text }) => {
   const counted = text.replace(listed, (row, before: string, name: string, lines: string) => {
     const real = linesOf(name);
     return Math.abs(real / Number(lines) - 1) < 0.2 ? row : `${before}${Math.round(real / 10) * 10}`;
@@ -393,8 +280,8 @@ test.each(pages)("the module line counts in $page are accurate within 20 %", asy
 
 const named = [...(pages[0]?.text ?? "").matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9-]+\.ts)?)`/g)]
   .map(([, file = ""]) => file)
-  .filter((file) => !file.startsWith("plantstore/") && file !== "internal/");
+  .filter((file) => !file.startsWith("plantstore/"));
 
 test.each([...new Set(named)])("%s in docs/explanation/architecture.md exists", (file) => {
-  expect([root, join(root, "packages/gateway/src")].some((folder) => existsSync(join(folder, file)))).toBe(true);
+  expect([root, join(root, "packages")].some((folder) => existsSync(join(folder, file)))).toBe(true);
 });

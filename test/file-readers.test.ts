@@ -4,7 +4,7 @@ import { allSourceFiles, sourcePath } from "./support/source-files.ts";
 
 /** The source files that read files with functions of node:fs, which wait for the writer of a named pipe. */
 const readers: Readonly<Record<string, string>> = {
-  "gateway/files/regular-file.ts": "opens files without waiting",
+  "command-line/files/regular-file.ts": "opens files without waiting",
   "docs-page/docs-page.ts": "reads a file of the package",
   "docs-page/page-script.ts": "reads a file of the package",
   "plantstore/command/demo.ts": "reads the token that a demo has written, before it handles signals",
@@ -13,7 +13,7 @@ const readers: Readonly<Record<string, string>> = {
   "proxy/check/read-services.ts": "checks the output of buf from a pipe too, and handles no signals",
 };
 
-test("only gateway/files, which refuses named pipes, reads files that operators name", () => {
+test("only command-line/files, which refuses named pipes, reads files that operators name", () => {
   const reads = /^import [^;]*\b(?:readFile|readFileSync|createReadStream)\b[^;]*? from "node:fs/m;
   const found = allSourceFiles().filter((file) => readFileSync(sourcePath(file), "utf8").search(reads) >= 0);
   expect(found.toSorted()).toEqual(Object.keys(readers).toSorted());

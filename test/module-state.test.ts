@@ -6,16 +6,16 @@ import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants
 
 /** The variables of modules, by file. The variables of `request.ts` are functions, assigned once in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
-  "gateway/serve/request.ts": ["exchangeOf", "serverOf"],
-  "gateway/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
-  "gateway/listen/date-fields.ts": ["dateSecond", "date"],
-  "gateway/messages/codegen/compile-function.ts": ["isAllowed"],
-  "gateway/compression/window-budget.ts": ["reservedBytes"],
+  "serve/request.ts": ["exchangeOf", "serverOf"],
+  "http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
+  "http/listen/date-fields.ts": ["dateSecond", "date"],
+  "protobuf/messages/codegen/compile-function.ts": ["isAllowed"],
+  "protocols/compression/window-budget.ts": ["reservedBytes"],
 };
 
 /** Constants of modules with members that a function assigns, by file: caches whose comments state their size. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
-  "gateway/messages/binary/string-reader.ts": ["shortTexts"],
+  "protobuf/messages/binary/string-reader.ts": ["shortTexts"],
   "http-engine/http1/response-head.ts": ["statusLines"],
 };
 

@@ -10,8 +10,8 @@ import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts"
 import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../packages/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../packages/gateway/src/index.ts";
-import { createMcp } from "../packages/gateway/src/protocols/mcp/index.ts";
-import { openValidation } from "../packages/gateway/src/validation/index.ts";
+import { createMcp } from "../packages/mcp/src/index.ts";
+import { openValidation } from "../packages/validation/src/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
 import { addGrpcJsService } from "../packages/grpc-handlers/src/grpc-js.ts";
@@ -38,6 +38,7 @@ import {
 import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { gatewayParts } from "../tools/build/manifest.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
 // Every options object of the public API refuses unknown names. Its types are read from the sources; add new ones here.
@@ -176,8 +177,7 @@ const others: Readonly<Record<string, string>> = {
   Peer: "of an exchange",
   CallAudit: "returned by a hook for each call",
   EndpointResponse: "returned by an endpoint for each request",
-  Endpoint:
-    "may be of any class; a misspelt member is refused (packages/gateway/test/serve/misspelled-members.test.ts)",
+  Endpoint: "may be of any class; a misspelt member is refused (packages/serve/test/misspelled-members.test.ts)",
   DescriptorSource: "may be of any class",
   Instruments: "may be of any class",
   Instrument: "of instruments",
@@ -245,7 +245,8 @@ function methodParametersOf(type: string): string[] {
 
 /** Returns whether an export is public. Engines and other packages of this project use the others. */
 function isPublic(name: string): boolean {
-  return !/\/internal\/|gateway\/(?:exchange|listen|rest)$|http-engine\/client$/.test(name);
+  const isOfPart = gatewayParts.some((part) => `${name}/`.startsWith(`${part}/`));
+  return !isOfPart && !/gateway\/(?:create-gateway|exchange|listen|rest)$|http-engine\/client$/.test(name);
 }
 
 /** Returns the types of all parameters of the public entries, and of their members. */

@@ -17,7 +17,7 @@ const testDefinitions = [
 
 /** The generated files and folders, relative to the project's folder. */
 const generated = [
-  "packages/gateway/src/gen",
+  "packages/protobuf/src/gen",
   "src/gen",
   "packages/testing/src/gen",
   "openapi.json",
@@ -44,7 +44,7 @@ function write(folder: string, file: string, text: Buffer): void {
 
 /** Generates everything into a folder, with the same paths as in the project. */
 function generate(folder: string): void {
-  for (const template of ["buf.gen.yaml", "packages/gateway/proto/buf.gen.yaml"]) {
+  for (const template of ["buf.gen.yaml", "packages/protobuf/proto/buf.gen.yaml"]) {
     run("buf", ["generate", "--template", template, "-o", folder]);
   }
   const definition = run("buf", ["build", "--path", "proto/plantstore", "--exclude-imports", "-o", "-"]);

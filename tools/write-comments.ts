@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readComments } from "../packages/gateway/src/openapi/index.ts";
+import { readComments } from "../packages/openapi/src/index.ts";
 
 // Generated descriptors have no comments, but the OpenAPI document needs them as descriptions:
 //   buf build --path proto/plantstore --exclude-imports -o - | node tools/write-comments.ts

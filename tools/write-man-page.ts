@@ -1,6 +1,6 @@
 import type { Command } from "../src/command/command.ts";
 import { commands } from "../src/command/commands.ts";
-import { formatFlag, usageOf } from "../packages/gateway/src/command-line/index.ts";
+import { formatFlag, usageOf } from "../packages/command-line/src/index.ts";
 import { namesOf } from "../src/command/setting-flags.ts";
 import { type Setting, settingGroups } from "../src/server/index.ts";
 

@@ -6,8 +6,8 @@ import { serve } from "./serve.ts";
 const { createGateway } = await importEntry<typeof import("../../packages/gateway/src/index.ts")>(
   "packages/gateway/src/index.ts",
 );
-const { openValidation } = await importEntry<typeof import("../../packages/gateway/src/validation/index.ts")>(
-  "packages/gateway/src/validation/index.ts",
+const { openValidation } = await importEntry<typeof import("../../packages/validation/src/index.ts")>(
+  "packages/validation/src/index.ts",
 );
 
 const rules = process.env["FORM_RULES"] ?? "none";

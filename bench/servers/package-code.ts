@@ -6,22 +6,22 @@ import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 /** The checkout whose code runs: this one, or one to compare it with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
-/** The entries that these programs import, with their paths before packages/ existed. */
+/** The entries that these programs import, with their former paths, the newest first. */
 const entries = {
-  "src/index.ts": "src/plantstore/index.ts",
-  "src/server/plant-tools.ts": "src/plantstore/server/plant-tools.ts",
-  "packages/gateway/src/index.ts": "src/gateway/index.ts",
-  "packages/gateway/src/validation/index.ts": "src/gateway/validation/index.ts",
-  "packages/http-engine/src/index.ts": "src/gateway/http-engine/index.ts",
-  "packages/proxy/src/create-proxy.ts": "src/gateway/create-proxy.ts",
-  "packages/proxy/src/client/entry.ts": "src/gateway/client/entry.ts",
-  "packages/telemetry/src/metrics/index.ts": "src/gateway/metrics/index.ts",
-  "packages/telemetry/src/opentelemetry/index.ts": "src/gateway/opentelemetry/index.ts",
+  "src/index.ts": ["src/plantstore/index.ts"],
+  "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
+  "packages/gateway/src/index.ts": ["src/gateway/index.ts"],
+  "packages/validation/src/index.ts": ["packages/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
+  "packages/http-engine/src/index.ts": ["src/gateway/http-engine/index.ts"],
+  "packages/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
+  "packages/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
+  "packages/telemetry/src/metrics/index.ts": ["src/gateway/metrics/index.ts"],
+  "packages/telemetry/src/opentelemetry/index.ts": ["src/gateway/opentelemetry/index.ts"],
 } as const;
 
 type Entry = keyof typeof entries;
 
-/** Imports an entry of the checkout, which may be from before packages/ existed. */
+/** Imports an entry of the checkout, in which it may have a former path. */
 export async function importEntry<Module>(entry: Entry): Promise<Module> {
   return await import(pathToFileURL(findEntry(entry)).href);
 }
@@ -35,5 +35,5 @@ export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
 }
 
 function findEntry(entry: Entry): string {
-  return join(tree, existsSync(join(tree, "packages")) ? entry : entries[entry]);
+  return [entry, ...entries[entry]].map((path) => join(tree, path)).find(existsSync) ?? join(tree, entry);
 }

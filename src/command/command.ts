@@ -1,4 +1,4 @@
-import type { CommandOf } from "@plantstore/gateway/internal/command-line";
+import type { CommandOf } from "@plantstore/command-line";
 
 /** The environment of a command. Passed as an argument, so that tests can run commands in their own process. */
 export interface Terminal {
@@ -19,7 +19,7 @@ export interface Terminal {
   readonly progress: ((line: string) => void) | undefined;
 }
 
-export { type Flag, type ParsedFlags, textOf, UsageError } from "@plantstore/gateway/internal/command-line";
+export { type Flag, type ParsedFlags, textOf, UsageError } from "@plantstore/command-line";
 
 /** A command of `plantstore`. */
 export type Command = CommandOf<Terminal>;

@@ -1,4 +1,4 @@
-import type { SettingFlags } from "@plantstore/gateway/internal/command-line";
+import type { SettingFlags } from "@plantstore/command-line";
 import { type ConfigurationSources, flagOf, type Setting, settingGroups, settings } from "../server/index.ts";
 import { type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts";
 

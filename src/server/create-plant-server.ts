@@ -10,7 +10,7 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@plantstore/gateway";
-import { refusePromise, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { refusePromise, refuseUnknownOptions } from "@plantstore/http";
 import { createDocsPage } from "@plantstore/docs-page";
 import {
   createProbes,

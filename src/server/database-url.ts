@@ -1,4 +1,4 @@
-import { readRegularFileSync } from "@plantstore/gateway/internal/files";
+import { readRegularFileSync } from "@plantstore/command-line";
 import {
   explainSystemError,
   notParsed,

@@ -1,4 +1,4 @@
-import { nearestName } from "@plantstore/gateway/options";
+import { nearestName } from "@plantstore/http";
 import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { GatewayOptions, RestOptions } from "@plantstore/gateway";
 import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@plantstore/gateway/health";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
 import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@plantstore/auth";
 import { createSafeErrors, type Log } from "@plantstore/telemetry/logs";

@@ -1,5 +1,5 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { nearestName } from "@plantstore/gateway/options";
+import { nearestName } from "@plantstore/http";
 
 /**
  * The effect of an RPC. Deletions accept an `Idempotency-Key`, wait in the queue of the store, and belong to the audit

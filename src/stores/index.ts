@@ -5,13 +5,7 @@
  * group concurrent deletions into one commit, which is invisible to callers. This module does not depend on protocols,
  * credentials or the process. Values from them are passed as arguments.
  */
-import {
-  type OptionNames,
-  refuseUnknownOptions,
-  required,
-  requireName,
-  requireObject,
-} from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required, requireName, requireObject } from "@plantstore/http";
 import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
 import { checkSqliteStore } from "./sqlite/check-store.ts";
 import { openLockedSqlite } from "./sqlite/locked-store.ts";
@@ -23,11 +17,10 @@ import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
 
 export { StoreOpenError } from "./contract/store-open-error.ts";
-export type { ImportCounts } from "./contract/plant-database.ts";
+export type { ImportCounts, PlantDatabase } from "./contract/plant-database.ts";
 export { importPlants } from "./records/import-plants.ts";
 export { type MoveCounts, movePlants } from "./records/move-plants.ts";
 export { openMemoryStore } from "./queue/memory-store.ts";
-export type { PlantDatabase } from "./contract/plant-database.ts";
 export type { OnBatch } from "./contract/durable-store-options.ts";
 export { parseId } from "./records/read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";

@@ -38,7 +38,7 @@ const unknown = (...names: readonly string[]): RestWant =>
   );
 const noBody = invalid("this operation does not accept a body");
 
-// One test case per kind of invalid id. packages/gateway/test/messages/json/numbers.test.ts and
+// One test case per kind of invalid id. packages/protobuf/test/messages/json/numbers.test.ts and
 // packages/conformance/cases/ cover the spellings.
 
 /** Spellings of the path. */

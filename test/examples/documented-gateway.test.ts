@@ -10,8 +10,8 @@ import { createGateway } from "../../packages/gateway/src/index.ts";
 import * as metrics from "../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../packages/telemetry/src/opentelemetry/index.ts";
 import * as reflection from "../../packages/gateway/src/reflection/index.ts";
-import { compileRestRoutes } from "../../packages/gateway/src/protocols/rest/rules/index.ts";
-import { printPathTemplate } from "../../packages/gateway/src/protocols/rest/rules/path-template.ts";
+import { compileRestRoutes } from "../../packages/protocols/src/rest/rules/index.ts";
+import { printPathTemplate } from "../../packages/protocols/src/rest/rules/path-template.ts";
 import * as logs from "../../packages/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
@@ -31,7 +31,7 @@ function blockOf(language: string): string {
 function compileService(definition: string): DescService {
   using folder = createTempFolder();
   mkdirSync(folder.file("shop"));
-  cpSync(join(projectFolder, "packages/gateway/proto/google"), folder.file("google"), { recursive: true });
+  cpSync(join(projectFolder, "packages/protobuf/proto/google"), folder.file("google"), { recursive: true });
   writeFileSync(folder.file("buf.yaml"), "version: v2\n");
   writeFileSync(folder.file("shop/shop.proto"), definition);
   const output = folder.file("definition.binpb");

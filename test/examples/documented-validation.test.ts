@@ -5,7 +5,7 @@ import { createFileRegistry, type DescMethod, type DescMethodUnary, fromBinary }
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../packages/gateway/src/index.ts";
-import { openValidation } from "../../packages/gateway/src/validation/index.ts";
+import { openValidation } from "../../packages/validation/src/index.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
@@ -18,7 +18,7 @@ const [definition = "", documentedError = ""] = blocksRunBy("test/examples/docum
 
 test("the definition refuses a request with the documented error", async () => {
   using folder = createTempFolder();
-  for (const name of ["packages/gateway/proto/google", "packages/testing/proto/buf"])
+  for (const name of ["packages/protobuf/proto/google", "packages/testing/proto/buf"])
     cpSync(join(projectFolder, name), folder.file(join("proto", name.slice(name.lastIndexOf("/")))), {
       recursive: true,
     });

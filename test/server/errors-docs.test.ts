@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { problems } from "../../packages/gateway/src/errors/index.ts";
+import { problems } from "../../packages/http/src/errors/index.ts";
 import { situations } from "../contract/situations.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
@@ -114,7 +114,7 @@ test.each(documented)(
 
 /** The identifiers of each package, by the file that declares them. */
 const unions = [
-  { file: "gateway/errors/identifiers/problems.ts", codes: Object.keys(problems) },
+  { file: "http/errors/problems.ts", codes: Object.keys(problems) },
   ...["auth/inputs/error-code.ts", "telemetry/logs/error-code.ts", "plantstore/service/error-code.ts"].map((file) => ({
     file,
     codes: [...(sources.get(file) ?? "").matchAll(/"(ERR_\w+)"/g)].map(([, code = ""]) => code),
@@ -139,7 +139,7 @@ test.each(declared)("the identifier %s is covered by a test", (code) => {
 
 test("docs/reference/errors.md lists exactly the gateway's identifiers from problems.ts", () => {
   const ofGateway = page.split(/^## /m).find((section) => section.startsWith("Identifiers\n")) ?? "";
-  const source = sources.get("gateway/errors/identifiers/problems.ts") ?? "";
+  const source = sources.get("http/errors/problems.ts") ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
   const sentences = new Map([...comments].map(({ groups }) => [groups?.["name"], groups?.["sentence"]]));
   const rows = Object.entries(problems).map(([name, row]) => {

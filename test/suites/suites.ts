@@ -19,7 +19,7 @@ export const suites: readonly Suite[] = [
     about: "asynchronous contexts as in Node 22, where a context outlives the function that entered it",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    repeats: ["packages/gateway/test/serve/async-contexts/"],
+    repeats: ["packages/serve/test/async-contexts/"],
     workers: 1,
     nodeFlags: ["--no-async-context-frame"],
   },
@@ -29,8 +29,8 @@ export const suites: readonly Suite[] = [
     about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // packages/gateway/test/engine/ tests what only the engine does: docs/reference/gateway-options.md has a table.
-    repeats: ["test/contract/", "packages/gateway/test/wire/", "packages/gateway/test/listen/"],
+    // packages/http/test/engine/ tests what only the engine does: docs/reference/gateway-options.md has a table.
+    repeats: ["test/contract/", "packages/gateway/test/wire/", "packages/http/test/listen/"],
     workers: 4,
     environment: { TEST_HTTP_ENGINE: "node" },
   },

@@ -7,6 +7,14 @@ export const sourceFolders: Readonly<Record<string, string>> = {
   plantstore: "src",
   ...Object.fromEntries(
     [
+      "http",
+      "protobuf",
+      "protocols",
+      "serve",
+      "openapi",
+      "mcp",
+      "validation",
+      "command-line",
       "gateway",
       "http-engine",
       "proxy",
@@ -20,7 +28,7 @@ export const sourceFolders: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Returns all source files without generated ones, such as `gateway/serve/serve.ts`. */
+/** Returns all source files without generated ones, such as `serve/serve.ts`. */
 export function allSourceFiles(): string[] {
   return Object.entries(sourceFolders).flatMap(([name, folder]) =>
     sourceFiles(join(projectFolder, folder)).map((file) => `${name}/${file}`),

@@ -3,13 +3,15 @@ import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, type OutputChunk, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
-import { type Manifest, projectFolder, readManifest } from "./manifest.ts";
+import { type Manifest, projectFolder, publishedSpecifier, readPackage } from "./manifest.ts";
 
 /** The options of {@link bundle}. */
 export interface BundleOptions {
   readonly hasSourceMaps?: boolean;
   /** The packages that become part of the bundle. Other packages remain imports. */
   readonly included?: readonly string[];
+  /** Whether code that several entries load is in a few files, rather than in a file for each set of entries. */
+  readonly hasSharedChunks?: boolean;
   /** Whether the bundle is a program, whose entries export nothing. */
   readonly isProgram?: boolean;
 }
@@ -39,7 +41,7 @@ export async function bundle(
   source: string,
   files: readonly string[],
   built: string,
-  { hasSourceMaps = false, included = [], isProgram = false }: BundleOptions = {},
+  { hasSourceMaps = false, hasSharedChunks = false, included = [], isProgram = false }: BundleOptions = {},
 ): Promise<Bundle> {
   const nameInSource = (file: string): string => builtPath(relative(source, file));
   const namesInPlace = new Set<string>();
@@ -81,7 +83,7 @@ export async function bundle(
       sourcemap: hasSourceMaps,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (namesInPlace.has(name) ? "[name].js" : "chunks/[name].js"),
-      codeSplitting: { groups: included.length > 0 ? [inPlace] : [...sharedChunks, inPlace] },
+      codeSplitting: { groups: [...(hasSharedChunks ? sharedChunks : []), inPlace] },
     },
   });
   const chunks = output.filter((each) => each.type === "chunk");
@@ -102,18 +104,21 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
   return [...new Set([...files].filter((file) => !chunks.some(({ fileName }) => fileName === file)).map(packageOf))];
 }
 
+/** The chunks of the gateway. All run without node, because the gateway over Fetch loads them too. */
 const sharedChunks = [
-  // The modules of the gateway that every call needs, except those of MCP. All run without node, because the gateway over Fetch loads them too.
+  // What an HTTP engine needs. Independent of RPC.
+  { name: "http", test: /\/http\/src\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
+  // The modules that every call needs.
   {
     name: "calls",
-    test: /\/gateway\/src\/(?:exchange|fetch|messages|protocols(?!\/mcp\/)|serve)\/(?!.*(?:entry|index)\.ts$)/,
+    test: /\/(?:gateway\/src\/fetch|protobuf\/src\/(?:descriptors|errors|messages)|protocols\/src(?!\/compression\/)|serve\/src)\/(?!.*(?:entry|index)\.ts$)/,
   },
 ];
 
 /** Returns the path of a source file in the folder of the bundle, without its extension. */
 function builtPath(source: string): string {
   return source
-    .replace(/^packages\//, "")
+    .replace(/^(?:packages|\.\.)\//, "")
     .replace(/(^|\/)src\//, "$1")
     .replace(/\.ts$/, "");
 }
@@ -159,12 +164,12 @@ function importBuiltSiblings(included: readonly string[]): Plugin {
   return {
     name: "import built siblings",
     resolveId(specifier) {
-      const name = packageOf(specifier);
-      if (!isSibling(specifier) || included.includes(name)) return null;
-      const { exports } = readManifest(join(projectFolder, name.replace("@plantstore", "packages"), "package.json"));
-      const source = exports[specifier.replace(name, ".")];
+      if (!isSibling(specifier) || included.includes(packageOf(specifier))) return null;
+      const published = publishedSpecifier(specifier);
+      const name = packageOf(published);
+      const source = readPackage(name.replace("@plantstore/", "")).exports[published.replace(name, ".")];
       if (source === undefined) throw new Error(`${specifier} is not exported by ${name}`);
-      return { id: `${name}/lib/${builtPath(source.replace("./", ""))}.js`, external: true };
+      return { id: `${name}/lib/${builtPath(source.replace(/^\.\//, ""))}.js`, external: true };
     },
   };
 }

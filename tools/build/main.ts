@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { writePageScript } from "../../packages/docs-page/src/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
-import { packageFolders, pathsOf, projectFolder, publishedManifest, readManifest } from "./manifest.ts";
+import {
+  gatewayParts,
+  packageFolders,
+  projectFolder,
+  publishedManifest,
+  readManifest,
+  readPackage,
+  sourcesOf,
+} from "./manifest.ts";
 import { writeNotice } from "./notice.ts";
 import { bundleTypes } from "./types.ts";
 
@@ -17,8 +25,13 @@ const declarations = join(projectFolder, "dist/types");
 interface PackageOptions {
   /** Source files that are not imported, because they are started as a thread. */
   readonly threads?: readonly string[];
-  /** Packages to bundle into its code, for one that browsers load: it must not depend on code that only servers need. */
+  /**
+   * Packages to bundle into its code: those that are not published by themselves, or for a package that browsers load,
+   * which must not depend on code that only servers need.
+   */
   readonly included?: readonly string[];
+  /** Whether entries share a few files. */
+  readonly hasSharedChunks?: boolean;
   /** Whether to write source maps, which are larger than the code; node reads them with `--enable-source-maps`. */
   readonly hasSourceMaps?: boolean;
   /**
@@ -34,7 +47,12 @@ interface PackageOptions {
 
 /** The build options of packages, by their folders in dist/. */
 const packageOptions: Readonly<Record<string, PackageOptions>> = {
-  gateway: { hasSourceMaps: true, files: { "packages/gateway/proto/google": "proto/google" } },
+  gateway: {
+    included: gatewayParts,
+    hasSharedChunks: true,
+    hasSourceMaps: true,
+    files: { "packages/protobuf/proto/google": "proto/google" },
+  },
   "docs-page": {
     unexported: ["files"],
     files: {
@@ -43,13 +61,14 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
       "node_modules/marked/LICENSE": "lib/files/LICENSE-marked",
     },
   },
-  "rest-client": { included: ["@plantstore/gateway"] },
+  "rest-client": { included: gatewayParts },
   plantstore: {
     threads: ["src/stores/sqlite/worker.ts"],
     includedInCommands: [
       "@plantstore/auth",
       "@plantstore/docs-page",
       "@plantstore/gateway",
+      ...gatewayParts,
       "@plantstore/http-engine",
       "@plantstore/telemetry",
       "@bufbuild/protobuf",
@@ -61,7 +80,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
       "openapi.json": "openapi.json",
       man: "man",
       proto: "proto",
-      "packages/gateway/proto/google": "proto/google",
+      "packages/protobuf/proto/google": "proto/google",
       "src/README.md": "README.md",
       "node_modules/@opentelemetry/api/LICENSE": "bin/LICENSE-Apache-2.0",
     },
@@ -78,6 +97,7 @@ async function buildPackage(
   {
     threads = [],
     included = [],
+    hasSharedChunks = false,
     hasSourceMaps = false,
     includedInCommands = [],
     files = {},
@@ -85,23 +105,23 @@ async function buildPackage(
   }: PackageOptions,
 ): Promise<void> {
   const source = join(projectFolder, folder);
-  const manifest = readManifest(join(source, "package.json"));
+  const manifest = folder === "." ? readManifest(join(source, "package.json")) : readPackage(name);
   const built = join(projectFolder, "dist", name);
   const lib = join(built, "lib");
-  const commands = pathsOf(manifest.bin);
-  const imported = pathsOf(manifest.exports);
+  const commands = sourcesOf(manifest.bin);
+  const imported = sourcesOf(manifest.exports);
   const startsFromNode = includedInCommands.length === 0;
-  const inLib = [...imported, ...(startsFromNode ? commands : [])].map((path) => `src/${path}.ts`);
-  const { entries } = await bundle(manifest, source, [...inLib, ...threads], lib, { hasSourceMaps, included });
-  await bundleTypes(join(declarations, folder, "src"), imported, lib);
+  const inLib = [...imported.values(), ...(startsFromNode ? commands.values() : []), ...threads];
+  const { entries } = await bundle(manifest, source, inLib, lib, { hasSharedChunks, hasSourceMaps, included });
+  await bundleTypes(join(declarations, folder), imported, lib, included);
   writeNodeEntries(
     built,
-    entries.filter(({ path }) => imported.includes(path)),
+    entries.filter(({ path }) => imported.has(path)),
     Object.keys(manifest.peerDependenciesMeta ?? {}),
   );
-  if (startsFromNode) writeNodeCommands(built, commands);
+  if (startsFromNode) writeNodeCommands(built, [...commands.keys()]);
   else {
-    const programs = [...commands.map((path) => `src/${path}.ts`), ...threads];
+    const programs = [...commands.values(), ...threads];
     const bin = join(built, "bin");
     const options = { included: includedInCommands, isProgram: true };
     const { files: bundled } = await bundle(manifest, source, programs, bin, options);

@@ -35,6 +35,40 @@ export const packageFolders: ReadonlyMap<string, string> = new Map([
   ["plantstore", "."],
 ]);
 
+/** The packages of the checkout that the published gateway contains, dependencies first. */
+export const gatewayParts: readonly string[] = [
+  "http",
+  "protobuf",
+  "protocols",
+  "serve",
+  "openapi",
+  "mcp",
+  "validation",
+  "command-line",
+].map((name) => `@plantstore/${name}`);
+
+/** Returns the published name of an import: the gateway has a subpath for each entry of its parts. */
+export function publishedSpecifier(specifier: string): string {
+  const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
+  return isOfPart ? specifier.replace("@plantstore/", "@plantstore/gateway/") : specifier;
+}
+
+/** Reads the manifest of a package in packages/ by its folder. That of the gateway includes the entries of its parts. */
+export function readPackage(name: string): Manifest {
+  const manifest = readManifest(join(projectFolder, "packages", name, "package.json"));
+  if (name !== "gateway") return manifest;
+  const entries = gatewayParts.map((part) => part.replace("@plantstore/", "")).flatMap(entriesOfPart);
+  // MCP and validation have an entry of the gateway, with the same exports.
+  return { ...manifest, exports: { ...manifest.exports, ...Object.fromEntries(entries), ...manifest.exports } };
+}
+
+/** Returns the entries of a part as exports of the gateway. */
+function entriesOfPart(part: string): readonly (readonly [string, string])[] {
+  return Object.entries(readPackage(part).exports).map(
+    ([subpath, source]) => [`./${part}${subpath.slice(1)}`, source.replace(".", `../${part}`)] as const,
+  );
+}
+
 /** The members of a package.json that concern only the checkout and are not published. */
 const unpublished = new Set(["private", "workspaces", "scripts", "devDependencies", "allowScripts"]);
 
@@ -43,13 +77,23 @@ export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** Returns the paths in the package, without extensions, of the exports or commands that are source files. */
-export function pathsOf(files: Readonly<Record<string, string>> = {}): readonly string[] {
-  return Object.values(files).flatMap((file) => pathOf(file) ?? []);
+/** Returns the source files among exports or commands, by their paths in the package without extensions. */
+export function sourcesOf(files: Readonly<Record<string, string>> = {}): ReadonlyMap<string, string> {
+  return new Map(
+    Object.values(files)
+      .flatMap((file) => [[pathOf(file), file] as const])
+      .filter(isSource),
+  );
 }
 
+function isSource(entry: readonly [string | undefined, string]): entry is [string, string] {
+  return entry[0] !== undefined;
+}
+
+/** Returns the path in the published package of a source file of the package, or of a part of the gateway. */
 function pathOf(source: string): string | undefined {
-  return /^\.\/src\/(.*)\.ts$/.exec(source)?.[1];
+  const [, part = "", path] = /^\.(?:\.\/([\w-]+\/))?\/?src\/(.*)\.ts$/.exec(source) ?? [];
+  return path === undefined ? undefined : part + path;
 }
 
 /** Returns the conditions of an export: node loads a file that first checks for peers, others load the code directly. */
@@ -110,7 +154,9 @@ export function publishedManifest(
   folder: string,
   { included, commandFolder, unexported }: Publishing,
 ): object {
-  const dependencies = Object.entries(manifest.dependencies ?? {}).filter(([name]) => !included.includes(name));
+  const dependencies = Object.entries(manifest.dependencies ?? {})
+    .filter(([name]) => !included.includes(name))
+    .map(([name, version]) => [gatewayParts.includes(name) ? "@plantstore/gateway" : name, version]);
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
   // Without "./", which npm would remove with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [

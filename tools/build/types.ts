@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
+import { gatewayParts, publishedSpecifier, readPackage } from "./manifest.ts";
 
 // Declarations import each other with the extension `.ts`, like their sources.
 const declarationsOfSources = {
@@ -13,19 +14,47 @@ const declarationsOfSources = {
   },
 } as const;
 
+/** Returns whether an import is of a part of the gateway. */
+function isOfPart(specifier: string): boolean {
+  return publishedSpecifier(specifier) !== specifier;
+}
+
 /**
  * Rolls up the types of a package's entries: a file for each entry, and shared types in `types/`. Names that no entry
  * exports remain internal.
  *
- * @param declarations - the folder of the package's declarations that tsc has written
- * @param paths - the entries, by their paths in that folder without an extension
+ * @param declarations - the folder of the declarations that tsc has written, for the folder of the package
+ * @param sources - the entries: the source files by their paths in the folder to write to, without an extension
  * @param built - the folder to write to
+ * @param included - the packages that become part of it
  */
-export async function bundleTypes(declarations: string, paths: readonly string[], built: string): Promise<void> {
+export async function bundleTypes(
+  declarations: string,
+  sources: ReadonlyMap<string, string>,
+  built: string,
+  included: readonly string[],
+): Promise<void> {
+  // Other packages import the types of the gateway's parts from the gateway.
+  const declarationsOfParts = {
+    name: "declarations-of-parts",
+    resolveId: {
+      order: "pre",
+      filter: { id: /^@plantstore\// },
+      handler: (specifier: string): string | { readonly id: string; readonly external: true } => {
+        const part = gatewayParts.find((each) => included.includes(each) && `${specifier}/`.startsWith(`${each}/`));
+        if (part === undefined) return { id: publishedSpecifier(specifier), external: true };
+        const name = part.replace("@plantstore/", "");
+        const source = readPackage(name).exports[specifier.replace(part, ".")] ?? "";
+        return join(declarations, "..", name, source.replace(/\.ts$/, ".d.ts"));
+      },
+    },
+  } as const;
   const bundle = await rolldown({
-    input: Object.fromEntries(paths.map((path) => [path, join(declarations, `${path}.d.ts`)])),
-    external: /^[^./]/,
-    plugins: [declarationsOfSources, dts({ dtsInput: true, generator: "oxc", tsconfig: false })],
+    input: Object.fromEntries(
+      [...sources].map(([path, source]) => [path, join(declarations, source.replace(/\.ts$/, ".d.ts"))]),
+    ),
+    external: (specifier) => /^[^./]/.test(specifier) && !isOfPart(specifier),
+    plugins: [declarationsOfParts, declarationsOfSources, dts({ dtsInput: true, generator: "oxc", tsconfig: false })],
   });
   const names = { entryFileNames: "[name].d.ts", chunkFileNames: "types/[name].d.ts" };
   await bundle.write({ dir: built, minifyInternalExports: false, ...names });

@@ -1,4 +1,4 @@
-// Preloaded with `--import`: instruments each function of the gateway and the engine to report its module when it is called.
+// Preloaded with `--import`: instruments each function of the gateway, its parts and the engine to report its module when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
@@ -13,9 +13,9 @@ declare global {
 
 const packages = join(import.meta.dirname, "../../packages");
 
-/** Paths of modules from their names: the rows of the READMEs in `src` of both packages, longest path first. */
+/** Paths of modules from their names: the rows of the READMEs in `src` of these packages, longest path first. */
 const modules: ReadonlyMap<string, string> = new Map(
-  ["gateway", "http-engine"]
+  ["gateway", "http", "http-engine", "protobuf", "protocols", "serve"]
     .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
     .map(([, module = ""]) => [join(packages, module.replace("/", "/src/")), module] as const)
     .toSorted(([a], [b]) => b.length - a.length),

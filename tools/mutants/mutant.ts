@@ -48,7 +48,7 @@ function isEquivalent(lines: readonly string[], line: number): boolean {
   return lines.slice(above + 1, line).some((each) => equivalentMark.test(each));
 }
 
-/** Returns the module of a source file, such as `gateway/messages/json`. Each store is a separate module. */
+/** Returns the module of a source file, such as `protobuf/messages/json`. Each store is a separate module. */
 export function moduleOf(file: string): string {
   const [, name = "plantstore", path = ""] = /^(?:packages\/([^/]+)\/)?src\/(.*)$/.exec(file) ?? [];
   const folder = /^(?:stores\/\w+|messages\/\w+|protocols\/rest\/rules|[\w-]+)(?=\/)/.exec(path)?.[0];

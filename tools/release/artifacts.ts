@@ -4,7 +4,6 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageFolders, projectFolder as project, readManifest } from "../build/manifest.ts";
-import { manifests } from "./texts.ts";
 
 /** The folder of a release's files: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
 export const releaseFolder: string = join(project, "dist/release");
@@ -17,7 +16,7 @@ const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`);
 
 /** Returns the names of the packages, in the same order. */
 function packageNames(): string[] {
-  return manifests.map((manifest) => readManifest(join(project, manifest)).name);
+  return [...packageFolders.values()].map((folder) => readManifest(join(project, folder, "package.json")).name);
 }
 
 /** Returns the name of the tarball that npm packs for a package. */

@@ -1,9 +1,12 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { packageFolders, projectFolder as project } from "../build/manifest.ts";
+import { gatewayParts, packageFolders, projectFolder as project } from "../build/manifest.ts";
 
 /** The package.json of each package, relative to the project's folder, dependencies first. */
-export const manifests: readonly string[] = [...packageFolders.values()].map((folder) => join(folder, "package.json"));
+export const manifests: readonly string[] = [
+  ...gatewayParts.map((name) => name.replace("@plantstore", "packages")),
+  ...packageFolders.values(),
+].map((folder) => join(folder, "package.json"));
 
 /** The files that may contain a version, relative to the project's folder: pages and the files of deploy/. */
 export const filesWithNames: readonly string[] = globSync(

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@plantstore/gateway";
-import { arrayOf, type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { arrayOf, type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/http";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
 import { openNameProblem } from "./open-names.ts";

@@ -1,6 +1,6 @@
 import { type Admit, type AdmitRequest, clientNetwork } from "@plantstore/gateway";
 import { Health } from "@plantstore/gateway/health";
-import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions } from "@plantstore/http";
 import { principalKey } from "./principal-context.ts";
 import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 

@@ -1,4 +1,4 @@
-import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { type OperatorLog, notParsed, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { KeyTiming } from "./jwt/fetched-keys.ts";

@@ -1,5 +1,5 @@
 import type { Endpoint } from "@plantstore/gateway";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 
 /** The public description of this service. */
 export interface ProtectedResource {

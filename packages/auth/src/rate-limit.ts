@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { AuthErrorCode } from "./inputs/index.ts";
 
 /** Options of {@link createRateLimit}. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
-import { createMcp } from "../../gateway/src/protocols/mcp/index.ts";
+import { createMcp } from "../../mcp/src/index.ts";
 import { fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";

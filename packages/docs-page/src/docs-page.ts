@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Endpoint } from "@plantstore/gateway/internal/serve";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import type { Endpoint } from "@plantstore/serve";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { pageFile } from "./page-file.ts";
 import { memoizeAsync, type Resource, resourceEndpoint } from "./resource.ts";
 import { serializeDocument, type SerializedDocument } from "./serialized-document.ts";

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
-import type { Endpoint } from "@plantstore/gateway/internal/serve";
-import { negotiateCoding } from "@plantstore/gateway/internal/protocols";
+import type { Endpoint } from "@plantstore/serve";
+import { negotiateCoding } from "@plantstore/protocols";
 
 /** A resource that does not change while the process runs. */
 export interface Resource {

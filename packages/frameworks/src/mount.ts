@@ -1,6 +1,6 @@
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
-import { refuseIgnoredOptions, requireObject } from "@plantstore/gateway/options";
+import { refuseIgnoredOptions, requireObject } from "@plantstore/http";
 
 /** Options of all plugins: those of `createGateway` that concern an application of a framework, and two more. */
 export interface MountOptions<Request extends object> extends Omit<

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
-import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/http";
 import type { IncomingMessage } from "node:http";
 import type { Admit } from "@plantstore/gateway";
 import type { ExpressConnectMiddleware, ExpressConnectOptions } from "./express.ts";

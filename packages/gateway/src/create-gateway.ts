@@ -16,9 +16,20 @@ import {
   type Server,
   servingOptionNames,
   type ServingOptions,
-} from "./serve/index.ts";
-import { type BoundAddress, type GatewayLoad, type HttpEngine, Listener, type ListenOptions } from "./listen/index.ts";
-import { describeUnusedLabels } from "./descriptors/index.ts";
+} from "@plantstore/serve";
+import {
+  type BoundAddress,
+  type GatewayLoad,
+  type HttpEngine,
+  Listener,
+  type ListenOptions,
+  continueWhenRead,
+  nodeEngine,
+  createTrustedProxies,
+  trustedProxiesNames,
+  type TrustedProxiesOptions,
+} from "@plantstore/http/node";
+import { describeUnusedLabels } from "@plantstore/protobuf";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import {
@@ -27,11 +38,8 @@ import {
   type NodeHandlerOptions,
   type NodeServerResponse,
 } from "./node-handler.ts";
-import { continueWhenRead, nodeEngine } from "./node/index.ts";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "./options/index.ts";
-import { runSteps } from "./exchange/index.ts";
-import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
-import { brotli, gzip, zstd } from "./compression/index.ts";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "@plantstore/http";
+import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {

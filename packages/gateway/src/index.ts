@@ -17,7 +17,7 @@ export {
   type OpenApiSecurityScheme,
   type OpenApiServer,
   readComments,
-} from "./openapi/index.ts";
+} from "@plantstore/openapi";
 export {
   type ErrorForm,
   type ErrorRecord,
@@ -32,7 +32,10 @@ export {
   type RestServiceOptions,
   type TemplateSegment,
   type TemplateVariable,
-} from "./protocols/rest/rules/index.ts";
+  type AcceptItem,
+  type ProtocolName as Protocol,
+  readAccept,
+} from "@plantstore/protocols";
 export {
   type Admit,
   type AdmitProcedure,
@@ -46,7 +49,7 @@ export {
   type GatewayRoute,
   type OnFault,
   type ServingOptions,
-} from "./serve/index.ts";
+} from "@plantstore/serve";
 export {
   type BindOptions,
   type BoundAddress,
@@ -55,12 +58,12 @@ export {
   type ListenOptions,
   shareConnections,
   type SharedPort,
-} from "./listen/index.ts";
-export { visibleServices, type VisibilityOptions } from "./descriptors/index.ts";
-export { type NamedOption, errorCodeOf, type GatewayErrorCode, optionOf } from "./errors/index.ts";
-export type { HeaderReader, Limits, Peer } from "./exchange/index.ts";
+  clientNetwork,
+  isAddressOrNetwork,
+  type TrustedProxiesOptions,
+} from "@plantstore/http/node";
+export { visibleServices, type VisibilityOptions, errorCodeOf, optionOf } from "@plantstore/protobuf";
+export { type NamedOption, type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler, NodeServerResponse } from "./node-handler.ts";
-export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
-export { type AcceptItem, type ProtocolName as Protocol, readAccept } from "./protocols/index.ts";

@@ -2,9 +2,15 @@ import { AsyncResource } from "node:async_hooks";
 import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { bodyWasRead, CommonHeaderFields, type Exchange, HttpProblem, readHeaderField } from "./exchange/index.ts";
-import { findTarget, refuseProblem, serve, type Server, type Target } from "./serve/index.ts";
-import { refusePromise } from "./options/index.ts";
+import {
+  bodyWasRead,
+  CommonHeaderFields,
+  type Exchange,
+  HttpProblem,
+  readHeaderField,
+  refusePromise,
+} from "@plantstore/http";
+import { findTarget, refuseProblem, serve, type Server, type Target } from "@plantstore/serve";
 import {
   NodeHttp1Exchange,
   NodeHttp2Exchange,
@@ -13,7 +19,7 @@ import {
   requestsUpgrade,
   stopReadingAfter,
   willEnd,
-} from "./node/index.ts";
+} from "@plantstore/http/node";
 
 /**
  * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
-import { defaultLimits, defaultReadMaxBytes } from "../src/exchange/limits.ts";
+import { defaultLimits, defaultReadMaxBytes } from "../../http/src/exchange/limits.ts";
 import { isSince } from "../../testing/src/peer-version.ts";
 import { sourceFiles } from "../../testing/src/source-files.ts";
 
@@ -15,14 +15,14 @@ const connect = "node_modules/@connectrpc/connect/dist/esm";
 /** Where options are declared, and the prefix of their names on the page. */
 const declared = [
   { file: "packages/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
-  { file: "packages/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
-  { file: "packages/gateway/src/protocols/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
-  { file: "packages/gateway/src/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
-  { file: "packages/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
-  { file: "packages/gateway/src/listen/listener.ts", type: "ListenOptions", prefix: "" },
-  { file: "packages/gateway/src/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
-  { file: "packages/gateway/src/listen/bind.ts", type: "BindOptions", prefix: "" },
-  { file: "packages/gateway/src/exchange/limits.ts", type: "Limits", prefix: "" },
+  { file: "packages/serve/src/create-server.ts", type: "ServingOptions", prefix: "" },
+  { file: "packages/protocols/src/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
+  { file: "packages/protobuf/src/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
+  { file: "packages/serve/src/cors.ts", type: "CorsOptions", prefix: "cors." },
+  { file: "packages/http/src/listen/listener.ts", type: "ListenOptions", prefix: "" },
+  { file: "packages/http/src/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
+  { file: "packages/http/src/listen/bind.ts", type: "BindOptions", prefix: "" },
+  { file: "packages/http/src/exchange/limits.ts", type: "Limits", prefix: "" },
   { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },
   { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
 ];
@@ -42,7 +42,7 @@ const options = declared.flatMap(({ file, type, prefix }) => {
   return names.map((name) => `${prefix}${name}`).filter((name) => !elsewhere.has(name));
 });
 
-const serviceOptions = optionsOf("packages/gateway/src/protocols/rest/rules/service-options.ts", "RestServiceOptions");
+const serviceOptions = optionsOf("packages/protocols/src/rest/rules/service-options.ts", "RestServiceOptions");
 
 /** The rows of the tables: the names in the first cell, and the default. */
 const rows = new Map(

@@ -5,22 +5,22 @@ import { create } from "@bufbuild/protobuf";
 import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { requireOwnDescriptors } from "../src/serve/own-descriptors.ts";
+import { requireOwnDescriptors } from "../../serve/src/own-descriptors.ts";
 import { createHttp1Server } from "../../http-engine/src/http1-server.ts";
-import { BacklogBudget, defaultLimits } from "../src/exchange/index.ts";
+import { BacklogBudget, defaultLimits } from "../../http/src/exchange/index.ts";
 import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
-import { HealthCheckRequestSchema } from "../src/gen/grpc/health/v1/health_pb.ts";
+import { HealthCheckRequestSchema } from "../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
-import { reserveWindow } from "../src/compression/window-budget.ts";
+import { reserveWindow } from "../../protocols/src/compression/window-budget.ts";
 import { exchangeHttp1, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../../testing/src/carriers/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
-import { openValidation } from "../src/validation/index.ts";
+import { openValidation } from "../../validation/src/index.ts";
 import { startProxy } from "../../testing/src/gateway/proxy.ts";
 import {
   envelope,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createMcp } from "../src/protocols/mcp/index.ts";
+import { createMcp } from "../../mcp/src/index.ts";
 import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
 import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";

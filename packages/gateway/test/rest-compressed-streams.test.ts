@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
-import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
+import type { PieceEncoder, StreamCompression } from "../../protocols/src/index.ts";
 import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";

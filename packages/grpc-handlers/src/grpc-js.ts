@@ -7,8 +7,8 @@ import type {
   UntypedHandleCall,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { registerForwarder } from "@plantstore/gateway/internal/serve";
-import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { registerForwarder } from "@plantstore/serve";
+import { type OptionNames, refuseUnknownOptions } from "@plantstore/http";
 import { type AnyHandler, HandlerForwarder } from "./calls/index.ts";
 import { type DescriptorSource, findMethod, findService } from "./descriptors/index.ts";
 

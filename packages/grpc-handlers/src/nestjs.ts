@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@plantstore/http";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
 

@@ -10,7 +10,7 @@ import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 /** The folders of the definition of the garden and of what it imports. */
 export const includeDirs: readonly string[] = [
   join(projectFolder, "packages/grpc-handlers/test/proto"),
-  join(projectFolder, "packages/gateway/proto"),
+  join(projectFolder, "packages/protobuf/proto"),
 ];
 
 /** Returns the definition of the garden as proto-loader reads it. */

@@ -8,8 +8,8 @@ import {
   type Peer,
   type RequestBody,
   requireFields,
-} from "@plantstore/gateway/exchange";
-import { AwaitedBody, dateFields, peerOf } from "@plantstore/gateway/listen";
+} from "@plantstore/http";
+import { AwaitedBody, dateFields, peerOf } from "@plantstore/http/node";
 
 /** An exchange on a connection of the engine's HTTP/1.1. */
 export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {

@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead } from "./http1/index.ts";
-import { type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "@plantstore/gateway/exchange";
+import { type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "@plantstore/http";
 import {
   checkIntervalMs,
   createConnectionClock,
   type HttpServer,
   type HttpServerOptions,
   TrackedHttpServer,
-} from "@plantstore/gateway/listen";
+} from "@plantstore/http/node";
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**

@@ -13,8 +13,8 @@ import {
   type Peer,
   PreparedHeaderFields,
   type RequestBody,
-} from "@plantstore/gateway/exchange";
-import { AwaitedBody, dateFields, resetProblem } from "@plantstore/gateway/listen";
+} from "@plantstore/http";
+import { AwaitedBody, dateFields, resetProblem } from "@plantstore/http/node";
 
 /** An exchange on a stream of the engine's HTTP/2. */
 export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver {

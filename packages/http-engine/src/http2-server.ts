@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/index.ts";
 import { SocketHttp2Exchange } from "./http2-exchange.ts";
-import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/gateway/listen";
-import { errorName, type Limits, readRequestTarget } from "@plantstore/gateway/exchange";
+import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/http/node";
+import { errorName, type Limits, readRequestTarget } from "@plantstore/http";
 
 /** Creates an HTTP/2 server. A drain loses no stream that the client opens before it receives the GOAWAY. */
 export function createHttp2Server({

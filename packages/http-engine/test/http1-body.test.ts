@@ -6,7 +6,7 @@ import {
   type Exchange,
   planBody,
   type RequestBody,
-} from "../../gateway/src/exchange/index.ts";
+} from "../../http/src/exchange/index.ts";
 import { createHttp1Server } from "../src/http1-server.ts";
 import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { listenOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";

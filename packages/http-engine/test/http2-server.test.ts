@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultLimits } from "../../gateway/src/exchange/index.ts";
+import { BacklogBudget, defaultLimits } from "../../http/src/exchange/index.ts";
 import { createHttp2Server } from "../src/http2-server.ts";
 import type { Field } from "../../testing/src/carriers/exchange.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";

@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
-import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/internal/create-gateway";
-import type { FaultReporter } from "@plantstore/gateway/internal/serve";
-import { refusePromise } from "@plantstore/gateway/options";
-import { type RestOptions, selectorOf } from "@plantstore/gateway/rest";
+import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/create-gateway";
+import type { FaultReporter } from "@plantstore/serve";
+import { refusePromise } from "@plantstore/http";
+import { type RestOptions, selectorOf } from "@plantstore/protocols";
 import {
   assignServices,
   type CompiledTable,

@@ -1,18 +1,17 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { createFaultReporter, type Server } from "@plantstore/gateway/internal/serve";
-import type { RestOptions } from "@plantstore/gateway/rest";
-import type { HttpEngine } from "@plantstore/gateway/listen";
+import { createFaultReporter, type Server } from "@plantstore/serve";
+import type { RestOptions } from "@plantstore/protocols";
+import type { HttpEngine } from "@plantstore/http/node";
 import {
   assembleGateway,
   createNodeServer,
   type Gateway,
   gatewayOptionNames,
   type GatewayOptions,
-} from "@plantstore/gateway/internal/create-gateway";
+} from "@plantstore/gateway/create-gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
-import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import { withCode } from "@plantstore/gateway/internal/errors";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required, withCode } from "@plantstore/http";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
   type CompiledTable,

@@ -1,8 +1,8 @@
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { type UniversalClientFn, universalClientResponseFromFetch } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import { concatBytes } from "@plantstore/gateway/exchange";
-import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
+import { concatBytes } from "@plantstore/http";
+import { messageBytesMax } from "@plantstore/protocols";
 
 /** Settings for calls of RPCs without a rule. */
 export interface ConnectCalls {

@@ -22,10 +22,16 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
-import { ignoredJsonOptions, jsonOptionNames, memoize } from "@plantstore/gateway/internal/messages/json";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import { selectorOf, withDetailTypes } from "@plantstore/gateway/rest";
+import {
+  defaultReadMaxBytes,
+  timerMsMax,
+  type OptionNames,
+  refuseIgnoredOptions,
+  refuseUnknownOptions,
+  required,
+} from "@plantstore/http";
+import { ignoredJsonOptions, jsonOptionNames, memoize } from "@plantstore/protobuf";
+import { selectorOf, withDetailTypes } from "@plantstore/protocols";
 import type { ReadErrorBody } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";

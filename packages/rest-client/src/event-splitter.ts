@@ -1,4 +1,4 @@
-import { type MessageSplitter, messageTooLarge } from "@plantstore/gateway/internal/protocols";
+import { type MessageSplitter, messageTooLarge } from "@plantstore/protocols";
 
 /** A server-sent event. */
 export interface ServerEvent {

@@ -1,4 +1,4 @@
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { messageOf } from "@plantstore/http";
 
 /**
  * Thrown if a message cannot be sent with a rule. The message is the reason, for the caller. Converted to a

@@ -1,6 +1,6 @@
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { clearField, isMessage } from "@bufbuild/protobuf";
-import { toUtf8 } from "@plantstore/gateway/exchange";
+import { toUtf8 } from "@plantstore/http";
 import {
   asFieldValues,
   createFieldForm,
@@ -8,8 +8,8 @@ import {
   createMessageForms,
   type JsonStyle,
   loadField,
-} from "@plantstore/gateway/internal/messages/json";
-import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@plantstore/gateway/rest";
+} from "@plantstore/protobuf";
+import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@plantstore/protocols";
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";
 

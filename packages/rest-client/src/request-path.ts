@@ -6,8 +6,8 @@
  * (`.`, `..`, and empty ones). Finally, the path is parsed again as a server would.
  */
 import type { Message } from "@bufbuild/protobuf";
-import { asFieldValues, type FieldValues, loadField } from "@plantstore/gateway/internal/messages/json";
-import { leafOf, printTemplateLiteral, type TemplateSegment } from "@plantstore/gateway/rest";
+import { asFieldValues, type FieldValues, loadField } from "@plantstore/protobuf";
+import { leafOf, printTemplateLiteral, type TemplateSegment } from "@plantstore/protocols";
 import { Refusal } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, noBytes } from "@plantstore/gateway/exchange";
+import { CollectedBytes, noBytes } from "@plantstore/http";
 
 /** Maximum bytes of an error record. A larger record is ignored, and the HTTP status determines the error. */
 const errorRecordBytesMax = 64 * 1024;

@@ -7,8 +7,8 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
-import { findField, readJsonExactly } from "@plantstore/gateway/internal/messages/json";
-import { codeNames } from "@plantstore/gateway/rest";
+import { findField, readJsonExactly } from "@plantstore/protobuf";
+import { codeNames } from "@plantstore/protocols";
 
 /** Returns the error of a response from its body, or `undefined` to read the body as one of the known formats. */
 export type ReadErrorBody = (body: JsonValue, httpStatus: number) => ConnectError | undefined;

@@ -2,8 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import { create, type DescField } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { readJsonExactly, type ReadJsonOptions } from "@plantstore/gateway/internal/messages/json";
-import { createRawReader, findProtoField } from "@plantstore/gateway/rest";
+import { readJsonExactly, type ReadJsonOptions } from "@plantstore/protobuf";
+import { createRawReader, findProtoField } from "@plantstore/protocols";
 import { isJsonType, wrongType } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 

@@ -4,9 +4,8 @@
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { findField } from "@plantstore/gateway/internal/messages/json";
-import { JsonValueReader, readMessages } from "@plantstore/gateway/internal/protocols";
-import { findProtoField } from "@plantstore/gateway/rest";
+import { findField } from "@plantstore/protobuf";
+import { JsonValueReader, readMessages, findProtoField } from "@plantstore/protocols";
 import { readPieces, wrongType } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
 import type { ResponseReader } from "./response-reader.ts";

@@ -1,9 +1,8 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { setByFetch } from "@plantstore/gateway/exchange";
-import { memoize } from "@plantstore/gateway/internal/messages/json";
-import { oneMessage, formatGrpcTimeout } from "@plantstore/gateway/internal/protocols";
-import { isHttpBodyType } from "@plantstore/gateway/rest";
+import { setByFetch } from "@plantstore/http";
+import { memoize } from "@plantstore/protobuf";
+import { oneMessage, formatGrpcTimeout, isHttpBodyType } from "@plantstore/protocols";
 import { readBody } from "./response-body.ts";
 import type { ErrorStyle } from "./response-error.ts";
 import { type ResponseReader, createResponseReader } from "./response-reader.ts";

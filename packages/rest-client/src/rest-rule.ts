@@ -1,6 +1,6 @@
 import type { DescFile, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type BoundFields, memoize } from "@plantstore/gateway/internal/messages/json";
+import { type BoundFields, memoize } from "@plantstore/protobuf";
 import {
   anyMethod,
   bindBody,
@@ -17,7 +17,7 @@ import {
   selectorOf,
   type TemplateVariable,
   toHttpPatterns,
-} from "@plantstore/gateway/rest";
+} from "@plantstore/protocols";
 
 /** A variable of a path template, with its resolved field path. */
 export interface RuleVariable extends TemplateVariable {

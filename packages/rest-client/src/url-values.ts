@@ -6,7 +6,7 @@ import {
   createUrlTextParser,
   type FieldValues,
   type JsonStyle,
-} from "@plantstore/gateway/internal/messages/json";
+} from "@plantstore/protobuf";
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**

@@ -3,9 +3,9 @@ import { getEventListeners } from "node:events";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
-import { Backlog, BacklogBudget } from "../../gateway/src/exchange/backlog.ts";
+import { Backlog, BacklogBudget } from "../../http/src/exchange/backlog.ts";
 import { ReceiveFlow } from "../../http-engine/src/http2/receive-flow.ts";
-import { reserveWindow, windowBytesMax } from "../../gateway/src/compression/window-budget.ts";
+import { reserveWindow, windowBytesMax } from "../../protocols/src/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 

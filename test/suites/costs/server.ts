@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../packages/gateway/src/index.ts";
-import { createMcp } from "../../../packages/gateway/src/protocols/mcp/index.ts";
+import { createMcp } from "../../../packages/mcp/src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { collectGarbage } from "../../../packages/testing/src/carriers/held-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../../src/client/connect.ts";
@@ -13,13 +13,14 @@ import * as health from "../../../packages/gateway/src/health/index.ts";
 import * as gateway from "../../../packages/gateway/src/index.ts";
 import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
-import * as options from "../../../packages/gateway/src/options/index.ts";
+import * as options from "../../../packages/http/src/options/index.ts";
 import * as reflection from "../../../packages/gateway/src/reflection/index.ts";
-import * as validation from "../../../packages/gateway/src/validation/index.ts";
+import * as validation from "../../../packages/validation/src/index.ts";
 import * as auth from "../../../packages/auth/src/index.ts";
 import * as inputs from "../../../packages/auth/src/inputs/index.ts";
 import * as operations from "../../../packages/telemetry/src/logs/index.ts";
 import * as server from "../../../src/index.ts";
+import { packageFolders } from "../../../tools/build/manifest.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
 // The packages as npm would publish them, installed by npm in an empty project from the tarballs and the registry.
@@ -169,6 +170,41 @@ test("the gateway over Fetch loads no Node modules", () => {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
       if (name.startsWith(".")) files.add(join(dirname(file), name));
       else expect(name, file).toMatch(/^@(connectrpc\/connect|bufbuild\/protobuf)/);
+    }
+  }
+  expect(files.size).toBeGreaterThan(1);
+});
+
+/** Returns the source files whose code is in the published packages, except in the REST client and in programs. */
+function publishedModules(): string[] {
+  const libraries = [...packageFolders].filter(([name]) => name !== "rest-client" && name !== "conformance");
+  return libraries.flatMap(([name, folder]) => {
+    const lib = join(user.path, "node_modules", name === "plantstore" ? name : `@plantstore/${name}`, "lib");
+    return readdirSync(lib, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".js"))
+      .flatMap((file) => [...readFileSync(join(lib, file), "utf8").matchAll(/^\/\/ (\S+\.ts)$/gm)])
+      .map(([, module = ""]) => join(folder, module));
+  });
+}
+
+test("no module is published twice, because a second copy would have separate state", () => {
+  const modules = publishedModules();
+  expect(modules).toEqual(
+    expect.arrayContaining([
+      "packages/http/src/exchange/exchange.ts",
+      "packages/serve/src/serve.ts",
+      "src/stores/contract/deletion.ts",
+    ]),
+  );
+  expect(modules.filter((module, at) => modules.indexOf(module) !== at)).toEqual([]);
+});
+
+test.each(["http/index.js", "http/node-entry.js"])("%s of the gateway loads no code of RPCs", (entry) => {
+  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib", entry)]);
+  for (const file of files) {
+    for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
+      if (name.startsWith(".")) files.add(join(dirname(file), name));
+      else expect(name, file).toMatch(/^node:/);
     }
   }
   expect(files.size).toBeGreaterThan(1);

@@ -7,7 +7,7 @@ import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.
 export const protoFolder: string = join(projectFolder, "proto");
 
 /** The definitions of Google that the others import. */
-export const googleProtoFolder: string = join(projectFolder, "packages/gateway/proto");
+export const googleProtoFolder: string = join(projectFolder, "packages/protobuf/proto");
 
 /** The definitions of the tests. */
 export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");

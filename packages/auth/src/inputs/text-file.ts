@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 
-import { readRegularFile } from "@plantstore/gateway/internal/files";
+import { readRegularFile } from "@plantstore/command-line";
 import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { OperatorLog } from "./operator-log.ts";
 import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 import { type FileReload, ReloadRecord } from "./reload-record.ts";

@@ -4,9 +4,9 @@ import {
   createServer,
   servingOptionNames,
   type ServingOptions,
-} from "../serve/index.ts";
-import { describeUnusedLabels } from "../descriptors/index.ts";
-import { refuseUnknownOptions } from "../options/index.ts";
+} from "@plantstore/serve";
+import { describeUnusedLabels } from "@plantstore/protobuf";
+import { refuseUnknownOptions } from "@plantstore/http";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";
 

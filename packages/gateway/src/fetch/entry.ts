@@ -14,11 +14,11 @@ export {
   type FailedRequest,
   type OnFault,
   type ServingOptions,
-} from "../serve/index.ts";
-export { errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
-export type { HeaderReader, Limits, Peer } from "../exchange/index.ts";
-export type { ProtocolName as Protocol } from "../protocols/index.ts";
+} from "@plantstore/serve";
+export { errorCodeOf } from "@plantstore/protobuf";
+export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
 export {
+  type ProtocolName as Protocol,
   type ErrorForm,
   type ErrorRecord,
   type ErrorRecordPolicy,
@@ -28,6 +28,6 @@ export {
   type RestFailure,
   type RestOptions,
   type RestProfile,
-} from "../protocols/rest/rules/index.ts";
+} from "@plantstore/protocols";
 export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
 export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

@@ -1,8 +1,14 @@
 import type { ContextValues } from "@connectrpc/connect";
-import { problem } from "../errors/index.ts";
-import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "../serve/index.ts";
-import { bodyWasRead, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../exchange/index.ts";
-import { FetchExchange } from "./exchange/index.ts";
+import { problem } from "@plantstore/protobuf";
+import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "@plantstore/serve";
+import {
+  bodyWasRead,
+  type HttpProblem,
+  type Limits,
+  type Peer,
+  readRequestTarget,
+  FetchExchange,
+} from "@plantstore/http";
 
 /** What a server knows about a request, in addition to the `Request`. */
 export interface FetchContext {

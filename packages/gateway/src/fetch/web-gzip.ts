@@ -1,6 +1,6 @@
-import { problem } from "../errors/index.ts";
-import { concatBytes } from "../exchange/index.ts";
-import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts";
+import { problem } from "@plantstore/protobuf";
+import { concatBytes } from "@plantstore/http";
+import { messageTooLarge, type PieceDecompression } from "@plantstore/protocols";
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 

@@ -1,4 +1,4 @@
-import { refuseUnknownOptions, required } from "../options/index.ts";
+import { refuseUnknownOptions, required } from "@plantstore/http";
 import type { Readiness } from "./readiness.ts";
 
 /** The phases of a graceful shutdown. */

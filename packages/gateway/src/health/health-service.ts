@@ -1,7 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { problem } from "../errors/index.ts";
-import { type Health, HealthCheckResponse_ServingStatus as Status } from "../gen/grpc/health/v1/health_pb.ts";
-import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
+import { problem } from "@plantstore/protobuf";
+import {
+  type Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { Readiness } from "./readiness.ts";
 
 /** Options of {@link createHealthService}. */

@@ -2,7 +2,7 @@
  * Health of the server: `grpc.health.v1`, and the probes of orchestrators and load balancers, for any service. The
  * entry `@plantstore/gateway/health`.
  */
-export { Health } from "../gen/grpc/health/v1/health_pb.ts";
+export { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
 export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";
 export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
 export { createProbes, isProbe } from "./probes.ts";

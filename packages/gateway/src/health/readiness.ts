@@ -1,4 +1,4 @@
-import { requireObject } from "../options/index.ts";
+import { requireObject } from "@plantstore/http";
 
 /** A part of the server that may fail. */
 export interface ServerPart {

@@ -1,6 +1,6 @@
 /**
  * `grpc.reflection` for any services: the entry `@plantstore/gateway/reflection`.
  */
-export { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
-export { ServerReflection as ServerReflectionV1Alpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+export { ServerReflection } from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
+export { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/protobuf/gen/grpc/reflection/v1alpha/reflection_pb.js";
 export { createReflectionService } from "./reflection-service.ts";

@@ -4,7 +4,7 @@ import type {
   ServerReflection,
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
-} from "../gen/grpc/reflection/v1/reflection_pb.ts";
+} from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
 import { DescriptorIndex } from "./descriptor-index.ts";
 
 type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;

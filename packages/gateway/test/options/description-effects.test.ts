@@ -18,8 +18,8 @@ import {
   type McpStreamLimits,
   type McpToolHints,
   type McpToolOptions,
-} from "../../src/protocols/mcp/index.ts";
-import { openValidation } from "../../src/validation/index.ts";
+} from "../../../mcp/src/index.ts";
+import { openValidation } from "../../../validation/src/index.ts";
 
 // Describes services with two values of each option of createMcp and createOpenApi, and compares the descriptions.
 

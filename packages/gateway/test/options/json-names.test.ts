@@ -2,8 +2,8 @@ import { create, type DescService, type JsonValue } from "@bufbuild/protobuf";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type RestServiceOptions } from "../../src/index.ts";
-import { readJson } from "../../src/messages/json/index.ts";
-import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
+import { readJson } from "../../../protobuf/src/messages/json/index.ts";
+import type { OpenApiParameter } from "../../../openapi/src/open-api-document.ts";
 import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/src/gateway/odd-names.ts";
 
 // JSON names that are not identifiers, or are the names of other fields. The names in the OpenAPI document are accepted

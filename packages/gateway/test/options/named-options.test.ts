@@ -10,7 +10,7 @@ import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
-import { createMcp } from "../../src/protocols/mcp/index.ts";
+import { createMcp } from "../../../mcp/src/index.ts";
 
 // Each request that an option accepts: without it, the error names the option; with it, the request is served.
 

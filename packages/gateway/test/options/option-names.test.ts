@@ -6,7 +6,7 @@ import {
   refuseUnknownOptions,
   required,
   stringOr,
-} from "../../src/options/index.ts";
+} from "../../../http/src/options/index.ts";
 
 interface Options {
   readonly path: string;

@@ -3,7 +3,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { EchoSchema, KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { readDescriptorSet } from "../../src/descriptors/index.ts";
+import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";

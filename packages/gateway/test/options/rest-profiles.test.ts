@@ -7,7 +7,7 @@ import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sin
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../src/index.ts";
-import { restProfiles } from "../../src/protocols/rest/rules/index.ts";
+import { restProfiles } from "../../../protocols/src/rest/rules/index.ts";
 
 // The options rest.profile and profile of rest.service: what each profile sets, and that a single option overrides it.
 

@@ -1,6 +1,6 @@
 import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
-import { Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/gateway/internal/protocols";
-import { type Caller, toFault } from "@plantstore/gateway/internal/serve";
+import { Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/protocols";
+import { type Caller, toFault } from "@plantstore/serve";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";

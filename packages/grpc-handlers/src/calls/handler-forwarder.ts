@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
-import { type Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/gateway/internal/protocols";
-import { type Caller, type Forwarder, type ForwardReply, toFault } from "@plantstore/gateway/internal/serve";
+import { createBinaryReader, createBinaryWriter } from "@plantstore/protobuf";
+import { type Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/protocols";
+import { type Caller, type Forwarder, type ForwardReply, toFault } from "@plantstore/serve";
 import { BaseCall, type MethodCodec } from "./base-call.ts";
 import { createRequestReader } from "./read-request.ts";
 import { StreamedResponse, UnaryResponse } from "./response.ts";

@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
-import { notAdded, notSentAsMetadata } from "@plantstore/gateway/exchange";
-import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
+import { notAdded, notSentAsMetadata } from "@plantstore/http";
+import { LazyHeaders } from "@plantstore/protocols";
 
 /** The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call. */
 const notPassedOn: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Envelope, type ForwardedMessage } from "@plantstore/gateway/internal/protocols";
-import { toFault } from "@plantstore/gateway/internal/serve";
+import { Envelope, type ForwardedMessage } from "@plantstore/protocols";
+import { toFault } from "@plantstore/serve";
 import type { AnyDefinition } from "./base-call.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Envelope } from "@plantstore/gateway/internal/protocols";
-import type { ForwardReply } from "@plantstore/gateway/internal/serve";
+import type { Envelope } from "@plantstore/protocols";
+import type { ForwardReply } from "@plantstore/serve";
 
 /** Where a call sends its response. After `end` and `fail`, further calls have no effect. */
 export interface CallResponse {

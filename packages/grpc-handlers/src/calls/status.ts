@@ -1,7 +1,7 @@
 import { type Metadata, type ServerErrorResponse, status, type StatusObject } from "@grpc/grpc-js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { toFault } from "@plantstore/gateway/internal/serve";
+import { toFault } from "@plantstore/serve";
 import { appendMetadata } from "./metadata.ts";
 
 /** The end of a call, as interceptors of grpc-js see it. */

@@ -1,7 +1,7 @@
 import { type DescFile, type DescMethod, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
-import { withCode } from "@plantstore/gateway/internal/errors";
+import { readDescriptorSet } from "@plantstore/protobuf";
+import { withCode } from "@plantstore/http";
 import { isDescribed, toDescriptorSet } from "./package-files.ts";
 
 /**

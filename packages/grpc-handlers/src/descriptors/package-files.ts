@@ -14,10 +14,10 @@ import {
   type ServiceDescriptorProto,
   ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { joinNames } from "@plantstore/gateway/internal/descriptors";
-import { withCode } from "@plantstore/gateway/internal/errors";
-import { http } from "@plantstore/gateway/internal/gen/google/api/annotations_pb.js";
-import { type HttpRule, HttpRuleSchema } from "@plantstore/gateway/internal/gen/google/api/http_pb.js";
+import { joinNames } from "@plantstore/protobuf";
+import { withCode } from "@plantstore/http";
+import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
+import { type HttpRule, HttpRuleSchema } from "@plantstore/protobuf/gen/google/api/http_pb.js";
 
 /** The parts of a method of `@grpc/proto-loader` that describe it. */
 export interface DescribedMethod {

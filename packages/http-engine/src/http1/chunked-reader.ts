@@ -4,7 +4,7 @@ import {
   type HeaderFields,
   type HttpProblem,
   notHttp,
-} from "@plantstore/gateway/exchange";
+} from "@plantstore/http";
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 

@@ -15,7 +15,7 @@ import {
   notHttp,
   timedOut,
   unreadBodyBytesMax,
-} from "@plantstore/gateway/exchange";
+} from "@plantstore/http";
 import {
   formatResponseHead,
   connectionCloseLine,

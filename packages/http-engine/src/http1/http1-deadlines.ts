@@ -1,4 +1,4 @@
-import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/gateway/exchange";
+import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/http";
 import type { Stage } from "./request-reader.ts";
 
 /** The state of a connection that {@link Http1Deadlines} check. */

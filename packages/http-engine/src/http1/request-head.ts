@@ -11,7 +11,7 @@ import {
   transferEncodingProblem,
   urlTooLong,
   versionNotSupported,
-} from "@plantstore/gateway/exchange";
+} from "@plantstore/http";
 import type { Incoming } from "./incoming.ts";
 
 /** The head of a request (RFC 9112 §3, §5). */

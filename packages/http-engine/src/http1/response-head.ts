@@ -7,7 +7,7 @@ import {
   setByHttp1,
   statusesWithoutBody,
   timerMsMax,
-} from "@plantstore/gateway/exchange";
+} from "@plantstore/http";
 import type { Http1RequestHead } from "./request-head.ts";
 
 /** How a client determines the end of a response (RFC 9112 §6.3). */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "@plantstore/gateway/exchange";
+import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "@plantstore/http";
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**

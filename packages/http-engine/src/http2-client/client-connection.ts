@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ErrorCode } from "@plantstore/http";
 import {
   BlockEncoder,
   type ConnectionOptions,

@@ -1,4 +1,4 @@
-import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ErrorCode } from "@plantstore/http";
 import {
   type ConnectionParts,
   type FrameCallbacks,

@@ -7,7 +7,7 @@ import {
   type ErrorScope,
   freeChunk,
   freedBytesMin,
-} from "@plantstore/gateway/exchange";
+} from "@plantstore/http";
 import type { DeadlineCallbacks, Http2Deadlines, Handshake } from "./http2-deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";

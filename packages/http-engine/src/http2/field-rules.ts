@@ -1,4 +1,4 @@
-import { notInHttp2 } from "@plantstore/gateway/exchange";
+import { notInHttp2 } from "@plantstore/http";
 
 /** Returns whether a trailer section is well formed, without pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {

@@ -1,5 +1,5 @@
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
-import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ErrorCode } from "@plantstore/http";
 import { ConnectionError } from "./http2-error.ts";
 
 /** A frame, read in place: its payload is the `length` bytes of `bytes` that begin at `from`. */

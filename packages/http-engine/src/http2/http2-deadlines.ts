@@ -1,4 +1,4 @@
-import { afterTurn, ErrorCode } from "@plantstore/gateway/exchange";
+import { afterTurn, ErrorCode } from "@plantstore/http";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";

@@ -1,4 +1,4 @@
-import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ErrorCode } from "@plantstore/http";
 
 /** An error that closes the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {

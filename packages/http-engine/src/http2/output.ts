@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/gateway/exchange";
+import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/http";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
 // Frames are first collected in a buffer of this size, which grows if a turn sends more.

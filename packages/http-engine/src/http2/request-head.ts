@@ -1,4 +1,4 @@
-import { CommonHeaderFields, isToken } from "@plantstore/gateway/exchange";
+import { CommonHeaderFields, isToken } from "@plantstore/http";
 import { colon, isRegularField } from "./field-rules.ts";
 
 /** The parsed header of a request. Requests may share one object, so it must not be changed. */

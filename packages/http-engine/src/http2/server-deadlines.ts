@@ -1,5 +1,5 @@
 import { Http2Deadlines, checkIntervalFor } from "./http2-deadlines.ts";
-import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ErrorCode } from "@plantstore/http";
 import type { Http2Stream } from "./http2-stream.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { ErrorCode, noBytes } from "@plantstore/gateway/exchange";
+import { ErrorCode, noBytes } from "@plantstore/http";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import { isTrailer } from "./field-rules.ts";
 import { type ConnectionParts, type FrameCallbacks, FrameRules } from "./frame-rules.ts";

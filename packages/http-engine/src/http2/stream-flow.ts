@@ -1,4 +1,4 @@
-import { type BodySource, ErrorCode, noBytes, copyIfPooled } from "@plantstore/gateway/exchange";
+import { type BodySource, ErrorCode, noBytes, copyIfPooled } from "@plantstore/http";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";

@@ -8,7 +8,7 @@ import {
   markSingleUse,
   planBody,
   RequestBody,
-} from "../../../gateway/src/exchange/index.ts";
+} from "../../../http/src/exchange/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../src/http1/index.ts";
 import { collectGarbage } from "../../../testing/src/carriers/held-bytes.ts";
 import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { defaultLimits, type Limits } from "../../../gateway/src/exchange/limits.ts";
-import { lingerMsMax, retiredIdleMs } from "../../../gateway/src/exchange/index.ts";
+import { defaultLimits, type Limits } from "../../../http/src/exchange/limits.ts";
+import { lingerMsMax, retiredIdleMs } from "../../../http/src/exchange/index.ts";
 import { Http1Deadlines, type DueAction, type ConnectionState } from "../../src/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;

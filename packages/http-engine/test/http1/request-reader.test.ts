@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../gateway/src/exchange/index.ts";
+import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../http/src/exchange/index.ts";
 import type { Http1RequestHead } from "../../src/http1/index.ts";
 import { RequestReader } from "../../src/http1/request-reader.ts";
 

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
-import { prepareHeaderFields, timerMsMax } from "../../../gateway/src/exchange/index.ts";
+import { prepareHeaderFields, timerMsMax } from "../../../http/src/exchange/index.ts";
 import { formatResponseHead, keepAliveLines } from "../../src/http1/response-head.ts";
 
 // RFC 9110 has newer phrases for two of node's.

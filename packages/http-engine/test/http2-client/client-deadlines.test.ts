@@ -1,6 +1,6 @@
 import { Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { BacklogBudget } from "../../../gateway/src/exchange/index.ts";
+import { BacklogBudget } from "../../../http/src/exchange/index.ts";
 import { ClientConnection, connectionLost, serverFrozen } from "../../src/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../src/http2/index.ts";
 import {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FloodGuard } from "../../src/http2/flood-guard.ts";
-import { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Limits } from "../../src/http2/index.ts";
 import { receiving, startEngine } from "../../../testing/src/http2/http2-engine.ts";
 import {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../http/src/exchange/index.ts";
 import type { Http2Stream } from "../../src/http2/index.ts";
 import {
   dataFrame,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../http/src/exchange/index.ts";
 import {
   clientPreface,
   dataFrame,

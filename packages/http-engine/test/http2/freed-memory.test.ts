@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { markSingleUse } from "../../../gateway/src/exchange/index.ts";
+import { markSingleUse } from "../../../http/src/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../src/http2/index.ts";
 import {
   dataFrame,

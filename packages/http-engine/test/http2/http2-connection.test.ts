@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BacklogBudget, ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import { BacklogBudget, ErrorCode } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../src/http2/index.ts";
 import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import { BacklogBudget, ErrorCode } from "../../../http/src/exchange/index.ts";
 import type { Http2Stream } from "../../src/http2/index.ts";
 import {
   answer,

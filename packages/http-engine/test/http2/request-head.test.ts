@@ -1,4 +1,4 @@
-import { CommonHeaderFields } from "../../../gateway/src/exchange/index.ts";
+import { CommonHeaderFields } from "../../../http/src/exchange/index.ts";
 import { describe, expect, test } from "vitest";
 import { isTrailer } from "../../src/http2/field-rules.ts";
 import { readRequestHead } from "../../src/http2/request-head.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget } from "../../../gateway/src/exchange/index.ts";
+import { BacklogBudget } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Stream } from "../../src/http2/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
 import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";

@@ -1,13 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import {
-  type CommandOf,
-  type CommandOutput,
-  type ParsedFlags,
-  textOf,
-  textsOf,
-} from "@plantstore/gateway/internal/command-line";
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import { createNameFilter, describeBinding } from "@plantstore/gateway/rest";
+import { type CommandOf, type CommandOutput, type ParsedFlags, textOf, textsOf } from "@plantstore/command-line";
+import { messageOf } from "@plantstore/http";
+import { createNameFilter, describeBinding } from "@plantstore/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";
 import { compareWith } from "./compare-with.ts";
 import { readAgainst } from "./read-against.ts";

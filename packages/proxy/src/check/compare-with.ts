@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import type { RestOptions } from "@plantstore/gateway/rest";
+import { messageOf } from "@plantstore/http";
+import type { RestOptions } from "@plantstore/protocols";
 import { compareServices, loadRules, withoutRules, sortAccepted, type SortedChanges } from "../compare/index.ts";
 import { InputError } from "./input-error.ts";
 import { readText } from "./read-input.ts";

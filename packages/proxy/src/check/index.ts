@@ -18,5 +18,5 @@ export {
   switchNames,
   toRestOptions,
 } from "./rest-switches.ts";
-export { describeUnusedLabels } from "@plantstore/gateway/internal/descriptors";
+export { describeUnusedLabels } from "@plantstore/protobuf";
 export { labelsOf, visibilityFlag } from "./visibility-flag.ts";

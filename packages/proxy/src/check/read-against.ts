@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { statSync } from "node:fs";
 import { promisify } from "node:util";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";
 import { definitionMaxBytes } from "./read-definition.ts";
 import { type ReadServices, readServices, servicesOf } from "./read-services.ts";

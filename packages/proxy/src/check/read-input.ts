@@ -1,5 +1,5 @@
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import { readRegularFile } from "@plantstore/gateway/internal/files";
+import { messageOf } from "@plantstore/http";
+import { readRegularFile } from "@plantstore/command-line";
 import { InputError } from "./input-error.ts";
 
 /** Reads a file of text. @throws InputError if it is empty, larger than `maxBytes`, not a regular file, or unreadable */

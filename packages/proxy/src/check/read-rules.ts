@@ -1,6 +1,6 @@
-import type { ExternalHttpRule } from "@plantstore/gateway/rest";
+import type { ExternalHttpRule } from "@plantstore/protocols";
 import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";
 import { readInput } from "./read-input.ts";
 

@@ -5,8 +5,8 @@ import {
   describeUnusedLabels,
   NotADescriptorSet,
   readDescriptorSet,
-} from "@plantstore/gateway/internal/descriptors";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+} from "@plantstore/protobuf";
+import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 

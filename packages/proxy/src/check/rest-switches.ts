@@ -1,4 +1,4 @@
-import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/gateway/rest";
+import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/protocols";
 import { InputError } from "./input-error.ts";
 
 /** The names of the boolean members of a type. */

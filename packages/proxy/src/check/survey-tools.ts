@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/gateway/rest";
+import { createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 
 /** The tools of AI agents that `--mcp` selects. RPCs are `package.Service.Method`. */
 export interface ToolSurvey {
@@ -16,7 +16,7 @@ export interface ToolSurvey {
 /** Surveys the tools of RPCs. */
 export async function surveyTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<ToolSurvey> {
   // A dynamic import, like that of the gateway.
-  const { createMcp } = await import("@plantstore/gateway/mcp");
+  const { createMcp } = await import("@plantstore/mcp");
   const tools = createMcp({ tools: selectors }).toolNamesOf(methods);
   const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));
   const isSelected = createNameFilter(selectors);

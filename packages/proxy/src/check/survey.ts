@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { unreadOpenApiOptions } from "@plantstore/gateway/internal/descriptors";
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/gateway/rest";
+import { unreadOpenApiOptions } from "@plantstore/protobuf";
+import { messageOf } from "@plantstore/http";
+import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/protocols";
 import { surveyTools, type ToolSurvey } from "./survey-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */

@@ -1,4 +1,4 @@
-import { type Flag, type ParsedFlags, textsOf } from "@plantstore/gateway/internal/command-line";
+import { type Flag, type ParsedFlags, textsOf } from "@plantstore/command-line";
 
 /** The flag `--visibility` of the commands that read a definition. */
 export const visibilityFlag: Flag = {

@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/gateway/exchange";
+import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/http";
 import { connectionLost, serverFrozen } from "@plantstore/http-engine/client";
-import { problem } from "@plantstore/gateway/internal/errors";
-import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
+import { problem } from "@plantstore/protobuf";
+import { LazyHeaders } from "@plantstore/protocols";
 
 /**
  * Reads the status of a call from its trailer, or from the header of a "Trailers-Only" response.

@@ -1,10 +1,10 @@
 import { create, type DescMethod, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
-import type { BodyMemory } from "@plantstore/gateway/exchange";
+import { createBinaryReader, createBinaryWriter } from "@plantstore/protobuf";
+import type { BodyMemory } from "@plantstore/http";
 import { StableFields } from "@plantstore/http-engine/client";
-import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@plantstore/gateway/internal/protocols";
+import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@plantstore/protocols";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 

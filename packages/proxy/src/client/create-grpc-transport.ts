@@ -18,9 +18,15 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
-import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
-import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@plantstore/gateway/options";
+import {
+  defaultReadMaxBytes,
+  timerMsMax,
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  stringOr,
+} from "@plantstore/http";
+import { messageBytesMax } from "@plantstore/protocols";
 import {
   createUpstream,
   requireRange,
@@ -28,7 +34,7 @@ import {
   type UpstreamOptions,
   type UpstreamTls,
 } from "../upstreams/index.ts";
-import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
+import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 import { type CallSettings, MessageMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";

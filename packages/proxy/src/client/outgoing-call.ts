@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/gateway/exchange";
+import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/http";
 import {
   type ClientConnection,
   type ClientStream,
@@ -8,7 +8,7 @@ import {
   type ResponseSection,
   sectionTooLarge,
 } from "@plantstore/http-engine/client";
-import { type Envelope, EnvelopeReader } from "@plantstore/gateway/internal/protocols";
+import { type Envelope, EnvelopeReader } from "@plantstore/protocols";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
 import { readStatus, requestHeaderTooLarge, resetError, responseHeaderTooLarge } from "./call-status.ts";

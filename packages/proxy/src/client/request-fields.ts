@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes, setByGrpcClient, copyIfPooled } from "@plantstore/gateway/exchange";
+import { noBytes, setByGrpcClient, copyIfPooled } from "@plantstore/http";
 import { encodeVarying } from "@plantstore/http-engine/client";
-import { formatGrpcTimeout } from "@plantstore/gateway/internal/protocols";
+import { formatGrpcTimeout } from "@plantstore/protocols";
 
 /** Fields in any form that `new Headers()` accepts. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;

@@ -1,7 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { timerMsMax } from "@plantstore/gateway/exchange";
-import { type OptionNames, required } from "@plantstore/gateway/options";
+import { timerMsMax, type OptionNames, required } from "@plantstore/http";
 import { requireRange } from "../upstreams/index.ts";
 
 const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };

@@ -1,9 +1,9 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, copyIfPooled } from "@plantstore/gateway/exchange";
+import { type HeaderFields, copyIfPooled } from "@plantstore/http";
 import type { ClientStream } from "@plantstore/http-engine/client";
-import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
+import { LazyHeaders } from "@plantstore/protocols";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";
 

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@plantstore/gateway/exchange";
+import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@plantstore/http";
 import type { ClientStream } from "@plantstore/http-engine/client";
 import {
   envelopeBytes,
@@ -8,7 +8,7 @@ import {
   isLargeEnvelope,
   LazyHeaders,
   readSingleEnvelope,
-} from "@plantstore/gateway/internal/protocols";
+} from "@plantstore/protocols";
 import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";

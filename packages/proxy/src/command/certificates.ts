@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { messageOf } from "@plantstore/http";
 import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createNameFilter, describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
+import { createNameFilter, describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { messageOf } from "@plantstore/http";
 import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The configuration file in use, for the metrics of its reloads. */

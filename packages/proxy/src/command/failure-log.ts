@@ -1,5 +1,5 @@
 import type { CompletedRequest } from "@plantstore/gateway";
-import { toOneLine } from "@plantstore/gateway/internal/errors";
+import { toOneLine } from "@plantstore/http";
 import type { Terminal } from "./terminal.ts";
 
 /**

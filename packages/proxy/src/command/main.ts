@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { queueHangups } from "@plantstore/gateway/internal/queue-hangups";
+import { queueHangups } from "@plantstore/command-line/queue-hangups";
 
 const words = process.argv.slice(2);
 // Commands that end by themselves are not included: SIGHUP terminates them, as it does when their terminal is closed.

@@ -1,5 +1,5 @@
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import { readRegularFileSync } from "@plantstore/gateway/internal/files";
+import { messageOf } from "@plantstore/http";
+import { readRegularFileSync } from "@plantstore/command-line";
 import { InputError } from "../check/index.ts";
 
 /** The PEM files of a certificate chain and its private key. */

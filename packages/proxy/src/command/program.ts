@@ -5,8 +5,8 @@ import {
   runProgram,
   textOf,
   UsageError,
-} from "@plantstore/gateway/internal/command-line";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+} from "@plantstore/command-line";
+import { messageOf } from "@plantstore/http";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";
 import { proxyFileSchema, SettingsProblem } from "../settings/index.ts";

@@ -1,4 +1,4 @@
-import { isProduction, messageOf } from "@plantstore/gateway/internal/errors";
+import { isProduction, messageOf } from "@plantstore/http";
 import type { ForwardRules, ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
 import { createGateway, type Gateway } from "@plantstore/gateway";
@@ -14,7 +14,7 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { surveyRestRoutes } from "@plantstore/gateway/rest";
+import { surveyRestRoutes } from "@plantstore/protocols";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CorsOptions, GatewayOptions } from "@plantstore/gateway";
 import type { DrainTimes } from "@plantstore/gateway/health";
-import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
+import { createNameFilter, type RestOptions } from "@plantstore/protocols";
 import { readRules, toRestOptions } from "../check/index.ts";
 import type {
   AuthenticationFile,

@@ -7,7 +7,7 @@ import {
   textOf,
   textsOf,
   UsageError,
-} from "@plantstore/gateway/internal/command-line";
+} from "@plantstore/command-line";
 import { readInput } from "../check/index.ts";
 import { flagsOfSettings, parseServiceFlag, type ProxyConfiguration, readProxyFile } from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { isAddressOrNetwork } from "@plantstore/gateway";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { messageOf } from "@plantstore/http";
 import type { ServerPart } from "@plantstore/gateway/health";
-import type { ProtocolExtension } from "@plantstore/gateway/mcp";
-import type { openValidation } from "@plantstore/gateway/validation";
+import type { ProtocolExtension } from "@plantstore/mcp";
+import type { openValidation } from "@plantstore/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type Admission, challengedPathsOf, mcpPath, openAdmission } from "./admission.ts";
@@ -78,7 +78,7 @@ function isAdmissionShared(before: ProxySettings, after: ProxySettings): boolean
 
 async function loadValidation({ validates }: ProxySettings): Promise<ServingParts["validation"]> {
   if (validates === "none") return undefined;
-  const validation = await import("@plantstore/gateway/validation");
+  const validation = await import("@plantstore/validation");
   return await validation.openValidation({ untrusted: validates === "upstreams" });
 }
 
@@ -87,7 +87,7 @@ async function openMcp(
   validation: ServingParts["validation"],
 ): Promise<ProtocolExtension | undefined> {
   if (tools === undefined) return undefined;
-  const { createMcp } = await import("@plantstore/gateway/mcp");
+  const { createMcp } = await import("@plantstore/mcp");
   const serverInfo = { name: "plantstore-proxy", version: packageVersion() };
   return createMcp({ tools, path: mcpPath, serverInfo, ...(validation && { validation }) });
 }

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { nearestName } from "@plantstore/gateway/options";
-import { selectorOf, unmatchedPatterns } from "@plantstore/gateway/rest";
+import { nearestName } from "@plantstore/http";
+import { selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 import { describeUnusedLabels } from "../check/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 

@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { resolveProtoPath, type RestBinding, selectorOf } from "@plantstore/gateway/rest";
+import { resolveProtoPath, type RestBinding, selectorOf } from "@plantstore/protocols";
 import type { ChangeList } from "./change.ts";
 
 /** A route of the old definition, and the one of the new definition that matches its requests. */

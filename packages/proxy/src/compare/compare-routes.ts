@@ -7,7 +7,7 @@ import {
   type RestRoutes,
   selectorOf,
   type TemplateSegment,
-} from "@plantstore/gateway/rest";
+} from "@plantstore/protocols";
 import type { ChangeList, ChangeText } from "./change.ts";
 import type { Place } from "./source-line.ts";
 import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";

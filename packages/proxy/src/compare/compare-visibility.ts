@@ -1,4 +1,4 @@
-import { visibilityLabelsOf } from "@plantstore/gateway/internal/descriptors";
+import { visibilityLabelsOf } from "@plantstore/protobuf";
 import type { ChangeList } from "./change.ts";
 import type { Place } from "./source-line.ts";
 

@@ -11,7 +11,7 @@ import {
   routesOverlap,
   selectorOf,
   type TemplateSegment,
-} from "@plantstore/gateway/rest";
+} from "@plantstore/protocols";
 import type { ChangeList } from "./change.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 

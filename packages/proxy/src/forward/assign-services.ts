@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { withCode } from "@plantstore/gateway/internal/errors";
+import { withCode } from "@plantstore/http";
 import type { ServiceDescriptors } from "./descriptors.ts";
 
 /** What {@link assignServices} needs of an upstream. */

@@ -3,8 +3,8 @@ import {
   NotADescriptorSet,
   readDescriptorSetInTurns,
   type VisibilityOptions,
-} from "@plantstore/gateway/internal/descriptors";
-import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
+} from "@plantstore/protobuf";
+import { messageOf, withCode } from "@plantstore/http";
 
 /** A source of descriptors that may change. */
 export interface DescriptorSource {

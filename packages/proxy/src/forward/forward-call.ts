@@ -1,9 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ConnectError, type ConnectRouterOptions } from "@connectrpc/connect";
-import type { BodyMemory, HeaderFields } from "@plantstore/gateway/exchange";
-import type { HiddenParts } from "@plantstore/gateway/internal/descriptors";
-import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
+import type { BodyMemory, HeaderFields } from "@plantstore/http";
+import { type HiddenParts, createBinaryReader, createBinaryWriter, problem } from "@plantstore/protobuf";
 import {
   type CallInit,
   type CallSettings,
@@ -13,10 +12,9 @@ import {
   OutgoingStream,
   OutgoingUnary,
 } from "../client/index.ts";
-import { problem } from "@plantstore/gateway/internal/errors";
-import { Envelope, envelopeBytes, type ForwardedMessage, toEnvelope } from "@plantstore/gateway/internal/protocols";
+import { Envelope, envelopeBytes, type ForwardedMessage, toEnvelope } from "@plantstore/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
-import type { Caller, Forwarder, ForwardReply } from "@plantstore/gateway/internal/serve";
+import type { Caller, Forwarder, ForwardReply } from "@plantstore/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";

@@ -1,12 +1,20 @@
 import { isIP } from "node:net";
-import type { AdmitRequest } from "@plantstore/gateway/internal/serve";
-import { type HeaderFields, readHeaderField, type RememberedFields, requireField } from "@plantstore/gateway/exchange";
+import type { AdmitRequest } from "@plantstore/serve";
+import {
+  type HeaderFields,
+  readHeaderField,
+  type RememberedFields,
+  requireField,
+  toShortLine,
+  withCode,
+  type OptionNames,
+  refusePromise,
+} from "@plantstore/http";
 import type { RequestFields } from "../client/index.ts";
 import { isControlField } from "./control-fields.ts";
 import { isIdentityField } from "./identity-fields.ts";
 import { isProtocolField, isSettable } from "../upstreams/index.ts";
-import { toShortLine, problem, withCode } from "@plantstore/gateway/internal/errors";
-import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
+import { problem } from "@plantstore/protobuf";
 
 /**
  * Which header fields are forwarded in one direction. Names are case-insensitive.

@@ -1,7 +1,7 @@
-import type { Caller } from "@plantstore/gateway/internal/serve";
-import type { HeaderFields } from "@plantstore/gateway/exchange";
+import type { Caller } from "@plantstore/serve";
+import type { HeaderFields } from "@plantstore/http";
 import type { RequestFields } from "../client/index.ts";
-import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
+import { LazyHeaders } from "@plantstore/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
 /** Returns the fields of a call's header to forward to the upstream. */

@@ -1,21 +1,21 @@
 import { createMutableRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
-import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
-import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import {
+  defaultReadMaxBytes,
+  requireField,
   type OptionNames,
   refuseIgnoredOptions,
   refuseUnknownOptions,
   required,
   stringOr,
-} from "@plantstore/gateway/options";
-import { withCode } from "@plantstore/gateway/internal/errors";
-import { HiddenParts, type VisibilityOptions } from "@plantstore/gateway/internal/descriptors";
-import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
-import { registerForwarder } from "@plantstore/gateway/internal/serve";
-import type { ExternalHttpRule } from "@plantstore/gateway/rest";
+  withCode,
+} from "@plantstore/http";
+import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
+import { HiddenParts, type VisibilityOptions } from "@plantstore/protobuf";
+import { messageBytesMax, type ExternalHttpRule } from "@plantstore/protocols";
+import { registerForwarder } from "@plantstore/serve";
 import { createUpstream, requireRange, type ServiceOwners, Upstream, type UpstreamTls } from "../upstreams/index.ts";
-import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
+import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";

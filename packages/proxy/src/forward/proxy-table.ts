@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import type { RestOptions } from "@plantstore/gateway/rest";
-import { type FaultReporter, guardCallback, type Routes, type Server } from "@plantstore/gateway/internal/serve";
-import { noBytes, runInTurns } from "@plantstore/gateway/exchange";
-import { messageOf, toShortLine, withCode } from "@plantstore/gateway/internal/errors";
+import type { RestOptions } from "@plantstore/protocols";
+import { type FaultReporter, guardCallback, type Routes, type Server } from "@plantstore/serve";
+import { noBytes, runInTurns, messageOf, toShortLine, withCode } from "@plantstore/http";
 import { ConnectBackoff } from "../upstreams/index.ts";
 import { DescriptorReader, isUnreachable, type ReadDescriptors, toError } from "./descriptor-reader.ts";
 import { readAll } from "./read-all.ts";

@@ -1,11 +1,10 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, type FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { ServerReflection } from "@plantstore/gateway/internal/gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/gateway/internal/gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { isPlaceholder, knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
-import { runInTurns } from "@plantstore/gateway/exchange";
-import { toShortLine } from "@plantstore/gateway/internal/errors";
+import { ServerReflection } from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/protobuf/gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { isPlaceholder, knownFile, sortFiles } from "@plantstore/protobuf";
+import { runInTurns, toShortLine } from "@plantstore/http";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
 /** Limits on the descriptors that are read from a server and stored. */

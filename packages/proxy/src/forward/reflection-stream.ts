@@ -5,7 +5,7 @@ import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   type ServerReflectionResponseSchema,
-} from "@plantstore/gateway/internal/gen/grpc/reflection/v1/reflection_pb.js";
+} from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
 
 /** A request of the stream: its case and value. */
 export type ReflectionRequest = Extract<ServerReflectionRequest["messageRequest"], { value: string }>;

@@ -1,4 +1,4 @@
-import { type RouteShape, routesOverlap } from "@plantstore/gateway/rest";
+import { type RouteShape, routesOverlap } from "@plantstore/protocols";
 
 /** A REST route, and who serves it. */
 export interface OwnedRoute<Owner> extends RouteShape {

@@ -11,7 +11,7 @@ import {
   selectorOf,
   templatesOverlap,
   toHttpPatterns,
-} from "@plantstore/gateway/rest";
+} from "@plantstore/protocols";
 import { RouteIndex } from "./route-index.ts";
 import type { ServiceOwners } from "../upstreams/index.ts";
 

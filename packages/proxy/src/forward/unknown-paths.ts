@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { Routes } from "@plantstore/gateway/internal/serve";
+import type { Routes } from "@plantstore/serve";
 
 /** Minimum milliseconds between two reloads for unknown paths, because any caller can trigger them. 5 s. */
 const unknownPathGapMs = 5_000;

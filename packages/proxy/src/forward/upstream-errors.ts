@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { problem, errorCodeOf } from "@plantstore/gateway/internal/errors";
+import { problem, errorCodeOf } from "@plantstore/protobuf";
 
 /** Seconds after which callers may retry. 1: gRPC's initial backoff. */
 const retryAfterSeconds = "1";

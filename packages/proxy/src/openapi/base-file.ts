@@ -1,6 +1,5 @@
 import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@plantstore/gateway";
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";
 

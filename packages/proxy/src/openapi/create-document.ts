@@ -1,8 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@plantstore/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@plantstore/gateway";
-import { type ParsedFlags, textOf, textsOf, UsageError } from "@plantstore/gateway/internal/command-line";
-import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
+import { type ParsedFlags, textOf, textsOf, UsageError } from "@plantstore/command-line";
+import { createNameFilter, type RestOptions } from "@plantstore/protocols";
 import { InputError, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import { type DocumentBase, readBaseFile } from "./base-file.ts";
 import { baseOfServices } from "./swagger-base.ts";
@@ -40,9 +40,8 @@ export async function createDocument(
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
   const tools = textsOf(flags["mcp"]);
   // Dynamic imports: few documents need these.
-  const mcp = tools.length > 0 && (await import("@plantstore/gateway/mcp")).createMcp({ tools });
-  const validation =
-    flags["validate"] === true && (await (await import("@plantstore/gateway/validation")).openValidation());
+  const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
+  const validation = flags["validate"] === true && (await (await import("@plantstore/validation")).openValidation());
   const document = createOpenApi(services, {
     openapi,
     ...(await baseOf(services, flags)),

@@ -1,4 +1,4 @@
-import type { Flag } from "@plantstore/gateway/internal/command-line";
+import type { Flag } from "@plantstore/command-line";
 import { profileNames, switchNames, visibilityFlag } from "../check/index.ts";
 
 /** The flags that determine a document. The command and the plugin share them. */

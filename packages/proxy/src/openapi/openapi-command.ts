@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import { type CommandOf, type CommandOutput, textOf, UsageError } from "@plantstore/gateway/internal/command-line";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { type CommandOf, type CommandOutput, textOf, UsageError } from "@plantstore/command-line";
+import { messageOf } from "@plantstore/http";
 import { InputError, labelsOf, readServices } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";

@@ -6,8 +6,8 @@ import {
   Edition,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/gateway/internal/command-line";
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/command-line";
+import { messageOf } from "@plantstore/http";
 import { labelsOf, readDefinition, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";

@@ -5,7 +5,7 @@ import {
   swaggerOptionsOf,
   type SwaggerRequirement,
   type SwaggerScheme,
-} from "@plantstore/gateway/internal/descriptors";
+} from "@plantstore/protobuf";
 import type { DocumentBase } from "./base-file.ts";
 
 /**

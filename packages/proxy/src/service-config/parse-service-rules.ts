@@ -1,4 +1,4 @@
-import { type ExternalHttpRule, parseHttpRules } from "@plantstore/gateway/rest";
+import { type ExternalHttpRule, parseHttpRules } from "@plantstore/protocols";
 import { readYaml } from "./read-yaml.ts";
 
 /** Maximum size of a config in bytes. 4 MiB: ten times as large as the largest one of Google's APIs. */

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { toShortLine } from "@plantstore/gateway/internal/errors";
+import { toShortLine } from "@plantstore/http";
 import type { CST, Node as YamlNode } from "yaml";
 
 /** Maximum nesting of sequences and mappings. 100: as in JSON messages, and far below the depth of the stack. */

@@ -1,4 +1,4 @@
-import { isToken, requireField } from "@plantstore/gateway/exchange";
+import { isToken, requireField } from "@plantstore/http";
 import { isSettable } from "../upstreams/index.ts";
 import { textOrSecret } from "./secret-types.ts";
 import type { SettingType } from "./setting.ts";

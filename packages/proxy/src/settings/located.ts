@@ -1,4 +1,4 @@
-import { toShortLine } from "@plantstore/gateway/internal/errors";
+import { toShortLine } from "@plantstore/http";
 
 /** A value of the configuration, with where it was set, for messages. */
 export interface Located {

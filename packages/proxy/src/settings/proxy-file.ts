@@ -1,4 +1,4 @@
-import type { RestOptions, RestProfile } from "@plantstore/gateway/rest";
+import type { RestOptions, RestProfile } from "@plantstore/protocols";
 import type { SwitchName } from "../check/index.ts";
 import type { AuthenticationFile } from "./authentication-table.ts";
 import type { MethodConfigFile } from "./method-config-table.ts";

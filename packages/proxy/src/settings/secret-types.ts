@@ -1,5 +1,5 @@
-import { messageOf } from "@plantstore/gateway/internal/errors";
-import { readRegularFileSync } from "@plantstore/gateway/internal/files";
+import { messageOf } from "@plantstore/http";
+import { readRegularFileSync } from "@plantstore/command-line";
 import type { Located } from "./located.ts";
 import type { ReportProblem, SettingType } from "./setting.ts";
 

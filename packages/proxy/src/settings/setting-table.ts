@@ -14,7 +14,7 @@ import type {
   RestServiceFile,
 } from "./proxy-file.ts";
 import type { SettingType } from "./setting.ts";
-import { defaultReadMaxBytes } from "@plantstore/gateway/exchange";
+import { defaultReadMaxBytes } from "@plantstore/http";
 import { upstreamLimits } from "../upstreams/index.ts";
 import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";

@@ -1,4 +1,4 @@
-import { nearestName } from "@plantstore/gateway/options";
+import { nearestName } from "@plantstore/http";
 import { type Located, memberPath } from "./located.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";
 

@@ -1,10 +1,10 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { ErrorCode, noBytes, readHeaderField } from "@plantstore/gateway/exchange";
+import { ErrorCode, noBytes, readHeaderField } from "@plantstore/http";
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
   HealthCheckResponseSchema,
-} from "@plantstore/gateway/internal/gen/grpc/health/v1/health_pb.js";
+} from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
 import {
   type ResponseReceiver,
   type ResponseSection,

@@ -1,4 +1,4 @@
-import { isToken, notForwarded } from "@plantstore/gateway/exchange";
+import { isToken, notForwarded } from "@plantstore/http";
 
 // Pseudo-header fields and those of gRPC. The trace context of OpenCensus is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;

@@ -1,5 +1,4 @@
-import { timerMsMax } from "@plantstore/gateway/exchange";
-import { type OptionNames, required } from "@plantstore/gateway/options";
+import { timerMsMax, type OptionNames, required } from "@plantstore/http";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {

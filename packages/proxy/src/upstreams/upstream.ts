@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BacklogBudget } from "@plantstore/gateway/exchange";
-import { refuseUnknownOptions } from "@plantstore/gateway/options";
+import { BacklogBudget, refuseUnknownOptions } from "@plantstore/http";
 import { AddressResolver } from "./address-resolver.ts";
 import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";

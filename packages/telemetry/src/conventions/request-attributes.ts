@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import type { CompletedRequest } from "@plantstore/gateway/internal/serve";
+import type { CompletedRequest } from "@plantstore/serve";
 import type { Attributes } from "./instruments.ts";
 
 /** An RPC system of the semantic conventions (`rpc.system.name`). */

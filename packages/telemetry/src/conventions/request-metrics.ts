@@ -1,5 +1,5 @@
-import type { CompletedRequest } from "@plantstore/gateway/internal/serve";
-import { refuseUnknownOptions } from "@plantstore/gateway/options";
+import type { CompletedRequest } from "@plantstore/serve";
+import { refuseUnknownOptions } from "@plantstore/http";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayErrorCode } from "@plantstore/gateway";
-import { refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { refuseUnknownOptions, required } from "@plantstore/http";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";

@@ -1,5 +1,5 @@
-import type { Endpoint } from "@plantstore/gateway/internal/serve";
-import { readAccept } from "@plantstore/gateway/internal/protocols";
+import type { Endpoint } from "@plantstore/serve";
+import { readAccept } from "@plantstore/protocols";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from "./prometheus-text.ts";
 

@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import type { AdmitRequest, CompletedRequest } from "@plantstore/gateway/internal/serve";
+import type { AdmitRequest, CompletedRequest } from "@plantstore/serve";
 import {
   type Attributes,
   callEndAttributes,
@@ -23,7 +23,7 @@ import {
   rpcAttributes,
   rpcMethodOf,
 } from "../conventions/index.ts";
-import { refuseUnknownOptions } from "@plantstore/gateway/options";
+import { refuseUnknownOptions } from "@plantstore/http";
 import { callContextKey, contextKey, runInContext, spanOf } from "./request-context.ts";
 
 /** Options of {@link createTracing}. */

@@ -6,14 +6,14 @@ import type {
   CompletedRequest,
   Endpoint,
   ServingOptions,
-} from "@plantstore/gateway/internal/serve";
+} from "@plantstore/serve";
 import {
   createCallDurations,
   createRequestDurations,
   type Instruments,
   type MeasuredCall,
 } from "../conventions/index.ts";
-import { refusePromise } from "@plantstore/gateway/options";
+import { refusePromise } from "@plantstore/http";
 import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, serverAttributes, type Tracing, type TracingOptions } from "./tracing.ts";
 

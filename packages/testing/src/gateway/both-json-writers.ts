@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import { compileForm } from "../../../gateway/src/messages/json/compiled-writer.ts";
-import { createMessageForms } from "../../../gateway/src/messages/json/message-forms.ts";
-import type { JsonStyle } from "../../../gateway/src/messages/json/write-context.ts";
+import { compileForm } from "../../../protobuf/src/messages/json/compiled-writer.ts";
+import { createMessageForms } from "../../../protobuf/src/messages/json/message-forms.ts";
+import type { JsonStyle } from "../../../protobuf/src/messages/json/write-context.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { putSomethingOdd } from "./odd-values.ts";

@@ -1,5 +1,5 @@
 import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
-import { openValidation, type ValidationOptions } from "../../../gateway/src/validation/index.ts";
+import { openValidation, type ValidationOptions } from "../../../validation/src/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 
 /** Opens the signup service over Fetch, with validation, for runtimes other than node: it imports no test helpers. */

@@ -1,10 +1,10 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createFaultReporter } from "../../../gateway/src/serve/index.ts";
-import { type Exchange, planBody, runSteps, toUtf8 } from "../../../gateway/src/exchange/index.ts";
+import { createFaultReporter } from "../../../serve/src/index.ts";
+import { type Exchange, planBody, runSteps, toUtf8 } from "../../../http/src/exchange/index.ts";
 import { assembleGateway, compileNodeRoutes, createNodeServer } from "../../../gateway/src/create-gateway.ts";
 import type { Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
-import { metadataFields } from "../../../gateway/src/protocols/shared/error-metadata.ts";
+import { metadataFields } from "../../../protocols/src/shared/error-metadata.ts";
 import {
   BodyCallWire,
   type BodyWire,
@@ -14,7 +14,7 @@ import {
   type UnaryRpc,
   type UnaryTarget,
   type UnaryWire,
-} from "../../../gateway/src/protocols/index.ts";
+} from "../../../protocols/src/index.ts";
 
 /** The path of all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";

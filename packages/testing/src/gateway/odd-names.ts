@@ -6,7 +6,7 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { readDescriptorSet } from "../../../gateway/src/descriptors/index.ts";
+import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
 import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts";
 
 // A definition whose JSON names are not identifiers, or are names of other fields. protoc accepts all of them.

@@ -1,6 +1,6 @@
-import { BacklogBudget, defaultLimits } from "../../../gateway/src/exchange/index.ts";
+import { BacklogBudget, defaultLimits } from "../../../http/src/exchange/index.ts";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
-import { nodeEngine } from "../../../gateway/src/node/index.ts";
+import { nodeEngine } from "../../../http/src/node/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "./greenhouse.ts";
 
 /** Starts a greenhouse on node:http and node:http2. */

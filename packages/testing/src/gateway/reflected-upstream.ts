@@ -7,8 +7,8 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
-import { http } from "../../../gateway/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../../gateway/src/gen/google/api/http_pb.ts";
+import { http } from "../../../protobuf/src/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../protobuf/src/gen/google/api/http_pb.ts";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
 

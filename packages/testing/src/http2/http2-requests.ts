@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import type { ErrorCode } from "../../../http/src/exchange/index.ts";
 import type { Http2RequestHead, Http2Stream } from "../../../http-engine/src/http2/index.ts";
 import type { Field } from "../carriers/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";

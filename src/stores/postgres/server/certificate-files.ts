@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { readRegularFileSync } from "@plantstore/gateway/internal/files";
+import { readRegularFileSync } from "@plantstore/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The parameters of a database URL that name files in PEM. */

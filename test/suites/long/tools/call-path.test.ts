@@ -3,8 +3,8 @@ import { runProgram } from "../../../../packages/testing/src/process/child-progr
 
 /** Changes of module of a warm call. The limit of each protocol is the number of today, so that no change adds one unseen. */
 const calls = [
-  { format: "rest", entriesMax: 33, parser: "http-engine/http1/", reader: "gateway/messages/json/" },
-  { format: "grpc", entriesMax: 39, parser: "http-engine/http2/", reader: "gateway/messages/binary/" },
+  { format: "rest", entriesMax: 33, parser: "http-engine/http1/", reader: "protobuf/messages/json/" },
+  { format: "grpc", entriesMax: 39, parser: "http-engine/http2/", reader: "protobuf/messages/binary/" },
 ];
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];
@@ -16,7 +16,7 @@ test.each(calls)("a warm $format call enters at most $entriesMax modules", async
   const paths = new Map(stdout.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1)]));
   const path = paths.get(format) ?? [];
   // A missing module would mean that the recording is incomplete.
-  const expected = ["gateway/exchange/", "gateway/listen/", "gateway/serve/", "gateway/protocols/", "handler"];
+  const expected = ["http/exchange/", "http/listen/", "serve/", "protocols/", "handler"];
   expect(path).toEqual(expect.arrayContaining([...expected, own.parser, own.reader]));
   expect(path.length, path.join(" → ")).toBeLessThanOrEqual(entriesMax);
 });

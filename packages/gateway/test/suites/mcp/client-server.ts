@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
-import { createMcp } from "../../../src/protocols/mcp/index.ts";
+import { createMcp } from "../../../../mcp/src/index.ts";
 import { createHttpEngine } from "../../../../http-engine/src/index.ts";
 import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink.ts";
 

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway } from "../../../src/index.ts";
-import { createMcp } from "../../../src/protocols/mcp/index.ts";
+import { createMcp } from "../../../../mcp/src/index.ts";
 import { createHttpEngine } from "../../../../http-engine/src/index.ts";
 
 /** The tools of the conformance suite that RPCs can be, by the name of the RPC. */

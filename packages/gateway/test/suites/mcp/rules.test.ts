@@ -20,9 +20,9 @@ import { field as fieldRules, FieldRulesSchema } from "@bufbuild/protovalidate/g
 import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import { expect, test } from "vitest";
-import { readJson } from "../../../src/messages/json/index.ts";
-import { createMessageSchema } from "../../../src/openapi/index.ts";
-import { openValidation } from "../../../src/validation/index.ts";
+import { readJson } from "../../../../protobuf/src/messages/json/index.ts";
+import { createMessageSchema } from "../../../../openapi/src/index.ts";
+import { openValidation } from "../../../../validation/src/index.ts";
 
 // The schema of a message with a rule accepts a value if and only if the server accepts it.
 

@@ -27,7 +27,7 @@ import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { openPython } from "../../../../testing/src/process/python.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../src/index.ts";
-import { createMcp } from "../../../src/protocols/mcp/index.ts";
+import { createMcp } from "../../../../mcp/src/index.ts";
 import { greenhouse } from "./results.ts";
 import { signInAndCall1, signInAndCall2, type SignInAndCall } from "./sign-in-clients.ts";
 

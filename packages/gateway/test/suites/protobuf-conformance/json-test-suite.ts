@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import { readJson } from "../../../src/messages/json/index.ts";
+import { readJson } from "../../../../protobuf/src/messages/json/index.ts";
 
 /**
  * A case of JSONTestSuite. Texts whose names begin with `y_` are JSON, those with `n_` are not; those with

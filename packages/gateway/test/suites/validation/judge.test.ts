@@ -16,7 +16,7 @@ import { openPython } from "../../../../testing/src/process/python.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import type { Gateway } from "../../../src/index.ts";
-import { openValidation } from "../../../src/validation/index.ts";
+import { openValidation } from "../../../../validation/src/index.ts";
 import { readCaseTypes } from "./case-types.ts";
 
 // Random messages of the types with which implementations of protovalidate are tested: the gateway finds the violations

@@ -14,7 +14,7 @@ interface TypeText {
   readonly noun?: string;
 }
 
-// All spellings are in packages/gateway/test/messages/json and packages/conformance/cases; these are the error
+// All spellings are in packages/protobuf/test/messages/json and packages/conformance/cases; these are the error
 // messages.
 const types: readonly TypeText[] = [
   { field: "fInt64", path: "int64", text: "%37", value: "7", noun: "an int64" },

@@ -1,4 +1,4 @@
-import { requireField } from "@plantstore/gateway/exchange";
+import { requireField } from "@plantstore/http";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { entryOverheadBytes } from "./dynamic-table.ts";
 import {

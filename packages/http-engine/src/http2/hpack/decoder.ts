@@ -1,4 +1,4 @@
-import { ErrorCode, type RememberedFields } from "@plantstore/gateway/exchange";
+import { ErrorCode, type RememberedFields } from "@plantstore/http";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { ConnectionError } from "../http2-error.ts";
 import { DynamicTable } from "./dynamic-table.ts";

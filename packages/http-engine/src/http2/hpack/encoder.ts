@@ -1,4 +1,4 @@
-import { notInHttp2, requireField, withCode } from "@plantstore/gateway/exchange";
+import { notInHttp2, requireField, withCode } from "@plantstore/http";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../../http/src/exchange/index.ts";
 import { HpackDecoder } from "../../../src/http2/hpack/decoder.ts";
 import { encodeBlock, encodeStatus } from "../../../src/http2/hpack/encoder.ts";
 import { canonicalCodes, huffmanCodeLengths } from "../../../src/http2/hpack/huffman.ts";

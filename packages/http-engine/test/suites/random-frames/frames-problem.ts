@@ -1,4 +1,4 @@
-import { ErrorCode } from "../../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../../http/src/exchange/index.ts";
 import { frameType } from "../../../../testing/src/carriers/http2-frames.ts";
 
 /** Returns the problem of the engine's output, or `undefined` if there is none. */

@@ -14,8 +14,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createRestTransport } from "../../../src/index.ts";
-import { file_google_api_annotations, http } from "../../../../gateway/src/gen/google/api/annotations_pb.ts";
-import { file_google_api_http, HttpRuleSchema } from "../../../../gateway/src/gen/google/api/http_pb.ts";
+import { file_google_api_annotations, http } from "../../../../protobuf/src/gen/google/api/annotations_pb.ts";
+import { file_google_api_http, HttpRuleSchema } from "../../../../protobuf/src/gen/google/api/http_pb.ts";
 import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 // The requirements of the compliance suite of Google's gapic-showcase for a client's paths, with the fields that it

@@ -31,7 +31,7 @@ import {
   type GatewayOptions,
   visibleServices,
 } from "../../../../src/index.ts";
-import { createMcp } from "../../../../src/protocols/mcp/index.ts";
+import { createMcp } from "../../../../../mcp/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";
 
 // google.api.visibility in the gateway: handlers serve the complete definition, and callers see a part of it.

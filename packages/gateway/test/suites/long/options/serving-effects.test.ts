@@ -21,9 +21,9 @@ import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/gen
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { KitchenSink, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { createMcp } from "../../../../src/protocols/mcp/index.ts";
+import { createMcp } from "../../../../../mcp/src/index.ts";
 import { type CorsOptions, createGateway, type ServingOptions } from "../../../../src/index.ts";
-import { openValidation } from "../../../../src/validation/index.ts";
+import { openValidation } from "../../../../../validation/src/index.ts";
 
 // Serves requests with two values of each option of createFetchGateway, and compares the responses.
 

@@ -9,7 +9,7 @@ import {
   type HttpProblem,
   type IncomingBody,
   readRequestTarget,
-} from "../../../../../gateway/src/exchange/index.ts";
+} from "../../../../../http/src/exchange/index.ts";
 import {
   Http1Connection,
   type Http1ConnectionOptions,

@@ -1,6 +1,6 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../../../http/src/exchange/index.ts";
 import type { Address, Field } from "../../../../../testing/src/carriers/exchange.ts";
 import {
   frameFlag,

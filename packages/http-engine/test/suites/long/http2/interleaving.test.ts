@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../../../http/src/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../src/http2/index.ts";
 import { HpackDecoder } from "../../../../src/http2/hpack/decoder.ts";
 import { Dice } from "../../../../../testing/src/dice.ts";

@@ -11,7 +11,7 @@ import { finished } from "node:stream/promises";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FrameFlag, SettingId } from "../../../../src/http2/frame-numbers.ts";
-import { ErrorCode } from "../../../../../gateway/src/exchange/index.ts";
+import { ErrorCode } from "../../../../../http/src/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../src/http2/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import {

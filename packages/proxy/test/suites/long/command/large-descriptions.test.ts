@@ -10,9 +10,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { http } from "../../../../../gateway/src/gen/google/api/annotations_pb.ts";
-import { field_behavior, FieldBehavior } from "../../../../../gateway/src/gen/google/api/field_behavior_pb.ts";
-import { HttpRuleSchema } from "../../../../../gateway/src/gen/google/api/http_pb.ts";
+import { http } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
+import { field_behavior, FieldBehavior } from "../../../../../protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { HttpRuleSchema } from "../../../../../protobuf/src/gen/google/api/http_pb.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import type { HandlerContext } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type FetchGateway } from "../../../../../gateway/src/index.ts";
-import { createMcp } from "../../../../../gateway/src/protocols/mcp/index.ts";
+import { createMcp } from "../../../../../mcp/src/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessMeta } from "../../../../../testing/src/gateway/mcp.ts";

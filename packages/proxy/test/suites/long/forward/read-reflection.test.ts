@@ -7,7 +7,7 @@ import { createGrpcTransport } from "../../../../src/client/index.ts";
 import type {
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
-} from "../../../../../gateway/src/gen/grpc/reflection/v1/reflection_pb.ts";
+} from "../../../../../protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import {
   type ReadReflectionOptions,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePathTemplate, routesOverlap } from "../../../../../gateway/src/protocols/rest/rules/index.ts";
+import { parsePathTemplate, routesOverlap } from "../../../../../protocols/src/rest/rules/index.ts";
 import { RouteIndex } from "../../../../src/forward/route-index.ts";
 
 /** Templates that overlap in every way: literals, wildcards, verbs, and a literal with the text of a verb. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { HealthCheckRequestSchema } from "../../../../../gateway/src/gen/grpc/health/v1/health_pb.ts";
+import { HealthCheckRequestSchema } from "../../../../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
 import {
   dataFrame,
   type Frame,

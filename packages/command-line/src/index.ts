@@ -1,0 +1,20 @@
+/**
+ * How does a program with commands parse its command line, print its help, and report errors? The commands of this
+ * repository share it, so that they look alike.
+ */
+export {
+  type CommandOf,
+  type Flag,
+  flagsOf,
+  type Operand,
+  type ParsedFlags,
+  type Program,
+  type SettingFlags,
+  textOf,
+  textsOf,
+  UsageError,
+} from "./command.ts";
+export { formatFlag, inColumns, type Row, usageOf } from "./help.ts";
+export { parseCommand } from "./parse-command.ts";
+export { type CommandOutput, runProgram } from "./program.ts";
+export { readRegularFile, readRegularFileSync } from "./files/index.ts";

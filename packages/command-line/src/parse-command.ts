@@ -1,0 +1,43 @@
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { nearestName } from "@plantstore/http";
+import { type CommandOf, type Flag, flagsOf, type ParsedFlags, UsageError } from "./command.ts";
+
+/**
+ * Parses the words after the name of a command into its flags and operands.
+ *
+ * @throws UsageError for an unknown flag, or an invalid value of a flag
+ */
+export function parseCommand<Terminal>(
+  command: CommandOf<Terminal>,
+  words: readonly string[],
+): { readonly flags: ParsedFlags; readonly operands: readonly string[] } {
+  const options = optionsOf(flagsOf(command));
+  const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "option" && !Object.hasOwn(options, token.name)) throw unknownFlag(token, command);
+  }
+  try {
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+    return { flags: values, operands: positionals };
+  } catch (reason) {
+    throw new UsageError(reason instanceof Error ? reason.message.split("\n", 1)[0] : String(reason), {
+      cause: reason,
+    });
+  }
+}
+
+function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfig {
+  const options = Object.entries(flags).map(([name, { value, multiple = false }]) => {
+    return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
+  });
+  return { ...Object.fromEntries(options), help: { type: "boolean", short: "h" } };
+}
+
+function unknownFlag<Terminal>(
+  { name, rawName }: { readonly name: string; readonly rawName: string },
+  command: CommandOf<Terminal>,
+): Error {
+  const near = nearestName(name, Object.keys(flagsOf(command)));
+  const suggestion = near === undefined ? "" : `, did you mean "--${near}"?`;
+  return new UsageError(`unknown flag "${rawName}" of "${command.name}"${suggestion}`);
+}

@@ -1,0 +1,10 @@
+/**
+ * The stable identifiers of errors: of refused requests, of faults, and of errors that a package throws to the
+ * application. Logs and alerts match on these, because messages may change. `problems.ts` has an entry for each;
+ * docs/reference/errors.md explains them. Independent of RPC.
+ */
+export { type Failure, type RequestFailure, withCode } from "./failure.ts";
+export { isProduction } from "./is-production.ts";
+export { messageOf } from "./message-of.ts";
+export { type NamedOption, type CodeName, type GatewayErrorCode, type ProblemName, problems } from "./problems.ts";
+export { toOneLine, toShortLine } from "./short-line.ts";

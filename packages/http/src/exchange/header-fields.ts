@@ -1,0 +1,139 @@
+import { withCode } from "../errors/index.ts";
+
+/**
+ * Header or trailer fields as on the wire: name, value, name, value, …, in the order sent.
+ *
+ * Both of node's HTTP servers use this form, so fields that are not read are never copied.
+ */
+export type HeaderFields = readonly string[];
+
+/**
+ * Header or trailer fields that were received. A connection returns the same list for each message that repeats it byte
+ * for byte, so derived values can be cached on the list. For a list that is never repeated, caching on the list costs
+ * 0.05 µs; a WeakMap would cost 0.6 µs.
+ */
+export interface RememberedFields extends HeaderFields {
+  /** A value derived from the fields, set by the code that forwards them. */
+  derived?: unknown;
+}
+
+/** Returns whether a text is a token (RFC 9110 §5.6.2), such as the name of a field. */
+export function isToken(text: string): boolean {
+  return token.test(text);
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/**
+ * Checks that HTTP allows a field. Each character of the value represents one byte.
+ *
+ * @throws TypeError for a name that is not a token (RFC 9110 §5.1), and for a character that is not allowed in values
+ * (§5.5), which might begin another field or response
+ */
+export function requireField(name: string, value: string): void {
+  if (!isToken(name)) throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");
+  if (!fieldValue.test(value)) {
+    throw withCode(
+      new TypeError(`the value of header "${name}" contains a character that is not allowed`),
+      "ERR_HEADER_FIELD",
+    );
+  }
+}
+
+/** Checks that HTTP allows all fields of a list. Throws as {@link requireField} does. */
+export function requireFields(fields: HeaderFields): void {
+  for (let i = 0; i < fields.length; i += 2) requireField(fields[i] ?? "", fields[i + 1] ?? "");
+}
+
+// A character above U+00FF is not a byte: truncated to one, it might be a line break.
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Fields that many responses share, and that are encoded only once. */
+export class PreparedHeaderFields extends Array<string> {
+  /** Their lines in HTTP/1.1; `undefined` until they are needed. */
+  lines: string | undefined;
+  /** Their header block in HTTP/2; `undefined` until it is needed. */
+  block: Uint8Array | undefined;
+}
+
+/** Prepares fields: name, value, name, value, … */
+export function prepareHeaderFields(...fields: readonly string[]): PreparedHeaderFields {
+  return new PreparedHeaderFields(...fields);
+}
+
+/**
+ * Reads one field, comparing names without regard to case (RFC 9110 §5.1).
+ *
+ * @returns the value; several fields of one name are joined by ", " (RFC 9110 §5.3), the parts of a cookie by "; ";
+ * `null` if there is none
+ */
+export function readHeaderField(fields: HeaderFields, name: string): string | null {
+  let value: string | null = null;
+  const lowerName = name.toLowerCase();
+  for (let i = 0; i < fields.length; i += 2) {
+    const candidate = fields[i] ?? "";
+    // Comparing lengths decides most comparisons; HTTP/2 names are already in lower case (RFC 9113 §8.2.1).
+    if (candidate.length !== name.length) continue;
+    if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
+    if (value === null) value = fields[i + 1] ?? "";
+    // HTTP/2 clients may send a cookie in parts, which are joined by a semicolon (RFC 9113 §8.2.3).
+    else value += (lowerName === "cookie" ? "; " : ", ") + fields[i + 1];
+  }
+  return value;
+}
+
+/**
+ * The header fields that are read for every request, collected in one pass: `null` if a field was not sent, otherwise
+ * as {@link readHeaderField} returns it.
+ */
+export class CommonHeaderFields {
+  /**
+   * The size of the list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This also limits many
+   * small fields, which cost more memory than their text, and gives a list the same size in every HTTP version.
+   */
+  listBytes = 0;
+  host: string | null = null;
+  authorization: string | null = null;
+  contentType: string | null = null;
+  contentLength: string | null = null;
+  contentEncoding: string | null = null;
+  transferEncoding: string | null = null;
+  expect: string | null = null;
+  connection: string | null = null;
+  xRequestId: string | null = null;
+
+  constructor(fields: HeaderFields) {
+    for (let i = 0; i < fields.length; i += 2) {
+      const sent = fields[i] ?? "";
+      const value = fields[i + 1] ?? "";
+      this.listBytes += sent.length + value.length + 32;
+      const candidates = commonNames[sent.length];
+      if (candidates === undefined) continue;
+      for (const [name, member] of candidates) {
+        if (sent !== name && sent.toLowerCase() !== name) continue;
+        const before = this[member];
+        this[member] = before === null ? value : `${before}, ${value}`;
+      }
+    }
+  }
+}
+
+type CommonName = Exclude<keyof CommonHeaderFields, "listBytes">;
+
+/** The names that {@link CommonHeaderFields} collects, each with its property, by length. */
+const commonNames: (readonly [name: string, member: CommonName])[][] = [];
+const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
+for (const member of Object.keys(withoutAny) as CommonName[]) {
+  const name = member.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+  (commonNames[name.length] ??= []).push([name, member]);
+}
+
+/**
+ * Reads request header fields by name, without regard to case.
+ *
+ * The values of a field that was sent more than once are joined by ", "; a field that was not sent is `null`. Fetch's
+ * `Headers` is such a reader.
+ */
+export interface HeaderReader {
+  get(name: string): string | null;
+}

@@ -1,0 +1,82 @@
+/**
+ * One HTTP request and its response.
+ *
+ * The {@link Exchange} is the interface between HTTP and RPC: HTTP implementations create exchanges from requests, and
+ * calls respond to them. This module also has what both sides need: lists of header fields, limits, and HTTP problems.
+ * The module knows neither sockets nor RPC, and runs on every JavaScript platform. The HTTP implementations are in
+ * other modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, `@plantstore/http-engine` for
+ * our own.
+ */
+export { type Backlog, BacklogBudget } from "./backlog.ts";
+export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";
+export { BaseExchange, type ExchangeHead } from "./base-exchange.ts";
+export { CollectedBytes } from "./collected-bytes.ts";
+export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";
+export {
+  type FieldKind,
+  type FieldName,
+  fieldNames,
+  type FieldRule,
+  notAdded,
+  notForwarded,
+  notFromHost,
+  notInHttp2,
+  notPrefixed,
+  notSentAsMetadata,
+  setByFetch,
+  setByGrpcClient,
+  setByHttp1,
+} from "./field-kinds.ts";
+export { withCode } from "../errors/index.ts";
+export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
+export {
+  CommonHeaderFields,
+  type HeaderFields,
+  type HeaderReader,
+  isToken,
+  PreparedHeaderFields,
+  prepareHeaderFields,
+  readHeaderField,
+  type RememberedFields,
+  requireField,
+  requireFields,
+} from "./header-fields.ts";
+export { type BodyMemory, detachFromChunk } from "./buffered-body.ts";
+export {
+  bodyWasRead,
+  chunkExtensionsTooLargeProblem,
+  clientClosedRequest,
+  clientGone,
+  expectationProblem,
+  headerTooLarge,
+  HttpProblem,
+  notHttp,
+  longMethodProblem,
+  timedOut,
+  transferEncodingProblem,
+  urlTooLong,
+  versionNotSupported,
+} from "./http-problem.ts";
+export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
+export { isUtf8, type MediaType, parseMediaType } from "./media-type.ts";
+export {
+  defaultLimits,
+  defaultReadMaxBytes,
+  type Limits,
+  lingerBytesMax,
+  lingerMsMax,
+  retiredIdleMs,
+  unreadBodyBytesMax,
+} from "./limits.ts";
+export {
+  noAnnouncedLength,
+  type BodyPlan,
+  type BodyReceiver,
+  type BodySource,
+  type IncomingBody,
+  planBody,
+  RequestBody,
+} from "./request-body.ts";
+export { reasonPhraseOf } from "./reason-phrases.ts";
+export { authorityOf, readRequestTarget } from "./request-target.ts";
+export { afterTurn, type Interval, runInTurns, runSteps, startDeadline, startInterval, timerMsMax } from "./timers.ts";

@@ -1,0 +1,206 @@
+import {
+  afterTurn,
+  type BodySource,
+  bodyWasRead,
+  BaseExchange,
+  clientClosedRequest,
+  clientGone,
+  CommonHeaderFields,
+  type HeaderFields,
+  type Peer,
+  RequestBody,
+  statusesWithoutBody,
+} from "../exchange/index.ts";
+
+/** An exchange of a Fetch `Request` and `Response`. */
+export class FetchExchange extends BaseExchange implements BodySource {
+  readonly httpVersion = undefined;
+  readonly host: string;
+  readonly peer: Peer;
+  readonly body: RequestBody | undefined;
+  /** Fetch does not expose connections, so each exchange counts as a separate one. */
+  readonly connection: object = {};
+  /** Resolves with the response as soon as its header is known. */
+  readonly response: Promise<Response>;
+  readonly #request: Request;
+  readonly #respond: (response: Response) => void;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** Resumes reading the body after backpressure. */
+  #resume: (() => void) | undefined;
+  #responseBody: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(request: Request, peer: Peer = unknownPeer) {
+    // The platform's URL parser has removed dot segments.
+    const { url, host, target } = splitUrl(request.url);
+    const fields = [...request.headers].flat();
+    const common = new CommonHeaderFields(fields);
+    const bodyBytes = request.body === null ? undefined : Number(common.contentLength ?? 0);
+    super({ httpMethod: request.method, target, url, fields, common });
+    this.body = bodyBytes === undefined ? undefined : new RequestBody(this, bodyBytes);
+    this.host = host;
+    this.peer = peer;
+    this.#request = request;
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    this.response = promise;
+    this.#respond = resolve;
+    const { signal } = request;
+    if (signal.aborted) this.#onAbort();
+    else signal.addEventListener("abort", this.#onAbort);
+  }
+
+  get isMounted(): boolean {
+    return true;
+  }
+
+  /** Whether the program has read some of the body, or is reading it. */
+  get isBodyRead(): boolean {
+    const { bodyUsed, body } = this.#request;
+    return bodyUsed || body?.locked === true;
+  }
+
+  /** @throws HttpProblem when the program reads the body itself, for example in a request gate */
+  startBody(): void {
+    if (this.isBodyRead) throw bodyWasRead();
+    this.#reader = this.#request.body?.getReader();
+    if (this.#reader !== undefined) void this.#readBody(this.#reader);
+  }
+
+  /** Releases the request, because another handler responds to it. */
+  passOn(): void {
+    this.complete();
+  }
+
+  consumed(): void {
+    if (this.body?.isFull !== true) this.#resume?.();
+  }
+
+  protected sendResponse(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void {
+    const headers = this.#toHeaders(fields);
+    if (body !== undefined) headers.set("content-length", String(body.byteLength));
+    // The DOM types exclude shared memory, which is not used here.
+    const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
+    this.#respond(new Response(content, responseInit(httpStatus, headers)));
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    const headers = this.#toHeaders(fields);
+    const body = this.#allowsBody(httpStatus) ? this.#openBody() : null;
+    this.#respond(new Response(body, responseInit(httpStatus, headers)));
+  }
+
+  protected sendPiece(piece: Uint8Array): boolean {
+    const body = this.#responseBody;
+    if (body === undefined) return false;
+    // Copied, because a reader may transfer the buffer, and other pieces may share it.
+    body.enqueue(new Uint8Array(piece));
+    return (body.desiredSize ?? 0) <= 0;
+  }
+
+  protected sendEnd(): void {
+    this.#responseBody?.close();
+  }
+
+  protected sendReset(): void {
+    this.complete();
+    // If the promise were rejected, the server might send the error to the client.
+    if (this.httpStatus === 0) this.#respond(new Response(null, { status: 500 }));
+    else failBody(this.#responseBody);
+  }
+
+  /** Aborts the exchange, because the client has disconnected, or the request body has failed. */
+  readonly #onAbort = (): void => {
+    if (!this.isOpen) return;
+    // The client does not get this response, but the server waits for one.
+    if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
+    // Delayed until after this turn, in which most servers cancel the body, because Deno logs the error of a body that
+    // it is still reading.
+    else afterTurn(failBody, this.#responseBody);
+    this.abort(clientGone());
+    this.#release();
+  };
+
+  protected override complete(): void {
+    super.complete();
+    this.#release();
+  }
+
+  /**
+   * Releases the request. Its body is never cancelled, because some servers then close the connection and lose the
+   * response. The server handles the unread part.
+   */
+  #release(): void {
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+    this.#reader?.releaseLock();
+  }
+
+  async #readBody(reader: ReadableStreamDefaultReader<unknown>): Promise<void> {
+    try {
+      while (await this.#readPiece(reader)) {
+        if (this.body?.isFull === true) await new Promise<void>((resolve) => (this.#resume = resolve));
+      }
+    } catch {
+      // The client has disconnected, or the lock was released because the response is complete.
+      this.#onAbort();
+    }
+  }
+
+  /** Reads one piece. A separate function, because the loop would keep the piece alive while it waits for the next. */
+  async #readPiece(reader: ReadableStreamDefaultReader<unknown>): Promise<boolean> {
+    const { done, value } = await reader.read();
+    if (done) this.body?.onEnd();
+    // A program may create a body whose chunks are not bytes.
+    else if (value instanceof Uint8Array) this.body?.onData(value, false);
+    else this.#onAbort();
+    return value instanceof Uint8Array;
+  }
+
+  #openBody(): ReadableStream<Uint8Array> {
+    const pull = (): void => this.onWritable();
+    const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      this.#responseBody = controller;
+    };
+    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
+    return new ReadableStream({ start, pull, cancel: this.#onAbort }, strategy);
+  }
+
+  /** `Response` rejects a body with a status that allows none (Fetch §2.2.3). */
+  #allowsBody(httpStatus: number): boolean {
+    return this.httpMethod !== "HEAD" && !statusesWithoutBody.has(httpStatus);
+  }
+
+  #toHeaders(fields: HeaderFields): Headers {
+    const headers = new Headers();
+    for (const list of [fields, this.addedFields]) {
+      for (let i = 0; i < list.length; i += 2) headers.append(list[i] ?? "", list[i + 1] ?? "");
+    }
+    return headers;
+  }
+}
+
+/**
+ * Returns the options of a response. Without `encodeBody`, Cloudflare Workers would compress a compressed body again.
+ */
+function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
+  return { status, headers, encodeBody: "manual" };
+}
+
+/** Reports to the reader of a response that it is incomplete; does nothing if the response was cancelled. */
+function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined): void {
+  body?.error(new TypeError("the response is incomplete"));
+}
+
+/** Bytes of a response that are buffered before the handler has to wait. */
+// 64 KiB: as much as is collected in one turn of the event loop, so that the next part is prepared while this one is
+// sent.
+const bufferedBytesMax = 64 * 1024;
+
+const unknownPeer: Peer = { address: "", port: 0 };
+
+/** Splits the URL of a request, which is absolute and normalized, and removes its fragment. */
+function splitUrl(absoluteUrl: string): { readonly url: string; readonly host: string; readonly target: string } {
+  const hostAt = absoluteUrl.indexOf("//") + 2;
+  const targetAt = absoluteUrl.indexOf("/", hostAt);
+  const fragmentAt = absoluteUrl.indexOf("#", targetAt);
+  const url = fragmentAt < 0 ? absoluteUrl : absoluteUrl.slice(0, fragmentAt);
+  return { url, host: url.slice(hostAt, targetAt), target: url.slice(targetAt) };
+}

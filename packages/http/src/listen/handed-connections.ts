@@ -1,0 +1,87 @@
+import type { Socket } from "node:net";
+import { withCode } from "../errors/index.ts";
+import type { BoundAddress } from "./bind.ts";
+import type { SharedPortMessage, WorkerMessage } from "./share-connections.ts";
+
+/** The connections that this process gets from its parent process, which listens on a port. */
+export interface HandedConnections {
+  readonly address: BoundAddress;
+  /** Requests connections from now on. */
+  start(take: (socket: Socket) => void): void;
+  /** Requests no more connections. Connections in transit go to other processes. */
+  leave(): void;
+}
+
+/**
+ * Joins the processes to which the parent of this process hands over connections.
+ *
+ * Rejects with ERR_OPTIONS if this process was not started with `fork`, or if the parent has disconnected. Waits until
+ * the parent has passed this process to `handTo`.
+ */
+export async function joinSharedPort(): Promise<HandedConnections> {
+  if (process.send === undefined)
+    throw withCode(new Error("handedOver requires a process started with child_process.fork()"), "ERR_OPTIONS");
+  const { promise, resolve, reject } = Promise.withResolvers<HandedConnections>();
+  const share = new Share();
+  const receive = (message: SharedPortMessage | null, socket?: Socket): void => {
+    if (message?.gateway === "connection") share.receive(message.connection, socket);
+    else if (message?.gateway === "bound")
+      resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
+    // The listener is removed only now. Without one, node would still receive a connection, but nothing would serve it.
+    else if (message?.gateway === "left") process.off("message", receive);
+  };
+  process.on("message", receive);
+  process.once("disconnect", () => reject(new Error("the process that hands over connections has stopped")));
+  sendToParent({ gateway: "join" });
+  return await promise;
+}
+
+class Share {
+  #take: ((socket: Socket) => void) | undefined;
+  /** The number of connections that closed in this turn of the event loop. */
+  #closed = 0;
+
+  start(take: (socket: Socket) => void): void {
+    this.#take = take;
+    sendToParent({ gateway: "ready" });
+  }
+
+  leave(): void {
+    this.#take = undefined;
+    sendToParent({ gateway: "leaving" });
+  }
+
+  /** Accepts a connection before anything was read: a socket is read in a later turn of the event loop. */
+  receive(connection: number, socket: Socket | undefined): void {
+    const take = this.#take;
+    // The connection is not confirmed, so it goes to another process. If it has closed meanwhile, it arrives without
+    // its socket.
+    if (take === undefined || socket === undefined) return void socket?.destroy();
+    let isConfirmed = false;
+    sendToParent({ gateway: "taken", connection }, () => (isConfirmed = true));
+    socket.on("close", () => this.#countClosed());
+    process.nextTick(() => {
+      // When node creates a socket from a received handle, half-open mode is off.
+      socket.allowHalfOpen = true;
+      if (isConfirmed) take(socket);
+      // The channel is full, so the confirmation is not sent yet. If this process read from the socket and exited
+      // before that, another process would get the connection without its first bytes, and parse the middle of a
+      // request.
+      else socket.destroy();
+    });
+  }
+
+  #countClosed(): void {
+    this.#closed += 1;
+    if (this.#closed > 1) return;
+    setImmediate(() => {
+      sendToParent({ gateway: "closed", connections: this.#closed });
+      this.#closed = 0;
+    });
+  }
+}
+
+function sendToParent(message: WorkerMessage, done: () => void = () => undefined): void {
+  // Errors are ignored: without its parent, this process continues to serve its connections.
+  process.send?.(message, undefined, undefined, done);
+}

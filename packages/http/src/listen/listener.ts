@@ -1,0 +1,301 @@
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
+import { withCode } from "../errors/index.ts";
+import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../exchange/index.ts";
+import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
+import { createTrustedProxies, type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";
+import { announce, hasSubscribers } from "./announcement.ts";
+import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
+import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
+import { type FirstProtocol, detectProtocol, consumeProxyHeader } from "./first-bytes.ts";
+import type {
+  GatewayLoad,
+  HttpEngine,
+  HttpMajorVersion,
+  HttpServer,
+  HttpServerOptions,
+  ServedConnection,
+} from "./http-server.ts";
+import { type HandedConnections, joinSharedPort } from "./handed-connections.ts";
+import { OpenConnections } from "./open-connections.ts";
+import { showPeer } from "./peer.ts";
+import { createTlsServer, type TlsServer } from "./tls-server.ts";
+
+/** Where and how to listen. */
+export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
+  /**
+   * The certificate and its key; `requestCert` and `ca` verify client certificates. If set, connections without TLS are
+   * closed unless `allowCleartext` is set.
+   */
+  readonly tls?: TlsOptions;
+  readonly allowCleartext?: boolean;
+  /**
+   * Whether connections from the `trustedProxies` begin with a PROXY protocol header, version 1 or 2, before TLS if
+   * there is any. On all other connections such a header is not valid HTTP. Not supported with TLS on a Unix socket.
+   * Default false.
+   */
+  readonly proxyProtocol?: boolean;
+  /**
+   * Serves the connections that the parent process hands over (`shareConnections`) instead of listening on `host` and
+   * `port`, or `path`. At most one gateway per process. Default false.
+   */
+  readonly handedOver?: boolean;
+}
+
+const listenOptionNames: OptionNames<ListenOptions> = {
+  ...bindOptionNames,
+  maxConnectionAgeMs: true,
+  maxConnectionAgeGraceMs: true,
+  tls: true,
+  allowCleartext: true,
+  proxyProtocol: true,
+  handedOver: true,
+};
+
+/** Options of a {@link Listener}. */
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
+  /** The HTTP implementation that serves the connections. */
+  readonly engine: HttpEngine;
+  readonly serve: (exchange: Exchange) => void;
+  /** The proxies whose PROXY headers are trusted. */
+  readonly trustedProxies: TrustedProxies | undefined;
+}
+
+/**
+ * One port that serves HTTP/1.1 and HTTP/2, which it detects by their first bytes or, with TLS, by ALPN. Passes each
+ * connection to the server of its HTTP version.
+ */
+export class Listener {
+  readonly #options: HttpServerOptions;
+  readonly #servers: Record<HttpMajorVersion, HttpServer>;
+  readonly #sockets: OpenConnections;
+  #netServer: Server | undefined;
+  #isOpening = false;
+  #handedConnections: HandedConnections | undefined;
+  #tls: TlsServer | undefined;
+  #cleartext = true;
+  #isUnix = false;
+  readonly #trustedProxies: TrustedProxies | undefined;
+  /** The proxies whose connections begin with a PROXY header. */
+  #proxiesWithHeader: TrustedProxies | undefined;
+  /** The raw sockets of TLS connections, by the addresses and ports of both ends. */
+  readonly #rawSocketByEndpoints = new Map<string, Socket>();
+  /** The peers in the PROXY headers of TLS connections, by their raw sockets. */
+  readonly #sources = new WeakMap<Socket, Peer>();
+  readonly #badRequests = new Map<number, number>();
+  readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
+  #ages: ConnectionAges | undefined;
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #drained: Promise<void> | undefined;
+
+  constructor(options: ListenerOptions) {
+    this.#trustedProxies = options.trustedProxies;
+    const { engine, refuse, serve } = options;
+    this.#options = {
+      ...options,
+      budget: new BacklogBudget(options.limits.backlogBytes),
+      serve: (exchange, socket) => {
+        if (socket !== undefined && hasSubscribers()) announce(exchange, socket, this.#netServer);
+        serve(exchange);
+      },
+      refuse: (exchange, problem) => {
+        if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
+        refuse(exchange, problem);
+      },
+      countError: (scope, code) => countOne(this.#http2Errors[scope], code),
+    };
+    this.#sockets = new OpenConnections(options.limits.connections);
+    this.#servers = {
+      http1: engine.createHttp1Server(this.#options),
+      http2: engine.createHttp2Server(this.#options),
+    };
+  }
+
+  /**
+   * Starts listening; may be called once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a
+   * RangeError for a time that is not above 0, with a TypeError for unknown options, and with ERR_OPTIONS if `drain`
+   * was or is called before it listens.
+   */
+  async listen(options: ListenOptions): Promise<BoundAddress> {
+    refuseUnknownOptions(options, listenOptionNames, "listen");
+    if (this.#drained !== undefined) throw drainedError();
+    if (this.#netServer !== undefined || this.#isOpening)
+      throw withCode(new Error("the gateway is already listening"), "ERR_OPTIONS");
+    this.#isOpening = true;
+    try {
+      return await this.#open(options);
+    } finally {
+      this.#isOpening = false;
+    }
+  }
+
+  async #open(options: ListenOptions): Promise<BoundAddress> {
+    if (options.handedOver === true) this.#handedConnections = await joinSharedPort();
+    this.#isUnix =
+      this.#handedConnections === undefined ? options.path !== undefined : this.#handedConnections.address.port === 0;
+    if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
+      throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
+    this.#ages = createConnectionAges(options);
+    this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
+    if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? noProxies;
+    this.#cleartext = options.tls === undefined || options.allowCleartext === true;
+    // Half-open, because a client that has closed its side may still wait: on HTTP/2 for its response, on HTTP/1.1 for
+    // the error that its request is incomplete.
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    const bound = this.#handedConnections?.address ?? (await bind(server, options));
+    this.#netServer = server;
+    if (this.#drained !== undefined) {
+      this.#leavePort();
+      throw drainedError();
+    }
+    this.#handedConnections?.start((socket) => server.emit("connection", socket));
+    return bound;
+  }
+
+  /** The current load of the port. */
+  get load(): GatewayLoad {
+    const { http1, http2 } = this.#servers;
+    return {
+      connections: { http1: http1.connections, http2: http2.connections },
+      requests: { http1: http1.requests, http2: http2.requests },
+      backlogBytes: this.#options.budget.bytes,
+      badRequests: this.#badRequests,
+      http2Errors: this.#http2Errors,
+    };
+  }
+
+  /** Uses a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void {
+    this.#tls?.setSecureContext(context);
+  }
+
+  /**
+   * Stops accepting, waits for requests in flight, and closes. Destroys the remaining connections after `timeoutMs`.
+   */
+  drain(timeoutMs: number): Promise<void> {
+    // A second call can only shorten the deadline.
+    this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
+    return (this.#drained ??= this.#closeGracefully());
+  }
+
+  #openTls(tls: TlsOptions): TlsServer {
+    return createTlsServer({
+      tls,
+      // The handshake precedes the header, so it gets no more time than the header.
+      handshakeTimeoutMs: this.#options.limits.headerTimeoutMs,
+      take: (socket, version) => this.#serve(socket, version),
+    });
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    // An error closes only its own connection. This also covers the time before a server takes the socket and after it
+    // releases the socket.
+    socket.on("error", () => socket.destroy());
+    const { headerTimeoutMs } = this.#options.limits;
+    if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
+      return this.#detectProtocol(socket);
+    consumeProxyHeader(socket, headerTimeoutMs, (source) => {
+      if (source !== undefined) this.#showSource(socket, source);
+      this.#detectProtocol(socket);
+    });
+  }
+
+  #detectProtocol(socket: Socket): void {
+    detectProtocol(socket, this.#options.limits.headerTimeoutMs, (protocol) => this.#handOver(socket, protocol));
+  }
+
+  #showSource(socket: Socket, source: Peer): void {
+    if (this.#tls === undefined) showPeer(socket, source);
+    else this.#sources.set(socket, source);
+  }
+
+  #handOver(socket: Socket, protocol: FirstProtocol): void {
+    if (protocol === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
+    else if (protocol !== "tls" && this.#cleartext) this.#serve(socket, protocol);
+    else socket.destroy();
+  }
+
+  #decrypt(socket: Socket, tls: TlsServer): void {
+    // On a Unix socket a TLS connection cannot be matched with its raw socket.
+    if (this.#isUnix) this.#sockets.served(socket, opaqueTlsConnection);
+    else this.#rememberRawSocket(socket);
+    tls.accept(socket);
+  }
+
+  #rememberRawSocket(raw: Socket): void {
+    const key = keyOf(raw);
+    this.#rawSocketByEndpoints.set(key, raw);
+    raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
+  }
+
+  #serve(socket: Socket, version: HttpMajorVersion): void {
+    const rawSocket = this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket;
+    const source = this.#sources.get(rawSocket);
+    if (source !== undefined) showPeer(socket, source);
+    else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
+    // Node caches the address when it is first read, so that it is available after the connection has closed.
+    void socket.remoteAddress;
+    const connection = this.#servers[version].take(socket);
+    this.#sockets.served(rawSocket, connection);
+    this.#ages?.add(socket, connection);
+  }
+
+  async #closeGracefully(): Promise<void> {
+    const closed = this.#netServer?.listening === true ? once(this.#netServer, "close") : undefined;
+    this.#leavePort();
+    for (const server of Object.values(this.#servers)) server.drain();
+    await this.#waitUntilIdle();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of Object.values(this.#servers)) server.close();
+    await closed;
+    // Waits until aborted calls have reported their end, because the caller may exit the process next.
+    while (this.#isBusy()) await new Promise(setImmediate);
+  }
+
+  #leavePort(): void {
+    this.#netServer?.close();
+    this.#handedConnections?.leave();
+  }
+
+  /** Resolves when all connections have closed, when all have been idle for {@link idleMs}, or at the deadline. */
+  async #waitUntilIdle(): Promise<void> {
+    // Idle HTTP/1.1 connections stay open, because a request may be in transit. Their next response closes them.
+    let idleSinceMs = performance.now();
+    while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
+      if (this.#isBusy()) idleSinceMs = performance.now();
+      else if (performance.now() - idleSinceMs >= idleMs) break;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  }
+
+  #isBusy(): boolean {
+    return this.#servers.http1.busy || this.#servers.http2.busy;
+  }
+}
+
+function drainedError(): Error {
+  return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
+}
+
+// The key contains all four values, because a proxy may connect from one port to two addresses of this machine.
+function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+function countOne<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+// On a Unix socket there are no addresses by which to find the raw socket of a TLS connection.
+const proxyHeaderNeedsPort = "proxyProtocol with tls requires a TCP port, not a Unix socket";
+
+/** A connection that may or may not have a request, so it counts as busy. */
+const opaqueTlsConnection: ServedConnection = { busy: true };
+
+const noProxies: TrustedProxies = createTrustedProxies({ addresses: [] });
+
+// Milliseconds without an open request after which idle connections are closed: far above a round trip.
+const idleMs = 1000;
+const pollMs = 10;

@@ -1,0 +1,143 @@
+import { withCode } from "../errors/index.ts";
+import { nearestName } from "./nearest-name.ts";
+
+/** Marks a required option. */
+export const required = "required";
+
+/** Returns the problems of a value. @param path - the path of the option, such as `limits` or `jwt[0]` */
+type CheckValue = (value: unknown, owner: string, path: string) => readonly string[];
+
+/** How the value of an option is checked. */
+class OptionForm {
+  readonly check: CheckValue;
+  readonly kind: typeof required | undefined;
+
+  constructor(check: CheckValue, kind?: typeof required) {
+    this.check = check;
+    this.kind = kind;
+  }
+}
+
+/** Marks an option that is an array of objects with these options, or of any values. */
+export function arrayOf(names?: object, kind?: typeof required): OptionForm {
+  const problemsOfArray: CheckValue = (value, owner, path) => {
+    if (!Array.isArray(value)) return [wrongType("an array", value, owner, path)];
+    if (names === undefined) return [];
+    return value.flatMap((item: unknown, at) => problemsOfObject(item, names, owner, `${path}[${at}]`));
+  };
+  return new OptionForm(problemsOfArray, kind);
+}
+
+/** Marks an option that is a string, or an object with these options. */
+export function stringOr(names: object): OptionForm {
+  return new OptionForm((value, owner, path) =>
+    typeof value === "string" ? [] : problemsOfObject(value, names, owner, path),
+  );
+}
+
+/**
+ * The names of the options in an object of this type: adding an option to the type but not here does not compile. The
+ * value is {@link required} for a required option, a nested object of names for an option that has options itself, the
+ * result of {@link arrayOf} for an array of them, and `true` or the default for all others.
+ */
+export type OptionNames<Options> = {
+  readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionForm;
+};
+
+/**
+ * Rejects unknown options, which no compiler checks in JavaScript, and missing required options.
+ *
+ * @param owner - the function that has these options, such as `createGateway`, for the message
+ * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name (`unknown option "readMaxByte", did
+ * you mean "readMaxBytes"?`, or all known names if none is similar), for each missing option, and for each option that
+ * must be an object or an array but is not; or if `options` is not an object
+ */
+export function refuseUnknownOptions<Options extends object>(
+  options: Options,
+  names: OptionNames<Options>,
+  owner: string,
+): void {
+  requireObject(options, owner, "options");
+  const problems = problemsOf(options, names, owner, "");
+  if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
+}
+
+/**
+ * Refuses options that exist but would be ignored here.
+ *
+ * @param reasons - the names of these options, each with what to do instead
+ * @param user - what ignores them, such as `listen()`, for the message
+ * @throws TypeError with the code ERR_OPTIONS that has a line for each
+ */
+export function refuseIgnoredOptions(options: object, reasons: Readonly<Record<string, string>>, user: string): void {
+  const given = new Map<string, unknown>(Object.entries(options));
+  const problems = Object.entries(reasons)
+    .filter(([name]) => given.get(name) !== undefined)
+    .map(([name, reason]) => `${user} would ignore the option "${name}": ${reason}`);
+  if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
+}
+
+/**
+ * Refuses a value that is not one of the names of a table.
+ *
+ * @param option - the option that has the value, for the message
+ * @throws TypeError with the code ERR_OPTIONS
+ */
+export function requireName(table: object, name: unknown, option: string): void {
+  if (typeof name === "string" && Object.hasOwn(table, name)) return;
+  const known = Object.keys(table).join(", ");
+  throw withCode(new TypeError(`${option} must be one of ${known}, got ${JSON.stringify(name)}`), "ERR_OPTIONS");
+}
+
+/**
+ * Refuses an argument that is not an object, such as a missing one.
+ *
+ * @param of - what the object contains, such as "options", for the message
+ * @throws TypeError with the code ERR_OPTIONS
+ */
+export function requireObject(value: unknown, owner: string, of: string): void {
+  if (isObject(value)) return;
+  throw withCode(new TypeError(`${owner} requires an object of ${of}, got ${typeOf(value)}`), "ERR_OPTIONS");
+}
+
+function problemsOf(options: object, names: object, owner: string, prefix: string): readonly string[] {
+  const known = new Map<string, unknown>(Object.entries(names));
+  const actualValues = new Map<string, unknown>(Object.entries(options));
+  const found = [...actualValues].flatMap(([name, value]) => {
+    if (!known.has(name)) return [problemOf(name, [...known.keys()], owner, prefix)];
+    const kind = known.get(name);
+    if (value === undefined) return [];
+    if (kind instanceof OptionForm) return kind.check(value, owner, `${prefix}${name}`);
+    return isObject(kind) ? problemsOfObject(value, kind, owner, `${prefix}${name}`) : [];
+  });
+  const missing = [...known].filter(([name, kind]) => isRequired(kind) && actualValues.get(name) === undefined);
+  return [...found, ...missing.map(([name]) => `${owner} requires the option "${prefix}${name}"`)];
+}
+
+function isRequired(kind: unknown): boolean {
+  return kind === required || (kind instanceof OptionForm && kind.kind === required);
+}
+
+function problemsOfObject(value: unknown, names: object, owner: string, path: string): readonly string[] {
+  return isObject(value) ? problemsOf(value, names, owner, `${path}.`) : [wrongType("an object", value, owner, path)];
+}
+
+function wrongType(expected: string, value: unknown, owner: string, path: string): string {
+  return `option "${path}" of ${owner} must be ${expected}, got ${typeOf(value)}`;
+}
+
+function problemOf(name: string, known: readonly string[], owner: string, prefix: string): string {
+  const nearest = nearestName(name, known);
+  if (nearest !== undefined) return `unknown option "${prefix}${name}", did you mean "${prefix}${nearest}"?`;
+  return `unknown option "${prefix}${name}"; ${owner} accepts ${known.map((each) => `"${prefix}${each}"`).join(", ")}`;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return "an array";
+  if (value === null) return "null";
+  return typeof value === "object" ? "an object" : typeof value;
+}

@@ -1,0 +1,170 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { connect } from "node:tls";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Admit } from "../../../gateway/src/index.ts";
+import { createByteReader } from "../../../testing/src/carriers/byte-reader.ts";
+import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import type { Address } from "../../../testing/src/carriers/exchange.ts";
+import { type Http1Connection, openHttp1, overHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import {
+  nextEvent,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../testing/src/gateway/greenhouse.ts";
+
+const restPath = "/beds/7:water";
+
+const needsKey: Admit = ({ header }) => {
+  if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
+};
+
+/** A request of a client that reads the response only after it has sent everything, as python's http.client does. */
+async function sendAll(connection: Http1Connection, bytes: Uint8Array): Promise<void> {
+  connection.socket.pause();
+  await within(
+    new Promise<void>((resolve, reject) => {
+      connection.socket.write(bytes, (error) => (error ? reject(error) : resolve()));
+    }),
+    "the server to take everything",
+  );
+  connection.socket.resume();
+}
+
+function requestBytes(start: string, header: readonly string[], body: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from([start, "host: x", ...header, "", ""].join("\r\n")), body]);
+}
+
+const body = Buffer.alloc(5 * 1024 * 1024, " ");
+const chunks = Buffer.concat([Buffer.from(`${body.byteLength.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]);
+
+interface Row {
+  readonly name: string;
+  readonly start?: string;
+  readonly header?: readonly string[];
+  readonly body?: Uint8Array;
+  readonly httpStatus: number;
+}
+
+const json = "content-type: application/json";
+const announced = `content-length: ${String(body.byteLength)}`;
+const inChunks = "transfer-encoding: chunked";
+
+const rows: readonly Row[] = [
+  { name: "too large", httpStatus: 413 },
+  { name: "too large, in chunks", header: [json, "x-key: k", inChunks], body: chunks, httpStatus: 413 },
+  { name: "of an unauthenticated client", header: [json, announced], httpStatus: 401 },
+  { name: "for an unknown path", start: "POST /nothing HTTP/1.1", httpStatus: 404 },
+  { name: "with a wrong method", start: `PUT ${restPath} HTTP/1.1`, httpStatus: 405 },
+  {
+    name: "with an unknown content type",
+    start: `POST ${waterBedProcedure} HTTP/1.1`,
+    header: ["content-type: text/plain", "x-key: k", announced],
+    httpStatus: 415,
+  },
+  { name: "in an unknown coding", header: [json, "x-key: k", "content-encoding: x", announced], httpStatus: 415 },
+  { name: "after too long a URL", start: `POST /${"x".repeat(10_000)} HTTP/1.1`, httpStatus: 414 },
+  { name: "after too large a header", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
+  { name: "after an unsupported expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
+  { name: "in invalid chunks", header: [json, "x-key: k", inChunks], httpStatus: 400 },
+  { name: "after invalid HTTP", start: "orders", httpStatus: 400 },
+  { name: "of a CONNECT request", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
+];
+
+describe("the response to a refused body arrives although the client sends all of it first:", () => {
+  const certificate = createCertificate("first");
+  let greenhouse: TestGreenhouse;
+  let nodeServer: Server;
+  let nodeAddress: Address;
+  beforeAll(async () => {
+    const options = { admit: needsKey, readMaxBytes: 100 };
+    greenhouse = await startGreenhouse({}, options, { tls: certificate, allowCleartext: true });
+    nodeServer = createServer(greenhouse.gateway.handler);
+    const { hostname, port } = new URL(await listenOnLoopback(nodeServer));
+    nodeAddress = { address: hostname, port: Number(port) };
+  });
+  afterAll(async () => {
+    nodeServer.close();
+    nodeServer.closeAllConnections();
+    await greenhouse[Symbol.asyncDispose]();
+  });
+
+  async function openTls({ address, port }: Address): Promise<Http1Connection> {
+    const socket = connect({ host: address, port, ca: certificate.cert, servername: "localhost" });
+    const reader = createByteReader(socket);
+    await within(once(socket, "secureConnect"), "the handshake");
+    return overHttp1(socket, reader, "localhost");
+  }
+
+  test.each(rows)("a body $name", async (row) => {
+    const start = row.start ?? `POST ${restPath} HTTP/1.1`;
+    using connection = await openHttp1(greenhouse.address);
+    await sendAll(connection, requestBytes(start, row.header ?? [json, "x-key: k", announced], row.body ?? body));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: row.httpStatus });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("a body over TLS", async () => {
+    using connection = await openTls(greenhouse.address);
+    await sendAll(connection, requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", announced], body));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test.each([
+    { name: "the gateway", open: () => greenhouse.address },
+    { name: "node:http", open: () => nodeAddress },
+  ])("the connection is closed once 64 MiB arrived after the response, by $name", async ({ open }) => {
+    using connection = await openHttp1(open());
+    const length = "content-length: 1000000000";
+    connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
+    let sent = 0;
+    while (sent < 1_000_000_000) {
+      const refused = await new Promise((resolve) => connection.socket.write(body, resolve));
+      if (refused instanceof Error) break;
+      sent += body.byteLength;
+    }
+    expect(sent).toBeGreaterThanOrEqual(48 * 1024 * 1024);
+    expect(sent).toBeLessThan(128 * 1024 * 1024);
+  });
+});
+
+test("a client that neither sends nor closes is disconnected after its last response", async () => {
+  const closed = Promise.withResolvers<unknown>();
+  await using greenhouse = await startGreenhouse(
+    {},
+    { limits: { requestTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  // The request is complete now, but was not when its response was sent, so node tracks no late request.
+  connection.write("POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n");
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
+  expect(await connection.atEnd()).toBe(true);
+  await within(closed.promise, "the server to close the connection");
+});
+
+test("requests after a Connection: close response are ignored", async () => {
+  let calls = 0;
+  await using greenhouse = await startGreenhouse({
+    waterBed: () => {
+      calls += 1;
+      return {};
+    },
+  });
+  using connection = await openHttp1(greenhouse.address);
+  const refused = "POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+  const call = `POST ${restPath} HTTP/1.1\r\nhost: x\r\n${json}\r\ncontent-length: 2\r\n\r\n{}`;
+  connection.write(refused + call);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
+  expect(await connection.atEnd()).toBe(true);
+  connection.write(call);
+  connection.socket.end();
+  await within(once(connection.socket, "close"), "the end");
+  expect(greenhouse.completedRequests).toHaveLength(1);
+  expect(calls).toBe(0);
+});

@@ -1,0 +1,356 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createServer } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { GatewayOptions } from "../../../gateway/src/index.ts";
+import { nodeEngine } from "../../src/node/index.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
+import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
+
+// What a server of node:http that does not listen fails to do, and what it does before its handler is called.
+
+const json: Field = ["content-type", "application/json"];
+const path = "/beds/7:water";
+const call: HttpRequest = { httpMethod: "POST", path, header: [json], body: Buffer.from("{}") };
+const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+const wholeCall = `${head}content-length: 2\r\n\r\n{}`;
+
+const never = 60_000;
+
+test("on node:http, clients that do not read are disconnected above the limit of all buffers", async () => {
+  const note = "orders".repeat(1_000_000);
+  await using greenhouse = await startOnNode(
+    { waterBed: () => ({ note }) },
+    { limits: { backlogBytes: 8_000_000, idleTimeoutMs: never } },
+  );
+  const connections = await Promise.all(Array.from({ length: 6 }, () => openHttp1(greenhouse.address)));
+  for (const connection of connections) {
+    connection.socket.pause();
+    connection.write(wholeCall);
+  }
+  await greenhouse.completed(6);
+  await expect.poll(() => greenhouse.gateway.load.connections.http1).toBeLessThan(4);
+  expect(greenhouse.gateway.load.backlogBytes).toBeLessThanOrEqual(8_000_000);
+  for (const connection of connections) connection[Symbol.dispose]();
+});
+
+function fieldLines(count: number): string {
+  return Array.from({ length: count }, (_, at) => `x${String(at)}: y\r\n`).join("");
+}
+
+describe("on node:http, a request that is refused before routing", () => {
+  const credential = "x-key: k\r\n";
+  const options: Partial<GatewayOptions> = {
+    admit: ({ header }) => {
+      if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
+    },
+    limits: { headerBytes: 2000, urlBytes: 100 },
+  };
+
+  test.each([
+    { name: "with bytes that are not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400, closes: true },
+    { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
+    {
+      name: "with CONNECT and a path",
+      sent: "CONNECT /beds HTTP/1.1\r\nhost: x\r\n\r\n",
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "with a header over every limit",
+      sent: `${head}x: ${"y".repeat(3000)}\r\n\r\n`,
+      httpStatus: 431,
+      closes: true,
+    },
+    {
+      name: "without Host",
+      sent: "GET /nothing HTTP/1.1\r\nx-key: k\r\n\r\n",
+      httpStatus: 400,
+      closes: false,
+    },
+    {
+      name: "with many small fields over the limit",
+      sent: `GET / HTTP/1.1\r\nhost: x\r\n${fieldLines(60)}\r\n`,
+      httpStatus: 431,
+      closes: false,
+    },
+    {
+      name: "with a URL over the limit",
+      sent: `GET /${"x".repeat(100)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+      httpStatus: 414,
+      closes: false,
+    },
+    {
+      name: "with an unsupported expectation",
+      sent: `${head}expect: the-moon\r\ncontent-length: 0\r\n\r\n`,
+      httpStatus: 417,
+      closes: false,
+    },
+    {
+      name: "in RTSP",
+      sent: "GET /nothing RTSP/1.0\r\nx-key: k\r\nconnection: keep-alive\r\n\r\n",
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "with a field name that begins like a long method",
+      sent: `${head}${"M".repeat(40)} : x\r\n\r\n`,
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "in ICE after an empty line",
+      sent: "\r\nSOURCE /nothing ICE/1.0\r\nx-key: k\r\n\r\n",
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "with an unknown transfer coding",
+      sent: `${head}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+      httpStatus: 501,
+      closes: true,
+    },
+    { name: "with a method of 100,000 characters", sent: "M".repeat(100_000), httpStatus: 501, closes: true },
+    {
+      name: "with an upgrade",
+      sent: "GET /nothing HTTP/1.1\r\nhost: x\r\nx-key: k\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+      httpStatus: 404,
+      closes: true,
+    },
+  ])("$name gets $httpStatus with an error record", async ({ sent, httpStatus, closes }) => {
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(sent);
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(JSON.parse(String(response.body))).toHaveProperty("code");
+    expect(fieldValue(response.header, "connection") === "close").toBe(closes);
+    if (closes) {
+      expect(await connection.atEnd()).toBe(true);
+      return;
+    }
+    connection.write(`${head}${credential}content-length: 2\r\n\r\n{}`);
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("is counted by its status, whether node's parser or the gateway refuses it", async () => {
+    await using greenhouse = await startOnNode({}, options);
+    for (const sent of [
+      "HELLO\r\n\r\n",
+      "GET / HTTP/1.1\r\n\r\n",
+      `GET /${"x".repeat(100)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+    ]) {
+      using connection = await openHttp1(greenhouse.address);
+      connection.write(sent);
+      await connection.readResponse();
+    }
+    expect([...greenhouse.gateway.load.badRequests]).toEqual([
+      [400, 2],
+      [414, 1],
+    ]);
+  });
+
+  test.each([
+    { name: "gets 100 if it is admitted", key: "k", httpStatus: 200, interim: [100] },
+    { name: "if refused, it does not get 100", key: "?", httpStatus: 401, interim: [] },
+  ])("with Expect: 100-continue: $name", async ({ key, httpStatus, interim }) => {
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(`${head}x-key: ${key}\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
+    if (httpStatus === 200) connection.write("{}");
+    expect(await connection.readResponse()).toMatchObject({ httpStatus, interim });
+  });
+});
+
+test.each([
+  { name: "RTSP", line: "OPTIONS /beds/7:water RTSP/1.0", httpStatus: 400 },
+  { name: "HTTP/1.0 that contains the name of RTSP", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
+])("on node:http, a first request in $name over TLS gets $httpStatus", async ({ line, httpStatus }) => {
+  const certificate = createCertificate("rtsp");
+  await using greenhouse = await startOnNode({}, {}, { tls: certificate });
+  using connection = await openHttp1(greenhouse.address, { ca: certificate.cert, servername: "localhost" });
+  connection.write(`${line}\r\n\r\n`);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus });
+  expect(await connection.atEnd()).toBe(true);
+});
+
+test("on node:http, all header fields are kept, even if there are many", async () => {
+  let last: string | null = null;
+  await using greenhouse = await startOnNode(
+    { waterBed: () => ({}) },
+    { limits: { headerBytes: 100_000 }, admit: ({ header }) => void (last = header.get("x-last")) },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
+  connection.request({ ...call, header: [json, ...many, ["x-last", "here"]] });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  expect(last).toBe("here");
+});
+
+/** Calls that wait until they are released, with the beds that they requested. */
+function heldCalls(): {
+  readonly beds: bigint[];
+  readonly implementation: Parameters<typeof startOnNode>[0];
+  release(): void;
+} {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const beds: bigint[] = [];
+  const waterBed = async ({ bed }: { readonly bed: bigint }): Promise<{ bed: bigint }> => {
+    beds.push(bed);
+    await promise;
+    return { bed };
+  };
+  return { beds, implementation: { waterBed }, release: () => resolve() };
+}
+
+function water(bed: number, fields = ""): string {
+  return `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\n${fields}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
+}
+
+describe("on node:http, pipelined requests", () => {
+  test("are served one at a time, and count as one request", async () => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1) + water(2) + water(3));
+    await expect.poll(() => held.beds).toEqual([1n]);
+    expect(greenhouse.gateway.load).toMatchObject({ connections: { http1: 1 }, requests: { http1: 1 } });
+    await nextTurn();
+    expect(held.beds).toEqual([1n]);
+    held.release();
+    for (const bed of ["1", "2", "3"]) {
+      expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed });
+    }
+    await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(0);
+  });
+
+  test("after a request that closes the connection are neither served nor counted", async () => {
+    const held = heldCalls();
+    held.release();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1, "connection: close\r\n") + water(2));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.atEnd()).toBe(true);
+    expect(held.beds).toEqual([1n]);
+    expect(greenhouse.gateway.load.badRequests).toEqual(new Map());
+  });
+
+  test("are all served, although reading pauses while many are queued", async () => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1));
+    await expect.poll(() => held.beds).toEqual([1n]);
+    const server = acceptedSocket();
+    const rest = Array.from({ length: 999 }, (_, at) => water(at + 2)).join("");
+    connection.write(rest);
+    await expect.poll(() => server.isPaused()).toBe(true);
+    expect(server.bytesRead).toBeLessThan(rest.length);
+    held.release();
+    for (let bed = 1; bed <= 1000; bed += 1) {
+      expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed: String(bed) });
+    }
+  });
+
+  test("close the connection when more than 2,048 wait for a response", async () => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1));
+    await expect.poll(() => held.beds).toEqual([1n]);
+    // The server reads up to 64 KiB before it can pause.
+    connection.write("GET / HTTP/1.1\r\n\r\n".repeat(3000));
+    expect(await connection.atEnd()).toBe(true);
+    expect(held.beds).toEqual([1n]);
+  });
+
+  test("are all served during a drain, and the response to the last one closes the connection", async () => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1) + water(2));
+    await expect.poll(() => held.beds).toEqual([1n]);
+    const drained = greenhouse.gateway.drain(never);
+    held.release();
+    expect(fieldValue((await connection.readResponse()).header, "connection")).not.toBe("close");
+    expect(fieldValue((await connection.readResponse()).header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+    await within(drained, "the end of the drain");
+  });
+
+  test.each([
+    { name: "invalid HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
+    { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
+    { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
+    { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
+  ])("get their responses before the response to $name", async ({ sent, httpStatus }) => {
+    const held = heldCalls();
+    await using greenhouse = await startOnNode(held.implementation);
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(water(1) + water(2) + sent);
+    await expect.poll(() => held.beds).toEqual([1n]);
+    held.release();
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    const last = await connection.readResponse();
+    expect(last.httpStatus).toBe(httpStatus);
+    expect(fieldValue(last.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+    expect(held.beds).toEqual([1n, 2n]);
+  });
+});
+
+describe("on node:http, a body with an invalid chunk", () => {
+  test("is refused, and its call is not run", async () => {
+    let calls = 0;
+    await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);
+    await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(1);
+    connection.write("g\r\n");
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
+    expect(await connection.atEnd()).toBe(true);
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400 });
+    expect(calls).toBe(0);
+  });
+
+  test("closes the connection without a second response if its response was already sent", async () => {
+    await using greenhouse = await startOnNode({});
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(`${head.replace("/beds", "/nothing")}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
+    connection.write("g\r\n");
+    expect(await connection.atEnd()).toBe(true);
+  });
+});
+
+test("on node:http, a request is published once on node's diagnostics channels", async () => {
+  const published: string[] = [];
+  const listener = (_message: unknown, name: string | symbol): void => void published.push(String(name));
+  const channels = ["http.server.request.start", "http.server.response.finish"];
+  for (const name of channels) subscribe(name, listener);
+  onTestFinished(() => channels.forEach((name) => unsubscribe(name, listener)));
+  await using greenhouse = await startOnNode({ waterBed: () => ({}) });
+  using connection = await openHttp1(greenhouse.address);
+  connection.write(wholeCall);
+  await connection.readResponse();
+  await expect.poll(() => published).toEqual(channels);
+});
+
+test("on node:http, a fault outside a call is reported, and closes the connection", async () => {
+  const { options, reported } = failingHooks();
+  const server = nodeEngine.createHttp1Server(options);
+  await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));
+  using connection = await openHttp1(started.address);
+  connection.write(wholeCall);
+  expect(await within(reported, "the report")).toBe("ERR_CONNECTION_FAILED");
+  expect(await connection.atEnd()).toBe(true);
+  server.close();
+});

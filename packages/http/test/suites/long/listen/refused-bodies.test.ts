@@ -1,0 +1,221 @@
+import { EventEmitter, once } from "node:events";
+import { type ClientHttp2Stream, constants } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Admit } from "../../../../../gateway/src/index.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import type { Address, Field, HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
+import { grpcHeader } from "../../../../../testing/src/carriers/grpc-frames.ts";
+import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
+import { openHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../../../testing/src/carriers/http2-frames.ts";
+import {
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../../../testing/src/gateway/greenhouse.ts";
+import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+import { leastOf } from "../../../../../testing/src/least-of.ts";
+import { http2Servers } from "../../../../../testing/src/gateway/listen-for-tests.ts";
+
+// Bodies of refused requests, which are never read.
+
+const requests = 48;
+
+/** A request with the beginning of a body. */
+function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
+  const header: Field[] = [["content-type", "application/proto"], ...more];
+  return { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.alloc(bytes, "p") };
+}
+
+/** A connection for requests whose bodies never end. */
+interface Carrier extends Disposable {
+  /**
+   * Sends a request and waits for its response; calls `sent` when the server has received the sent part of the body.
+   */
+  exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
+  /** Sends a request, and disconnects when `sent` resolves. */
+  leave(at: number, request: HttpRequest, sent: () => Promise<void>): Promise<void>;
+}
+
+async function openHttp1Carrier(address: Address): Promise<Carrier> {
+  const connections = await Promise.all(Array.from({ length: requests }, () => openHttp1(address)));
+  const send = (at: number, { header, body = Buffer.of(), ...request }: HttpRequest): void =>
+    connections[at]?.request({ ...request, header: [...header, ["content-length", "3000000"]], body });
+  return {
+    exchange: async (at, request, sent) => {
+      send(at, request);
+      await sent?.();
+      await connections[at]?.readResponse();
+    },
+    leave: async (at, request, sent) => {
+      send(at, request);
+      await sent();
+      connections[at]?.[Symbol.dispose]();
+    },
+    [Symbol.dispose]: () => connections.forEach((connection) => connection[Symbol.dispose]()),
+  };
+}
+
+async function openHttp2Carrier(address: Address): Promise<Carrier> {
+  const connection = await openHttp2(address);
+  // The stream is eventually reset.
+  const open = (request: HttpRequest): ClientHttp2Stream =>
+    connection
+      .open(request, { endStream: false })
+      .resume()
+      .on("error", () => {});
+  const untilIn = async (stream: ClientHttp2Stream, { body }: HttpRequest): Promise<void> => {
+    await new Promise((resolve) => stream.write(body, resolve));
+    // When a PING is acknowledged, the server has received everything sent before it.
+    await new Promise((resolve) => connection.session.ping(resolve));
+  };
+  return {
+    exchange: async (_, request, sent) => {
+      const stream = open(request);
+      const response = once(stream, "response");
+      if (sent === undefined) stream.write(request.body);
+      else {
+        await untilIn(stream, request);
+        await sent();
+      }
+      await within(response, "a response");
+    },
+    leave: async (_, request, sent) => {
+      const stream = open(request);
+      await untilIn(stream, request);
+      await sent();
+      stream.close(constants.NGHTTP2_CANCEL);
+    },
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
+
+describe.each([
+  { name: "HTTP/1.1", http2: "listening", open: openHttp1Carrier },
+  { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Carrier },
+  { name: "HTTP/2", http2: "listening", open: openHttp2Carrier },
+] as const)("over $name", ({ http2, open }) => {
+  test("the part of a body that arrives before its request is refused is released", async () => {
+    const admissions: PromiseWithResolvers<void>[] = [];
+    const events = new EventEmitter();
+    const admit: Admit = () => {
+      const admission = Promise.withResolvers<void>();
+      admissions.push(admission);
+      events.emit("admit");
+      return admission.promise;
+    };
+    await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
+    // Less than any window, because no window is updated in the meantime.
+    const request = requestWith(60_000);
+    const refuseAll = async (carrier: Carrier): Promise<void> => {
+      for (let at = 0; at < requests; at++) {
+        await carrier.exchange(at, request, async () => {
+          if (admissions.length === 0) await within(once(events, "admit"), "admit");
+          admissions.shift()?.reject(new ConnectError("not you", Code.PermissionDenied));
+        });
+      }
+    };
+    const limitBytes = (requests * 60_000) / 2;
+    expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
+  });
+
+  test("the part of a body that arrives before its client disconnects is released, although admit is pending", async () => {
+    const undecided = Promise.withResolvers<void>();
+    const events = new EventEmitter();
+    const admit: Admit = () => {
+      events.emit("admit");
+      return undecided.promise;
+    };
+    await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
+    const request = requestWith(60_000);
+    const leaveAll = async (carrier: Carrier): Promise<void> => {
+      for (let at = 0; at < requests; at++) {
+        const admission = once(events, "admit");
+        await carrier.leave(at, request, async () => void (await within(admission, "admit")));
+      }
+      await within(untilAlone(greenhouse), "the end of all requests");
+    };
+    const limitBytes = (requests * 60_000) / 2;
+    expect(await leastOf(() => heldAfter(open(greenhouse.address), leaveAll), limitBytes)).toBeLessThan(limitBytes);
+    undecided.resolve();
+  });
+
+  test("the part of a body that arrives before its deadline is released", async () => {
+    await using greenhouse = await startGreenhouse({}, {}, { http2 });
+    const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
+    const askAll = async (carrier: Carrier): Promise<void> => {
+      await Promise.all(Array.from({ length: requests }, (_, at) => carrier.exchange(at, request)));
+    };
+    // Up to a tenth of a window may be in transit.
+    const limitBytes = (requests * 200_000) / 2;
+    expect(await leastOf(() => heldAfter(open(greenhouse.address), askAll), limitBytes)).toBeLessThan(limitBytes);
+  });
+});
+
+/** Waits until the server has no open request. */
+async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
+  while (greenhouse.openRequests() > 0) await nextTurn();
+}
+
+/** The bytes of memory held after requests, while their connection is still open. */
+async function heldAfter(opened: Promise<Carrier>, ask: (carrier: Carrier) => Promise<void>): Promise<number> {
+  using carrier = await opened;
+  const beforeBytes = await heldBytes();
+  await ask(carrier);
+  return (await heldBytes()) - beforeBytes;
+}
+
+const refuse: Admit = () => {
+  throw new ConnectError("not you ".repeat(100), Code.PermissionDenied);
+};
+
+// Each test only waits, for a second, so they run concurrently.
+test.concurrent.for(http2Servers)(
+  "a client that does not end its body is asked to stop sending, over HTTP/2, %s",
+  async (http2) => {
+    await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+    const answer = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
+    const end = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
+  },
+);
+
+test.each(http2Servers)("a blocked response is not truncated by a body of any length, %s", async (http2) => {
+  await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
+  using connection = await openFrames(greenhouse.address);
+  connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
+  for (let sent = 0; sent < 300_000; sent += 10_000) connection.send(dataFrame(1, Buffer.alloc(10_000)));
+  connection.send(windowUpdateFrame(1, 10_000));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+});
+
+test.each(http2Servers)("blocked trailers are not lost because of a body of any length, %s", async (http2) => {
+  const ended = Promise.withResolvers<void>();
+  const controlClimate = async function* () {
+    yield { sensor: "s".repeat(100) };
+    await ended.promise;
+  };
+  await using greenhouse = await startGreenhouse({ controlClimate }, {}, { http2 });
+  using connection = await openFrames(greenhouse.address);
+  // With the 7 bytes of the envelope and the tag, the DATA fills the window, and node's trailers wait behind it.
+  const header = grpcHeader("/greenhouse.v1.GreenhouseService/ControlClimate");
+  connection.send(settingFrame(4, 107), headersFrame(1, header));
+  await connection.readUntil(({ type }) => type === frameType.data);
+  ended.resolve();
+  await greenhouse.completed(1);
+  for (let sent = 0; sent < 300_000; sent += 10_000) connection.send(dataFrame(1, Buffer.alloc(10_000)));
+  connection.send(windowUpdateFrame(1, 1));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+});

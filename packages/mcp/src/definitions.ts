@@ -1,0 +1,100 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { runSteps, toUtf8 } from "@plantstore/http";
+import {
+  cleanText,
+  commentOf,
+  type Comments,
+  commentsOf,
+  createMessageSchema,
+  omittedSchema,
+} from "@plantstore/openapi";
+import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
+import type { McpOptions, McpToolHints } from "./options.ts";
+import type { Tool } from "./tools.ts";
+
+/** The most bytes of definitions that are kept. 16 MiB: more than 5,000 usual ones; others are created again. */
+const keptBytesMax = 16 * 1024 * 1024;
+
+/** The bytes that a definition without a schema counts as. 64 KiB: creating it costs as much as a large one. */
+const abridgedCost = 64 * 1024;
+
+/** The most characters of a description. 4,000: about a page; all descriptions together fill the context of a model. */
+const descriptionMax = 4_000;
+
+/** The most characters of a title. 200: it is one line of a list. */
+const titleMax = 200;
+
+/** The definition of a tool. */
+interface Definition {
+  /** With a comma before it. */
+  readonly json: Uint8Array;
+  /** The bytes that the definition counts as in a page. */
+  readonly cost: number;
+}
+
+/** Returns a function that describes tools. Each definition is created when it is needed for the first time. */
+export function createDefinitions(
+  options: McpOptions,
+  { restRoutes }: ProtocolParts,
+  tools: ReadonlyMap<string, Tool>,
+): (tool: Tool) => Definition {
+  const services = [...tools.values()].map(({ rpc }) => rpc.method.parent);
+  const comments = options.comments ?? runSteps(commentsOf(services));
+  const bindings = Map.groupBy(restRoutes.bindings, ({ method }) => method);
+  const kept = new Map<Tool, Definition>();
+  let keptBytes = 0;
+  return (tool) => {
+    const known = kept.get(tool);
+    if (known !== undefined) return known;
+    const httpMethods = (bindings.get(tool.rpc.method) ?? []).map(({ pattern }) => pattern.httpMethod);
+    const definition = describe(tool, httpMethods, { ...options, comments });
+    keptBytes += definition.json.byteLength;
+    if (keptBytes <= keptBytesMax) kept.set(tool, definition);
+    return definition;
+  };
+}
+
+type Documented = McpOptions & { readonly comments: Comments };
+
+function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], documented: Documented): Definition {
+  const { kind, method } = rpc;
+  const { comments, validation: rules } = documented;
+  const style = { comments, useProtoFieldName: rpc.options.jsonOptions?.useProtoFieldName ?? false };
+  const isClosed = rpc.codecs.get("json")?.refusesUnknownFields;
+  const inputSchema = createMessageSchema(method.input, { ...style, rules, isClosed, direction: "input" });
+  const isStream = kind === "stream";
+  const outputSchema = createMessageSchema(method.output, { ...style, isStream, direction: "output" });
+  const text = options.description ?? commentOf(comments, method) ?? `The RPC ${selectorOf(method)}.`;
+  const definition = {
+    name,
+    title: cleanText(options.title ?? wordsOf(method.name), titleMax),
+    description: cleanText(text, descriptionMax),
+    inputSchema,
+    outputSchema,
+    annotations: annotationsOf({ ...hintsOf(method, httpMethods), ...options.hints }),
+  };
+  const json = toUtf8(`,${JSON.stringify(definition)}`);
+  const isAbridged = inputSchema === omittedSchema || outputSchema === omittedSchema;
+  return { json, cost: isAbridged ? Math.max(abridgedCost, json.byteLength) : json.byteLength };
+}
+
+function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {
+  const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
+  // First, because a definition with both is wrong about one of them.
+  if (httpMethods.includes("DELETE")) return { destructive: true, idempotent: true };
+  if (idempotency === NO_SIDE_EFFECTS || httpMethods.some((name) => name === "GET" || name === "QUERY")) {
+    return { readOnly: true };
+  }
+  return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
+}
+
+/** JSON.stringify leaves out those that are undefined. */
+function annotationsOf({ readOnly, destructive, idempotent, openWorld }: McpToolHints): object {
+  return { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent, openWorldHint: openWorld };
+}
+
+/** Returns the words of a name in camel case: `GetHTTPRule` is "Get HTTP Rule". */
+function wordsOf(name: string): string {
+  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
+}

@@ -1,0 +1,63 @@
+import { JsonScanner } from "@plantstore/protobuf";
+import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
+
+/** The members of the three objects of a message that this server reads; empty where there is no object. */
+export interface MessageMembers {
+  readonly message: JsonMembers;
+  readonly params: JsonMembers;
+  readonly meta: JsonMembers;
+}
+
+/**
+ * The most characters of a message in addition to the arguments of its tool. 64 Ki: `_meta` may describe the client at
+ * length. Reading as many names strictly takes a few milliseconds.
+ */
+export const envelopeLengthMax: number = 64 * 1024;
+
+/** The names of the objects on the path to `_meta`. */
+const path = ["params", "_meta"];
+
+/**
+ * Reads the members of a JSON-RPC message as strictly as JSON allows, except that the arguments of a tool may have
+ * duplicate keys: the reader of the tool's message reads them again, and refuses these.
+ *
+ * @throws FieldProblem if the text is not a JSON object; ConnectError if it has more than {@link envelopeLengthMax}
+ * characters in addition to the arguments
+ */
+export function readEnvelope(text: string): MessageMembers {
+  const message = new Map<string, string>();
+  const params = new Map<string, string>();
+  const meta = new Map<string, string>();
+  const levels = [message, params, meta];
+  const scanner = new JsonScanner(text);
+  let argumentsLength = 0;
+  const checkLength = (): void => {
+    if (scanner.at - argumentsLength > envelopeLengthMax) throw tooLong();
+  };
+  const readLevel = (level: number): void =>
+    scanner.readObject((name) => {
+      const kind = scanner.peek();
+      const start = scanner.mark();
+      if (kind === "object" && name === path[level]) readLevel(level + 1);
+      else {
+        scanner.skipSyntax();
+        if (level === 1 && name === "arguments") argumentsLength = scanner.at - start.at;
+        else {
+          // Before the strict reader, which takes ten times as long.
+          checkLength();
+          scanner.rewind(start);
+          scanner.skipValue();
+        }
+      }
+      levels[level]?.set(name, text.slice(start.at, scanner.at));
+    });
+  readLevel(0);
+  scanner.finish();
+  checkLength();
+  return { message, params, meta };
+}
+
+function tooLong(): Error {
+  const message = `a message must have at most ${envelopeLengthMax} characters in addition to "arguments"`;
+  return jsonRpcError("invalidRequest", message, 413);
+}

@@ -1,0 +1,25 @@
+import { type HeaderFields, toUtf8 } from "@plantstore/http";
+import { serverSentEvents } from "@plantstore/protocols";
+
+/** The most characters of a message that a progress notification contains. 1,000: people read them while they wait. */
+const progressMax = 1_000;
+
+const events = serverSentEvents(false);
+
+/** The header fields of a response in Server-Sent Events. */
+export const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
+
+/** The bytes that keep an idle response open. */
+export const heartbeat: Uint8Array | undefined = events.heartbeat;
+
+/** Returns an event that is not the first one: it has no `retry`, because clients cannot resume a call. */
+export function event(json: string): Uint8Array {
+  return toUtf8(events.message(json, 1));
+}
+
+/** Returns a progress notification. @param token - the JSON text of the token that the client has sent */
+export function progressEvent(token: string, progress: number, text: string): Uint8Array {
+  const message = text.length > progressMax ? `${text.slice(0, progressMax).toWellFormed()}…` : text;
+  const params = `{"progressToken":${token},"progress":${progress},"message":${JSON.stringify(message)}}`;
+  return event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
+}

@@ -1,0 +1,90 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "@plantstore/http";
+import { metadataFields, httpStatusOf } from "@plantstore/protocols";
+
+/** The JSON texts of the members of an object, by name. */
+export type JsonMembers = ReadonlyMap<string, string>;
+
+/**
+ * A message of JSON-RPC 2.0, with the values that this server uses. Arguments and ids are parts of the text as sent, so
+ * that no number passes through a double.
+ */
+export interface McpMessage {
+  /** The JSON text of the id; `undefined` for a notification. */
+  readonly id: string | undefined;
+  /** `undefined` for a response. */
+  readonly method: string | undefined;
+  /** The JSON text of the arguments of a tool. */
+  readonly arguments: string;
+  readonly params: JsonMembers;
+  readonly meta: JsonMembers;
+  readonly idempotencyKey: string | undefined;
+  /** Why the message is not valid; `undefined` if it is. */
+  readonly error: ConnectError | undefined;
+}
+
+/** The most characters of an id or a progress token, which are repeated in responses. 256: a UUID has 36. */
+const idLengthMax = 256;
+
+/** Returns the value of a JSON text if it is a string. */
+export function stringOf(text: string | undefined): string | undefined {
+  if (text?.startsWith('"') !== true) return undefined;
+  return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
+}
+
+/** Returns whether a JSON text is a valid id or progress token. */
+export function isId(text: string): boolean {
+  return text.length <= idLengthMax && (text.startsWith('"') || /^-?[0-9]+$/.test(text));
+}
+
+/** The error codes of JSON-RPC 2.0, and those that MCP 2026-07-28 adds ("Error Codes"). */
+const errorCodes = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
+} as const;
+
+/** The name of an error code. */
+export type ErrorName = keyof typeof errorCodes;
+
+/** The members of an error of JSON-RPC other than its message. */
+interface ErrorMembers {
+  readonly code: number;
+  readonly data?: JsonValue | undefined;
+}
+
+/** Creates an error of the protocol, as opposed to an error of a tool. */
+export function jsonRpcError(name: ErrorName, message: string, httpStatus: number, data?: JsonValue): ConnectError {
+  const code = name === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
+  const jsonRpc: ErrorMembers = { code: errorCodes[name], data };
+  return Object.assign(problem("ERR_PROTOCOL", message, { code, httpStatus }), { jsonRpc });
+}
+
+/** The content type of all responses that are not streams. */
+export const jsonFields: HeaderFields = prepareHeaderFields("content-type", "application/json");
+
+/**
+ * Responds with an error of the protocol.
+ *
+ * @param id - the JSON text of the id; `undefined` if it could not be read
+ * @param fields - further header fields
+ */
+export function respondWithError(
+  exchange: Exchange,
+  error: ConnectError,
+  id: string | undefined,
+  httpStatus: number = httpStatusOf(error),
+  fields: HeaderFields = [],
+): void {
+  const fallback: ErrorMembers = { code: errorCodes[httpStatus >= 500 ? "internal" : "invalidRequest"] };
+  const { code, data } = (error as { readonly jsonRpc?: ErrorMembers }).jsonRpc ?? fallback;
+  const body = JSON.stringify({ code, message: error.rawMessage, data });
+  const text = `{"jsonrpc":"2.0",${id === undefined ? "" : `"id":${id},`}"error":${body}}`;
+  exchange.respond(httpStatus, [...jsonFields, ...fields, ...metadataFields(error)], toUtf8(text));
+}

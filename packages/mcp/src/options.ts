@@ -1,0 +1,100 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Comments, FieldRules } from "@plantstore/openapi";
+import { withCode, type OptionNames, required } from "@plantstore/http";
+import type { BodyCaller } from "@plantstore/protocols";
+
+/** Options of `createMcp`. */
+export interface McpOptions {
+  /**
+   * The RPCs that are tools: selectors, which are full names (`shop.v1.OrderService.GetOrder`) or prefixes with `*`
+   * (`shop.v1.*`), or a function that returns whether an RPC is a tool, or how it is described.
+   */
+  readonly tools: readonly string[] | ((method: DescMethod) => boolean | McpToolOptions);
+  /** The path of all requests, without the gateway's prefix. Default `/mcp`. */
+  readonly path?: string;
+  /** The name and version that clients display. Default: `gateway`, version 1. */
+  readonly serverInfo?: { readonly name: string; readonly version: string; readonly title?: string };
+  /** How models should use the tools, in plain text. */
+  readonly instructions?: string;
+  /**
+   * Returns whether `tools/list` contains a tool for this caller; by default it contains all. The filter does not
+   * authorize calls: the function that `admit` returns does, or an interceptor. With this function, lists are marked as
+   * private to their caller.
+   */
+  readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
+  /** The comments of the definition, as for `createOpenApi`. Default: the comments in the descriptors. */
+  readonly comments?: Comments;
+  /** The rules that the schemas of inputs contain: the option `validation` of the gateway. */
+  readonly validation?: FieldRules;
+  /** The limits of the results of server streams. */
+  readonly stream?: Partial<McpStreamLimits>;
+}
+
+/** How a tool differs from the description that its definition yields. */
+export interface McpToolOptions {
+  /** Up to 64 ASCII letters, digits, `_` and `-`. Default: the full name of the RPC, with `_` instead of dots. */
+  readonly name?: string;
+  /** The name for people. Default: the words of the name of the RPC. */
+  readonly title?: string;
+  /** Default: the comment of the RPC. */
+  readonly description?: string;
+  readonly hints?: McpToolHints;
+}
+
+/** What a tool does to its environment. Clients use these hints to ask people before a call. */
+export interface McpToolHints {
+  /**
+   * The tool changes nothing. Default: true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE rule.
+   */
+  readonly readOnly?: boolean;
+  /** The tool may delete or overwrite. Default: true for a DELETE rule; otherwise not sent, which means true. */
+  readonly destructive?: boolean;
+  /** A repeated call has no further effect. Default: true for `IDEMPOTENT` and for a PUT or DELETE rule. */
+  readonly idempotent?: boolean;
+  /** The tool reaches systems outside the service. Default: not sent, which means true. */
+  readonly openWorld?: boolean;
+}
+
+/** The limits of the result of a server stream, which ends with an error when one is exceeded. */
+export interface McpStreamLimits {
+  /** The most messages. Default 100. */
+  readonly messagesMax: number;
+  /** The most bytes of all messages in JSON. Default 262,144. */
+  readonly bytesMax: number;
+  /** The timeout of calls whose client sets none, in milliseconds. Default 60,000. */
+  readonly timeoutMs: number;
+}
+
+/** 100 messages and 256 KiB fit in the context of a model, and clients wait for about a minute. */
+export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
+
+/** Returns limits with their defaults. @throws TypeError for a limit that is not a positive integer */
+export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStreamLimits {
+  const limitOf = (name: keyof McpStreamLimits): number => {
+    const limit = limits[name] ?? streamDefaults[name];
+    if (Number.isSafeInteger(limit) && limit > 0) return limit;
+    const problem = `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  };
+  return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
+}
+
+/** The names of {@link McpOptions}. */
+export const mcpOptionNames: OptionNames<McpOptions> = {
+  tools: required,
+  path: true,
+  serverInfo: { name: required, version: required, title: true },
+  instructions: true,
+  isListed: true,
+  comments: true,
+  validation: true,
+  stream: streamDefaults,
+};
+
+/** The names of {@link McpToolOptions}. */
+export const mcpToolOptionNames: OptionNames<McpToolOptions> = {
+  name: true,
+  title: true,
+  description: true,
+  hints: { readOnly: true, destructive: true, idempotent: true, openWorld: true },
+};

@@ -1,0 +1,56 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { type HeaderReader, toUtf8 } from "@plantstore/http";
+import { quote } from "@plantstore/protobuf";
+import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
+
+/** The stateless revision: each request has its revision and the capabilities of its client. */
+const statelessRevision = "2026-07-28";
+
+/** The revisions that begin with `initialize`, latest first. They differ in nothing that this server uses. */
+export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25", "2025-06-18"];
+
+/** All revisions that this server implements, latest first. */
+export const revisions: readonly string[] = [statelessRevision, ...initializedRevisions];
+
+/** The most characters of a revision that an error repeats. 32: a revision has 10. */
+const revisionLengthMax = 32;
+
+/**
+ * Returns whether a message is of the stateless revision.
+ *
+ * @throws ConnectError for an unknown revision, and for a message of the stateless revision whose `_meta` or header is
+ * incomplete, or differs from the body ("Server Validation")
+ */
+export function isStateless(header: HeaderReader, message: McpMessage): boolean {
+  const inHeader = header.get("mcp-protocol-version");
+  const { params, meta, method = "" } = message;
+  const inMeta = stringOf(meta.get("io.modelcontextprotocol/protocolVersion"));
+  if (inMeta === undefined) {
+    if (inHeader === null || initializedRevisions.includes(inHeader)) return false;
+    if (inHeader !== statelessRevision) throw unsupportedError(inHeader);
+    // "Header requirements for notification POSTs are not defined by this revision."
+    if (message.id === undefined) return true;
+    throw jsonRpcError("invalidParams", '"_meta" must have "io.modelcontextprotocol/protocolVersion"', 400);
+  }
+  requireSame(header, "MCP-Protocol-Version", inMeta);
+  if (inMeta !== statelessRevision) throw unsupportedError(inMeta);
+  if (meta.get("io.modelcontextprotocol/clientCapabilities")?.startsWith("{") !== true) {
+    throw jsonRpcError("invalidParams", '"_meta" must have "io.modelcontextprotocol/clientCapabilities"', 400);
+  }
+  requireSame(header, "Mcp-Method", method);
+  if (method === "tools/call") requireSame(header, "Mcp-Name", stringOf(params.get("name")) ?? "");
+  return true;
+}
+
+function requireSame(header: HeaderReader, name: string, expected: string): void {
+  const sent = header.get(name);
+  // "Value Encoding": a value that is not plain ASCII is in Base64.
+  if (sent === expected || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`) return;
+  const found = sent === null ? "is missing" : `is ${quote(sent)}`;
+  throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quote(expected)}`, 400);
+}
+
+function unsupportedError(revision: string): Error {
+  const data = { supported: [...revisions], requested: revision.slice(0, revisionLengthMax).toWellFormed() };
+  return jsonRpcError("unsupportedVersion", "unsupported protocol version", 400, data);
+}

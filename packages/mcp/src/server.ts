@@ -1,0 +1,115 @@
+import { concatBytes, toUtf8, refusePromise } from "@plantstore/http";
+import {
+  type BodyCaller,
+  type BodyReply,
+  type ProtocolParts,
+  createErrorRecordWriter,
+  type ErrorRecordWriter,
+} from "@plantstore/protocols";
+import { createDefinitions } from "./definitions.ts";
+import { jsonFields, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
+import type { McpOptions, McpStreamLimits } from "./options.ts";
+import { initializedRevisions, revisions } from "./revisions.ts";
+import { selectTools, type Tool } from "./tools.ts";
+
+/** The most tools in a page of `tools/list`. 100: a page of usual definitions has 200 KB. */
+const pageTools = 100;
+
+/** The bytes after which a page of `tools/list` ends. 1 MiB: a client reads it as one message. */
+const pageBytes = 1024 * 1024;
+
+/** How long clients may keep a list of tools, in milliseconds. 5 minutes: tools change when a server is deployed. */
+const ttlMs = 300_000;
+
+const capabilities = '"capabilities":{"tools":{}}';
+
+/** Options with their defaults, as far as other modules need them. */
+type ServerOptions = McpOptions & { readonly path: string; readonly stream: McpStreamLimits };
+
+/** The tools of a gateway, and the responses to the methods that call none. */
+export class McpServer {
+  readonly options: ServerOptions;
+  readonly parts: ProtocolParts;
+  /** By name. */
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** The largest message of a tool, in bytes. */
+  readonly readMaxBytes: number;
+  /** Writes the details of errors. */
+  readonly writeErrorRecord: ErrorRecordWriter;
+  readonly #serverInfo: string;
+  /** Created with the first list, because many servers are never asked for one. */
+  #definitionOf: ReturnType<typeof createDefinitions> | undefined;
+
+  constructor(options: ServerOptions, parts: ProtocolParts) {
+    this.options = options;
+    this.parts = parts;
+    this.tools = selectTools(options.tools, parts.rpcs, parts.isIncomplete);
+    this.readMaxBytes = Math.max(0, ...[...this.tools.values()].map(({ rpc }) => rpc.options.readMaxBytes));
+    this.writeErrorRecord = createErrorRecordWriter(undefined, parts.registry);
+    this.#serverInfo = JSON.stringify(options.serverInfo ?? { name: "gateway", version: "1" });
+  }
+
+  /**
+   * Returns the reply to a message that calls no tool.
+   *
+   * @throws ConnectError for an unknown method or a cursor that is not valid
+   */
+  reply(message: McpMessage, stateless: boolean, caller: BodyCaller): BodyReply {
+    const { id, method, params } = message;
+    // A notification or a response of the client, which gets no response (Streamable HTTP, "Sending Messages").
+    if (id === undefined || method === undefined) return { kind: "reply", httpStatus: 202, fields: [] };
+    const page = method === "tools/list" ? this.#pageOf(params.get("cursor") ?? '"0"', caller) : [];
+    const members = this.#membersOf(message, stateless);
+    if (members === undefined) {
+      throw jsonRpcError("methodNotFound", "this server has no such method", stateless ? 404 : 200);
+    }
+    const [before, after] = this.frame(id, stateless);
+    const body = concatBytes([toUtf8(before), ...page, toUtf8(members + after)]);
+    return { kind: "reply", httpStatus: 200, fields: jsonFields, body };
+  }
+
+  /** Returns the JSON before and after the members of a result. */
+  frame(id: string, stateless: boolean): readonly [before: string, after: string] {
+    const meta = `,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.#serverInfo}}`;
+    return [`{"jsonrpc":"2.0","id":${id},"result":{`, `${stateless ? meta : ""}}}`];
+  }
+
+  /** Returns the members of a result, after the page of `tools/list`; `undefined` for an unknown method. */
+  #membersOf({ method, params }: McpMessage, stateless: boolean): string | undefined {
+    const { isListed, instructions } = this.options;
+    const guide = instructions === undefined ? "" : `,"instructions":${JSON.stringify(instructions)}`;
+    const cache = `,"ttlMs":${ttlMs},"cacheScope":"${isListed === undefined ? "public" : "private"}"`;
+    if (method === "tools/list") return stateless ? cache : "";
+    if (stateless) {
+      const supported = `"supportedVersions":${JSON.stringify(revisions)}`;
+      return method === "server/discover" ? `${supported},${capabilities}${guide}${cache}` : undefined;
+    }
+    if (method !== "initialize") return method === "ping" ? "" : undefined;
+    // The requested revision, otherwise the latest.
+    const requested = stringOf(params.get("protocolVersion"));
+    const revision = initializedRevisions.find((each) => each === requested) ?? initializedRevisions[0];
+    return `"protocolVersion":"${revision}",${capabilities},"serverInfo":${this.#serverInfo}${guide}`;
+  }
+
+  /** Returns a page of `tools/list`, as members of a result. A cursor is an index in the list of all tools. */
+  #pageOf(cursor: string, caller: BodyCaller): readonly Uint8Array[] {
+    const definitionOf = (this.#definitionOf ??= createDefinitions(this.options, this.parts, this.tools));
+    const { isListed = () => true } = this.options;
+    const list = [...this.tools.values()];
+    let at = /^"[0-9]{1,7}"$/.test(cursor) ? Number(cursor.slice(1, -1)) : list.length;
+    if (at > 0 && at >= list.length) throw jsonRpcError("invalidParams", "the cursor is not valid", 200);
+    const items: Uint8Array[] = [];
+    let bytes = 0;
+    for (; at < list.length && items.length < pageTools && bytes < pageBytes; at += 1) {
+      const tool = list[at];
+      // A function without types may return anything.
+      const result: unknown = tool !== undefined && isListed(tool.rpc.method, caller);
+      if (tool === undefined || refusePromise(result, "isListed must be synchronous") !== true) continue;
+      const { json, cost } = definitionOf(tool);
+      items.push(items.length === 0 ? json.subarray(1) : json);
+      bytes += cost;
+    }
+    const next = at < list.length ? `,"nextCursor":"${at}"` : "";
+    return [toUtf8('"tools":['), ...items, toUtf8(`]${next}`)];
+  }
+}

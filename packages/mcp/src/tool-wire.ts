@@ -1,0 +1,222 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem, FieldProblem, isJsonObject, JsonScanner } from "@plantstore/protobuf";
+import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "@plantstore/http";
+import {
+  BodyCallWire,
+  LazyHeaders,
+  metadataFields,
+  oneMessage,
+  type RequestMessages,
+  type ResponseParts,
+  type StreamWire,
+  toRestHeader,
+  type UnaryWire,
+  codeNames,
+  httpStatusOf,
+} from "@plantstore/protocols";
+import { isId, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
+import { event, eventFields, heartbeat, progressEvent } from "./events.ts";
+import type { McpServer } from "./server.ts";
+import type { Tool } from "./tools.ts";
+import { UnaryProgress } from "./unary-progress.ts";
+
+/** A call of a tool. */
+export interface ToolCall {
+  readonly server: McpServer;
+  readonly tool: Tool;
+  /** JSON text. */
+  readonly id: string;
+  readonly message: McpMessage;
+  readonly stateless: boolean;
+}
+
+/**
+ * The wire of a tool. The response to a unary call is JSON, unless the call takes long and the client has asked for
+ * progress notifications. That to a server stream is Server-Sent Events, unless the call
+ * fails before its first message: progress notifications while the messages arrive, if the client has asked for them,
+ * then one result with all messages.
+ */
+export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
+  readonly reportsErrorAtEnd = true;
+  readonly sendsHeaderEarly = true;
+  readonly heartbeat: Uint8Array | undefined = heartbeat;
+  limitError: ConnectError | undefined;
+  readonly #call: ToolCall;
+  readonly #messages: string[] = [];
+  #bytes = 0;
+  /** The notifications of a unary call. */
+  #progress: UnaryProgress | undefined;
+
+  constructor(exchange: Exchange, call: ToolCall) {
+    const { rpc } = call.tool;
+    const { timeoutMs } = call.server.options.stream;
+    super(exchange, rpc, fieldsOf(exchange, call.message), rpc.kind === "stream" ? timeoutMs : undefined);
+    this.#call = call;
+  }
+
+  readMessage(): Message {
+    const { tool, message } = this.#call;
+    const token = this.#progressToken;
+    if (tool.rpc.kind === "unary" && token !== undefined)
+      this.#progress = new UnaryProgress(this.exchange, token, () => this.headerToSend(this.responseHeader));
+    return this.decode(isJsonObject(tool.rpc.method.input) ? message.arguments : this.#valueOf(message.arguments));
+  }
+
+  /** Returns the argument `value`, which is the message if its JSON is not an object. */
+  #valueOf(args: string): string {
+    const scanner = new JsonScanner(args);
+    let value: string | undefined;
+    let hasOthers = false;
+    const readMember = (name: string): void => {
+      scanner.peek();
+      const start = scanner.at;
+      scanner.skipValue();
+      if (name === "value") value = args.slice(start, scanner.at);
+      else hasOthers = true;
+    };
+    try {
+      scanner.readObject(readMember);
+    } catch (error) {
+      // A key is set more than once; `readEnvelope` has accepted it.
+      throw error instanceof FieldProblem ? problem("ERR_MESSAGE_INVALID", error.message) : error;
+    }
+    if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
+    if (!hasOthers || this.codec.refusesUnknownFields !== true) return value;
+    throw problem("ERR_MESSAGE_INVALID", 'there must be no argument other than "value"');
+  }
+
+  readMessages(): RequestMessages {
+    // Only server streams are tools.
+    return oneMessage(this.readMessage());
+  }
+
+  /** The JSON text of the progress token; `undefined` if the client asks for no notifications. */
+  get #progressToken(): string | undefined {
+    const token = this.#call.message.meta.get("progressToken");
+    return token === undefined || !isId(token) ? undefined : token;
+  }
+
+  writeMessage({ message, header }: ResponseParts): void {
+    const result = this.#result(this.#structure(message));
+    if (this.#progress?.stop() === true) return this.#endWith(event(result));
+    this.exchange.respond(200, withFieldsOf(header, jsonFields), toUtf8(result));
+  }
+
+  writeError(error: ConnectError): void {
+    if (this.#progress?.stop() === true) return this.#endWith(event(this.#result(undefined, error)));
+    const httpStatus = challengeStatus(error);
+    const fields = withFieldsOf(this.responseHeader, []);
+    if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, httpStatus, fields);
+    const result = toUtf8(this.#result(undefined, error));
+    this.exchange.respond(200, [...jsonFields, ...fields, ...metadataFields(error)], result);
+  }
+
+  /** The client has disconnected. */
+  release(): void {
+    this.#progress?.stop();
+  }
+
+  encode(message: Message): Uint8Array {
+    const text = this.#structure(message);
+    const { messagesMax, bytesMax } = this.#call.server.options.stream;
+    const bytes = this.#bytes + toUtf8(text).byteLength;
+    if (this.#messages.length >= messagesMax) this.limitError = tooLong(`${messagesMax} messages`);
+    else if (bytes > bytesMax) this.limitError = tooLong(`${bytesMax} bytes`);
+    if (this.limitError !== undefined) return noBytes;
+    this.#bytes = bytes;
+    this.#messages.push(text);
+    const token = this.#progressToken;
+    return token === undefined ? noBytes : progressEvent(token, this.#messages.length, text);
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    return withFieldsOf(header, eventFields);
+  }
+
+  begin(header: HeaderFields): void {
+    this.exchange.begin(200, header);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    return bytes.byteLength === 0 ? undefined : this.exchange.write(bytes);
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void {
+    this.#endWith(this.#resultEvent(error));
+  }
+
+  #endWith(last: Uint8Array): void {
+    // This is the last write of the response, so backpressure can be ignored.
+    void this.write(last);
+    this.exchange.end();
+  }
+
+  respond(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined && (challengeStatus(error) !== undefined || this.#messages.length === 0)) {
+      return this.writeError(error);
+    }
+    this.exchange.respond(200, header, concatBytes([bytes, this.#resultEvent(error)]));
+  }
+
+  #resultEvent(error: ConnectError | undefined): Uint8Array {
+    const hasFailed = error !== undefined && this.#messages.length === 0;
+    return event(this.#result(hasFailed ? undefined : `{"messages":[${this.#messages.join(",")}]}`, error));
+  }
+
+  /** Returns a message as the JSON text of a structured result. */
+  #structure(message: Message): string {
+    const text = utf8.decode(this.codec.encode(message));
+    return isJsonObject(this.#call.tool.rpc.method.output) ? text : `{"value":${text}}`;
+  }
+
+  /**
+   * Returns a result. That of an error has its code and message, and its details if it has any.
+   *
+   * @param structured - the JSON text of what the tool has returned; `undefined` for nothing
+   */
+  #result(structured: string | undefined, error?: ConnectError): string {
+    const { server, tool, id, stateless } = this.#call;
+    const texts = error === undefined ? [] : [`${codeNames[error.code]}: ${error.rawMessage}`];
+    if (error !== undefined && error.details.length > 0) {
+      const failure = { httpStatus: httpStatusOf(error), procedure: tool.rpc.name };
+      texts.push(utf8.decode(server.writeErrorRecord(error, failure).body));
+    }
+    if (structured !== undefined) texts.push(structured);
+    const content = texts.map((text) => `{"type":"text","text":${JSON.stringify(text)}}`).join(",");
+    const output = structured === undefined ? "" : `,"structuredContent":${structured}`;
+    const [before, after] = server.frame(id, stateless);
+    return `${before}"content":[${content}]${output}${error === undefined ? "" : ',"isError":true'}${after}`;
+  }
+}
+
+function tooLong(limit: string): ConnectError {
+  const message = `the stream was ended after ${limit}; a result cannot contain more`;
+  return problem("ERR_PROTOCOL", message, { code: Code.ResourceExhausted });
+}
+
+/**
+ * Returns the HTTP status of an error that asks the client for another credential (MCP, "Authorization"). Without a
+ * challenge, which a 401 requires (RFC 9110 §15.5.2), another server may have refused the credential of this server.
+ */
+function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
+  if (!metadata.has("www-authenticate")) return undefined;
+  if (code === Code.Unauthenticated) return 401;
+  return code === Code.PermissionDenied ? 403 : undefined;
+}
+
+/** Returns the fields of the protocol, and the others that the handler has set. */
+function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
+  return header instanceof LazyHeaders && header.isPristine ? own : [...own, ...toRestHeader(header)];
+}
+
+/**
+ * Returns the header that the handler sees: with the idempotency key of `_meta`, unless the header has one, as a String of
+ * RFC 9651 §3.3.3 (draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
+ */
+function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
+  if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;
+  return [...exchange.fields, "idempotency-key", JSON.stringify(key)];
+}
+
+const utf8 = new TextDecoder();

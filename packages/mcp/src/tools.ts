@@ -1,0 +1,91 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { withCode, refusePromise, refuseUnknownOptions } from "@plantstore/http";
+import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
+import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
+
+/** The longest name of a tool that all major clients accept, in characters. */
+const nameLengthMax = 64;
+
+/** The names of tools that all major clients accept. */
+const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** An RPC as a tool. */
+export interface Tool<AnyRpc extends NamedRpc = Rpc> {
+  readonly name: string;
+  readonly rpc: AnyRpc;
+  readonly options: McpToolOptions;
+}
+
+type NamedRpc = Pick<Rpc, "method">;
+
+/**
+ * Returns the tools of RPCs, by name, in the order of the RPCs. Client and bidirectional streams are left out, because
+ * a tool has one input.
+ *
+ * @param isIncomplete - whether selectors may match no RPC
+ * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a
+ * given name that is not valid or not unique
+ */
+export function selectTools<AnyRpc extends NamedRpc>(
+  select: McpOptions["tools"],
+  rpcs: readonly AnyRpc[],
+  isIncomplete: boolean,
+): ReadonlyMap<string, Tool<AnyRpc>> {
+  const callable = rpcs.filter(({ method: { methodKind: kind } }) => kind === "unary" || kind === "server_streaming");
+  const names = callable.map(({ method }) => selectorOf(method));
+  const unmatched = typeof select === "function" || isIncomplete ? [] : unmatchedPatterns(select, names);
+  if (unmatched.length > 0) {
+    const problems = unmatched.map((selector) => `mcp: the selector "${selector}" matches no RPC that can be a tool`);
+    throw withCode(new Error(problems.join("\n")), "ERR_OPTIONS");
+  }
+  const optionsOf = typeof select === "function" ? select : selectedBy(select);
+  const selected = callable.flatMap((rpc): { rpc: AnyRpc; options: McpToolOptions }[] => {
+    const options = refusePromise(optionsOf(rpc.method), "tools of createMcp must be synchronous");
+    if (typeof options === "boolean") return options ? [{ rpc, options: {} }] : [];
+    refuseUnknownOptions(options, mcpToolOptionNames, `tools of createMcp, for ${selectorOf(rpc.method)}`);
+    return [{ rpc, options }];
+  });
+  // Names that the program gives are reserved, so that no RPC of a service can occupy them.
+  const given = new Set(selected.map(({ options }) => options.name));
+  const tools = new Map<string, Tool<AnyRpc>>();
+  for (const { rpc, options } of selected) {
+    const { name = freeName(rpc.method, (each) => tools.has(each) || given.has(each)) } = options;
+    if (!namePattern.test(name) || tools.has(name)) {
+      const problem = `the name of a tool must be unique and match ${namePattern.source}, got ${JSON.stringify(name)}`;
+      throw withCode(new Error(problem), "ERR_OPTIONS");
+    }
+    tools.set(name, { name, rpc, options });
+  }
+  return tools;
+}
+
+function selectedBy(selectors: readonly string[]): (method: DescMethod) => boolean {
+  const isSelected = createNameFilter(selectors);
+  return (method) => isSelected?.(selectorOf(method)) === true;
+}
+
+function plainName(method: DescMethod): string {
+  return selectorOf(method).replaceAll(/[^A-Za-z0-9_-]/g, "_");
+}
+
+/**
+ * Returns the name of a tool: the full name of its RPC with underscores instead of dots. The name starts with a letter,
+ * as some models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can
+ * therefore neither take nor change the name of an earlier one, which may belong to another upstream.
+ */
+function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
+  const plain = plainName(method);
+  if (plain.length <= nameLengthMax && !isTaken(plain) && /^[A-Za-z]/.test(plain)) return plain;
+  for (let seed = 0; ; seed += 1) {
+    const suffix = `_${hash(selectorOf(method), seed)}`;
+    const name = `${plain.slice(-(nameLengthMax - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;
+    if (!isTaken(name)) return name;
+  }
+}
+
+/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) in 32 bits, as 8 hexadecimal digits. */
+function hash(text: string, seed: number): string {
+  let value = 0x811c9dc5 ^ seed;
+  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  return (value >>> 0).toString(16).padStart(8, "0");
+}

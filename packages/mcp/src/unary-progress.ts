@@ -1,0 +1,49 @@
+import { type Exchange, type HeaderFields, startInterval } from "@plantstore/http";
+import { progressEvent } from "./events.ts";
+
+/**
+ * Seconds between the progress notifications of a unary call. 5: a person sees that the call runs, and a client that
+ * waits longer after each notification does not time out.
+ */
+const everyS = 5;
+
+/** Sends progress notifications while a unary call runs. The first one begins a response in Server-Sent Events. */
+export class UnaryProgress {
+  readonly #exchange: Exchange;
+  readonly #token: string;
+  readonly #fieldsOf: () => HeaderFields;
+  readonly #interval: { stop(): void };
+  #seconds = 0;
+  #hasBegun = false;
+
+  /**
+   * @param token - the JSON text of the progress token
+   * @param fieldsOf - returns the header fields of the response
+   */
+  constructor(exchange: Exchange, token: string, fieldsOf: () => HeaderFields) {
+    this.#exchange = exchange;
+    this.#token = token;
+    this.#fieldsOf = fieldsOf;
+    this.#interval = startInterval(everyS * 1000, () => this.#notify());
+  }
+
+  /** Stops the notifications. Returns whether the response has begun. */
+  stop(): boolean {
+    this.#interval.stop();
+    return this.#hasBegun;
+  }
+
+  #notify(): void {
+    this.#seconds += everyS;
+    try {
+      if (!this.#hasBegun) this.#exchange.begin(200, this.#fieldsOf());
+    } catch {
+      // A response field that `admit` or the handler has set is not valid. The response to the call reports the field.
+      return this.#interval.stop();
+    }
+    this.#hasBegun = true;
+    const text = `running for ${this.#seconds} seconds`;
+    // Backpressure is ignored: a client that does not read costs a hundred bytes for each notification.
+    void this.#exchange.write(progressEvent(this.#token, this.#seconds, text));
+  }
+}

@@ -1,0 +1,134 @@
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import type { GatewayOptions } from "../../gateway/src/index.ts";
+import { streamDefaults, streamLimitsOf } from "../src/options.ts";
+import type { McpOptions } from "../src/index.ts";
+import { pageOf, serveDescribed } from "./described-tools.ts";
+
+// Names and hints of tools, and functions of an application that return no boolean.
+
+const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
+
+/** Returns rules for the RPC `hostile.v1.S.A`, one for each HTTP method. */
+function rulesOf(kinds: readonly string[]): object {
+  const patterns = kinds.map((kind) => ({ pattern: { case: "custom", value: { kind, path: `/${kind}` } } }));
+  const [first, ...additionalBindings] = patterns;
+  return first === undefined ? {} : { rest: { rules: [{ selector: "hostile.v1.S.A", ...first, additionalBindings }] } };
+}
+
+const readOnly = { readOnlyHint: true };
+const deletes = { destructiveHint: true, idempotentHint: true };
+
+test.each([
+  { name: "GET", kinds: ["GET"], want: readOnly },
+  { name: "QUERY", kinds: ["QUERY"], want: readOnly },
+  { name: "POST and GET", kinds: ["POST", "GET"], want: readOnly },
+  { name: "DELETE", kinds: ["DELETE"], want: deletes },
+  { name: "GET and DELETE", kinds: ["GET", "DELETE"], want: deletes },
+  { name: "DELETE, with NO_SIDE_EFFECTS", kinds: ["DELETE"], level: NO_SIDE_EFFECTS, want: deletes },
+  { name: "PUT", kinds: ["PUT"], want: { idempotentHint: true } },
+  { name: "any method", kinds: ["*"], want: {} },
+  { name: "no method, with NO_SIDE_EFFECTS", kinds: [], level: NO_SIDE_EFFECTS, want: readOnly },
+  { name: "no method, with IDEMPOTENT", kinds: [], level: IDEMPOTENT, want: { idempotentHint: true } },
+])("the hints of a tool follow from $name", async ({ kinds, level, want }) => {
+  const rpc = { name: "A", ...(level !== undefined && { options: { idempotencyLevel: level } }) };
+  const { tools } = await pageOf(serveDescribed([rpc], { gateway: rulesOf(kinds) }));
+  expect(tools[0]?.["annotations"]).toEqual(want);
+});
+
+test.each([
+  { name: "a package that starts with an underscore", file: { package: "_7.v1" }, want: /^v1_S_A_[0-9a-f]{8}$/ },
+  {
+    name: "a long package whose cut name would start with digits",
+    file: { package: `a${"7".repeat(80)}` },
+    want: /^S_A_[0-9a-f]{8}$/,
+  },
+])("the name of a tool starts with a letter for $name", async ({ file, want }) => {
+  const type = `.${file.package}.M`;
+  const rpc = { name: "A", inputType: type, outputType: type };
+  const { tools } = await pageOf(serveDescribed([rpc], { file, mcp: { tools: [`${file.package}.*`] } }));
+  expect(tools[0]?.["name"]).toMatch(want);
+});
+
+/** Returns options as a program without types passes them. */
+function untyped(options: object): McpOptions {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- This is the purpose of the function.
+  return options as McpOptions;
+}
+
+test.each([
+  {
+    name: "tools that is async",
+    options: { tools: async () => false },
+    error: "tools of createMcp must be synchronous",
+  },
+  { name: "tools that returns nothing", options: { tools: () => undefined }, error: "requires an object of options" },
+  ...[Number.NaN, 0, -1, 1.5, Infinity, "7"].flatMap((limit) =>
+    ["messagesMax", "bytesMax", "timeoutMs"].map((name) => ({
+      name: `the limit ${name} ${JSON.stringify(limit)}`,
+      options: { tools: [], stream: { [name]: limit } },
+      error: `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`,
+    })),
+  ),
+])("createMcp refuses $name", ({ options, error }) => {
+  expect(() => serveDescribed([{ name: "A" }], { mcp: untyped(options) })).toThrow(error);
+});
+
+test("limits that are undefined have their defaults", () => {
+  const stream = untyped({ stream: { messagesMax: undefined, bytesMax: undefined, timeoutMs: 7 } }).stream;
+  expect(streamLimitsOf(stream)).toEqual({ ...streamDefaults, timeoutMs: 7 });
+});
+
+/** Comments that count how often the comment of each RPC is read, which is once for each definition that is created. */
+class CountedComments extends Map<string, string> {
+  readonly reads: Record<string, number> = {};
+
+  override get(name: string): string | undefined {
+    if (name.startsWith("hostile.v1.S.")) this.reads[name] = (this.reads[name] ?? 0) + 1;
+    return super.get(name);
+  }
+}
+
+test.each([
+  { name: "all callers get the same list", isListed: undefined },
+  { name: "lists depend on the caller", isListed: () => true },
+])("tools/list creates each definition once if $name", async ({ isListed }) => {
+  const rpcs = Array.from({ length: 250 }, (_, at) => ({ name: `A${at}` }));
+  const comments = new CountedComments();
+  const fetch = serveDescribed(rpcs, { mcp: { tools: ["*"], comments, ...(isListed && { isListed }) } });
+  const readAll = async (): Promise<string[]> => {
+    const pages = [undefined, "100", "200"].map((cursor) => pageOf(fetch, cursor));
+    return (await Promise.all(pages)).map(({ text }) => text);
+  };
+  const first = await readAll();
+  expect(Object.keys(comments.reads)).toHaveLength(250);
+  expect(await readAll()).toEqual(first);
+  await pageOf(fetch, "50");
+  expect(new Set(Object.values(comments.reads))).toEqual(new Set([1]));
+});
+
+describe("a function isListed", () => {
+  test.each([
+    { name: "true", result: true, want: ["hostile_v1_S_A"] },
+    { name: "false", result: false, want: [] },
+    { name: "undefined", result: undefined, want: [] },
+    { name: "1", result: 1, want: [] },
+  ])("that returns $name lists $want", async ({ result, want }) => {
+    const mcp = untyped({ tools: ["*"], isListed: () => result });
+    const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
+    expect(tools.map(({ name }) => name)).toEqual(want);
+  });
+
+  test("that returns a promise lists nothing", async () => {
+    const errors: string[] = [];
+    const mcp = untyped({ tools: ["*"], isListed: async () => true });
+    const gateway: Partial<GatewayOptions> = { onFault: (fault) => void errors.push(String(fault)) };
+    const page = await pageOf(serveDescribed([{ name: "A" }], { mcp, gateway }));
+    expect(JSON.parse(page.text)).toEqual({
+      jsonrpc: "2.0",
+      id: 1,
+      error: { code: -32603, message: "internal error" },
+    });
+    expect(errors).toEqual(["TypeError: isListed must be synchronous, got a promise"]);
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createJsonMessageWriter } from "../../protobuf/src/messages/json/index.ts";
+import { createMcp } from "../src/index.ts";
+import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
+import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+import { initializedRequest, postMcp } from "../../testing/src/gateway/mcp.ts";
+import { rollMessage } from "../../testing/src/gateway/random-message.ts";
+import { Dice } from "../../testing/src/dice.ts";
+import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { pageOf, serveDescribed } from "./described-tools.ts";
+
+// Random messages, and messages that no client of good will sends.
+
+const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
+const tool = "kitchensink_v1_KitchenSink_Create";
+let gateway: TestGateway;
+let connections: KeptConnections;
+
+beforeAll(async () => {
+  connections = new KeptConnections();
+  gateway = await startKitchenSink({ mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Create"] }) });
+});
+
+afterAll(async () => {
+  connections[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+});
+
+async function postJson(path: string, body: string): Promise<{ httpStatus: number; json: Record<string, unknown> }> {
+  const request = { ...postMcp(body), path };
+  const response = await connections.exchange(gateway.address, "1.1", request);
+  return { httpStatus: response.httpStatus, json: JSON.parse(String(response.body)) };
+}
+
+test.each(Array.from({ length: 150 }, (_, seed) => seed))(
+  "a tool returns the JSON of REST for random message %i",
+  async (seed) => {
+    const message = rollMessage(new Dice(seed), SinkSchema);
+    let text: string;
+    try {
+      text = write(message);
+    } catch {
+      // The message has no JSON form, such as an Any of an unknown type.
+      return;
+    }
+    const rest = await postJson("/v1/sinks", text);
+    const called = await postJson(
+      "/mcp",
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${text}}}`,
+    );
+    const { result, error } = called.json;
+    if (rest.httpStatus === 200) expect(result).toMatchObject({ structuredContent: rest.json });
+    else expect(JSON.stringify(error ?? result)).toMatch(/"isError":true|"code":-32700/);
+    expect(called.httpStatus).toBeLessThan(500);
+  },
+);
+
+describe("a hostile client", () => {
+  const long = "x".repeat(64 * 1024 - 512);
+
+  test.each([
+    { name: "a tool name of 64 KiB", request: initializedRequest("tools/call", { name: long }), code: -32602 },
+    { name: "a method name of 64 KiB", request: initializedRequest(long), code: -32601 },
+    { name: "a cursor of 64 KiB", request: initializedRequest("tools/list", { cursor: long }), code: -32602 },
+    {
+      name: "a revision of 64 KiB",
+      request: initializedRequest("initialize", { protocolVersion: long }),
+      code: undefined,
+    },
+    {
+      name: "a name that is a member of objects",
+      request: initializedRequest("tools/call", { name: "__proto__" }),
+      code: -32602,
+    },
+    {
+      name: "the key __proto__",
+      request: postMcp('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}'),
+      code: undefined,
+    },
+  ])("gets a short response to $name", async ({ request, code }) => {
+    const response = await connections.exchange(gateway.address, "1.1", request);
+    const { error }: { error?: { code: number } } = JSON.parse(String(response.body));
+    expect(response.httpStatus).toBe(200);
+    expect(error?.code).toBe(code);
+    expect(response.body.byteLength).toBeLessThan(1024);
+  });
+});
+
+test("10,000 tools have different names that clients accept, and are listed in pages", async () => {
+  const rpcs = Array.from({ length: 10_000 }, (_, at) => ({ name: `${"Get".repeat(at % 30)}M${at}` }));
+  const fetch = serveDescribed(rpcs);
+  const names = new Set<unknown>();
+  let pages = 0;
+  for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages += 1) {
+    const page = await pageOf(fetch, cursor);
+    for (const { name } of page.tools) names.add(name);
+    cursor = page.nextCursor;
+  }
+  expect(pages).toBe(100);
+  expect(names.size).toBe(10_000);
+  expect([...names].filter((name) => !/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(String(name)))).toEqual([]);
+});

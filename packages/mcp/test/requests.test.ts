@@ -1,0 +1,129 @@
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createGateway } from "../../gateway/src/index.ts";
+import { createMcp } from "../src/index.ts";
+import { fieldValue, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
+import type { TestListenOptions } from "../../testing/src/gateway/listen-for-tests.ts";
+import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { calls } from "./call-cases.ts";
+import { call, raw, readMaxBytes, watered } from "./case.ts";
+import { headerCases, originCases } from "./header-cases.ts";
+import { messageCases } from "./message-cases.ts";
+
+// Requests and responses of both kinds of revisions on the wire.
+
+const servers: readonly {
+  name: string;
+  version: HttpVersion;
+  listen: TestListenOptions;
+  create: typeof createGateway;
+}[] = [
+  { name: "the engine on HTTP/1.1", version: "1.1", listen: {}, create: createTestGateway },
+  { name: "the engine on HTTP/2", version: "2", listen: {}, create: createTestGateway },
+  { name: "node:http", version: "1.1", listen: {}, create: createGateway },
+  { name: "a handler in node:http2", version: "2", listen: { http2: "mounted" }, create: createGateway },
+];
+
+const ran: string[] = [];
+
+async function waterBed(
+  { bed, liters, note }: { bed: bigint; liters: number; note: string },
+  { requestHeader }: HandlerContext,
+): Promise<{ bed: bigint; liters: number; note: string }> {
+  ran.push("handler");
+  if (note === "dry") throw new ConnectError("dry", Code.Aborted, { "retry-after": "7" });
+  if (note === "credential") throw new ConnectError("log in", Code.Unauthenticated, { "www-authenticate": "Basic" });
+  if (note === "upstream") throw new ConnectError("log in", Code.Unauthenticated);
+  if (note === "late") return new Promise(() => {});
+  return { bed, liters, note: note === "key" ? (requestHeader.get("idempotency-key") ?? "") : note };
+}
+
+beforeEach(() => {
+  ran.length = 0;
+});
+
+describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create }) => {
+  let greenhouse: TestGreenhouse;
+  let connections: KeptConnections;
+
+  beforeAll(async () => {
+    connections = new KeptConnections();
+    greenhouse = await startGreenhouse(
+      { waterBed },
+      {
+        readMaxBytes,
+        cors: { origins: ["https://shop.example"] },
+        mcp: createMcp({ tools: ["greenhouse.v1.GreenhouseService.WaterBed"] }),
+        admit: ({ procedure, protocol, authorization }) => {
+          ran.push(`admit ${procedure} ${protocol}`);
+          if (authorization !== null) {
+            throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+          }
+        },
+        interceptors: [
+          (next) => (request) => {
+            const { service, method, message, stream } = request;
+            ran.push(`scope /${service.typeName}/${method.name}`);
+            if (!stream && "note" in message && message.note === "scope") {
+              const challenge = { "www-authenticate": 'Bearer error="insufficient_scope"' };
+              throw new ConnectError("the scope is missing", Code.PermissionDenied, challenge);
+            }
+            return next(request);
+          },
+        ],
+      },
+      listen,
+      create,
+    );
+  });
+
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await greenhouse[Symbol.asyncDispose]();
+  });
+
+  test.each([...calls, ...messageCases, ...headerCases, ...originCases])(
+    "responds to $name",
+    async ({ request, httpStatus = 200, response, procedure, header = [] }) => {
+      const before = greenhouse.completedRequests.length;
+      const actual = await connections.exchange(greenhouse.address, httpVersion, request);
+      const body = String(actual.body);
+      expect({ httpStatus: actual.httpStatus, response: body === "" ? undefined : JSON.parse(body) }).toEqual({
+        httpStatus,
+        response,
+      });
+      expect(fieldValue(actual.header, "content-type")).toBe(response === undefined ? undefined : "application/json");
+      for (const [name, value] of header) expect(fieldValue(actual.header, name)).toBe(value);
+      const reported = await greenhouse.completed(before + 1);
+      expect(reported).toMatchObject({ procedure, protocol: "mcp", httpRoute: "/mcp", httpStatus });
+      expect(greenhouse.completedRequests).toHaveLength(before + 1);
+    },
+  );
+
+  test("checks the credential before the body is read, and the scope when the RPC is known", async () => {
+    await connections.exchange(greenhouse.address, httpVersion, call(watered));
+    expect(ran).toEqual(["admit undefined mcp", `scope ${waterBedProcedure}`, "handler"]);
+  });
+
+  test.each(["GET", "DELETE"])("refuses %s and lists POST in Allow", async (httpMethod) => {
+    const response = await connections.exchange(greenhouse.address, httpVersion, {
+      ...statelessRequest("server/discover"),
+      httpMethod,
+      body: Buffer.of(),
+    });
+    expect(response.httpStatus).toBe(405);
+    expect(fieldValue(response.header, "allow")).toBe("POST");
+  });
+
+  test("keeps the exact text of a large id", async () => {
+    const response = await connections.exchange(
+      greenhouse.address,
+      httpVersion,
+      raw('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}'),
+    );
+    expect(String(response.body)).toBe('{"jsonrpc":"2.0","id":9007199254740993,"result":{}}');
+  });
+});

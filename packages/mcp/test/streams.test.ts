@@ -1,0 +1,186 @@
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGateway } from "../../gateway/src/index.ts";
+import { createMcp } from "../src/index.ts";
+import { fieldValue, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
+import { eventsOf, initializedRequest } from "../../testing/src/gateway/mcp.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+
+// Server streams as tools: progress notifications, then one result with all messages.
+
+const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
+
+interface Case {
+  readonly name: string;
+  readonly arguments: object;
+  readonly meta?: object;
+  readonly httpStatus?: number;
+  /** The events, or the JSON of a response without events. */
+  readonly response: unknown;
+  readonly code?: Code;
+}
+
+function reading(degreesCelsius: number): object {
+  return { sensor: "a", degreesCelsius };
+}
+
+function structured(count: number): { messages: object[] } {
+  return { messages: Array.from({ length: count }, (_, at) => reading(at + 1)) };
+}
+
+function content(...texts: readonly string[]): { content: object[] } {
+  return { content: texts.map((text) => ({ type: "text", text })) };
+}
+
+function result(members: object): object {
+  return { jsonrpc: "2.0", id: 1, result: members };
+}
+
+function success(count: number): object {
+  return result({ ...content(JSON.stringify(structured(count))), structuredContent: structured(count) });
+}
+
+function failure(message: string, count: number): object {
+  const texts = content(message, JSON.stringify(structured(count)));
+  return result({ ...texts, structuredContent: structured(count), isError: true });
+}
+
+function progress(token: unknown, count: number): object[] {
+  return Array.from({ length: count }, (_, at) => ({
+    jsonrpc: "2.0",
+    method: "notifications/progress",
+    params: { progressToken: token, progress: at + 1, message: JSON.stringify(reading(at + 1)) },
+  }));
+}
+
+const cases: readonly Case[] = [
+  { name: "messages without a progress token", arguments: { count: 2 }, response: [success(2)] },
+  {
+    name: "messages with a progress token",
+    arguments: { count: 2 },
+    meta: { progressToken: "a" },
+    response: [...progress("a", 2), success(2)],
+  },
+  {
+    name: "a progress token that is a number",
+    arguments: { count: 1 },
+    meta: { progressToken: 7 },
+    response: [...progress(7, 1), success(1)],
+  },
+  {
+    name: "a progress token that is neither",
+    arguments: { count: 1 },
+    meta: { progressToken: {} },
+    response: [success(1)],
+  },
+  { name: "no messages", arguments: { count: 0 }, response: [success(0)] },
+  {
+    name: "messages over several turns",
+    arguments: { sensor: "slow", count: 2 },
+    meta: { progressToken: "a" },
+    response: [...progress("a", 2), success(2)],
+  },
+  {
+    name: "more messages than the limit",
+    arguments: { count: -1 },
+    response: [failure("RESOURCE_EXHAUSTED: the stream was ended after 5 messages; a result cannot contain more", 5)],
+    code: Code.ResourceExhausted,
+  },
+  {
+    name: "more bytes than the limit",
+    arguments: { sensor: "large", count: 3 },
+    response: result({
+      ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
+      isError: true,
+    }),
+    code: Code.ResourceExhausted,
+  },
+  {
+    name: "an error before the first message",
+    arguments: { sensor: "broken", count: 0 },
+    response: result({ ...content("ABORTED: broken"), isError: true }),
+    code: Code.Aborted,
+  },
+  {
+    name: "an error after a message",
+    arguments: { sensor: "broken", count: 1 },
+    response: [failure("ABORTED: broken", 1)],
+    code: Code.Aborted,
+  },
+  {
+    name: "a stream that does not end in time",
+    arguments: { sensor: "idle", count: 1 },
+    response: [failure("DEADLINE_EXCEEDED: the operation timed out", 1)],
+    code: Code.DeadlineExceeded,
+  },
+];
+
+const servers: readonly { name: string; version: HttpVersion; create: typeof createGateway }[] = [
+  { name: "the engine", version: "1.1", create: createTestGateway },
+  { name: "node:http2", version: "2", create: createGateway },
+];
+
+let begun = Promise.withResolvers<HandlerContext>();
+
+async function* watchReadings(
+  { sensor, count }: { sensor: string; count: number },
+  context: HandlerContext,
+): AsyncGenerator<object> {
+  begun.resolve(context);
+  for (let at = 0; at !== count; at += 1) {
+    if (sensor === "slow") await new Promise((resolve) => setTimeout(resolve, 5));
+    yield sensor === "large" ? { sensor: "x".repeat(1000) } : reading(at + 1);
+  }
+  if (sensor === "broken") throw new ConnectError("broken", Code.Aborted);
+  if (sensor === "idle") await new Promise(() => {});
+}
+
+describe.each(servers)("a tool with a stream on $name", ({ version, create }) => {
+  let greenhouse: TestGreenhouse;
+  let connections: KeptConnections;
+
+  beforeAll(async () => {
+    connections = new KeptConnections();
+    const mcp = createMcp({
+      tools: ["greenhouse.v1.GreenhouseService.WatchReadings"],
+      stream: { messagesMax: 5, bytesMax: 1000, timeoutMs: 300 },
+    });
+    greenhouse = await startGreenhouse({ watchReadings }, { mcp }, {}, create);
+  });
+
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await greenhouse[Symbol.asyncDispose]();
+  });
+
+  test.each(cases)("returns $name", async ({ arguments: args, meta, httpStatus = 200, response, code }) => {
+    const before = greenhouse.completedRequests.length;
+    const request = initializedRequest("tools/call", { name: watch, arguments: args, _meta: meta });
+    const actual = await connections.exchange(greenhouse.address, version, request);
+    const body = String(actual.body);
+    const isStream = Array.isArray(response);
+    expect({ httpStatus: actual.httpStatus, response: isStream ? eventsOf(body) : JSON.parse(body) }).toEqual({
+      httpStatus,
+      response,
+    });
+    expect(fieldValue(actual.header, "content-type")).toBe(isStream ? "text/event-stream" : "application/json");
+    expect(fieldValue(actual.header, "x-accel-buffering")).toBe(isStream ? "no" : undefined);
+    const reported = await greenhouse.completed(before + 1);
+    expect(reported).toMatchObject({ procedure: "/greenhouse.v1.GreenhouseService/WatchReadings", protocol: "mcp" });
+    expect(reported.error?.code).toBe(code);
+  });
+
+  test("is cancelled when the client disconnects", async () => {
+    begun = Promise.withResolvers<HandlerContext>();
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(initializedRequest("tools/call", { name: watch, arguments: { sensor: "idle", count: 1 } }));
+    const { signal } = await within(begun.promise, "the handler");
+    connection.socket.resetAndDestroy();
+    expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
+  });
+});

@@ -1,0 +1,75 @@
+import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { createGateway } from "../../../../gateway/src/index.ts";
+import { createMcp } from "../../../src/index.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import type { HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { statelessRequest, toolNameOf } from "../../../../testing/src/gateway/mcp.ts";
+import { randomTypes, rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { EchoSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { GetShelfRequestSchema } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
+
+// Results of tools compared with the responses of REST, whose JSON other suites compare with the protobuf specification.
+
+let message: Message;
+const { fetch } = createGateway({
+  ...kitchenSinkOptions,
+  interceptors: [(next) => async (request) => Object.assign(await next(request), { message })],
+  jsonOptions: { registry: randomTypes },
+  mcp: createMcp({ tools: ["kitchensink.v1.*"] }),
+  // Some messages have no JSON form, such as an Any of an unknown type.
+  onFault: () => {},
+});
+
+async function send({ header, path, body }: HttpRequest): Promise<{ httpStatus: number; text: string }> {
+  const init = { method: "POST", headers: Object.fromEntries(header), body: String(body) };
+  const response = await fetch(new Request(`http://a.example${path}`, init));
+  return { httpStatus: response.status, text: await response.text() };
+}
+
+function resultOf(json: string): string {
+  return `"result":{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json},`;
+}
+
+const cases: readonly { name: string; desc: DescMessage; path: string; procedure: string; request: object }[] = [
+  { name: "proto3", desc: EchoSchema, path: "/v1/sinks", procedure: "/kitchensink.v1.KitchenSink/Create", request: {} },
+  {
+    name: "proto2 with extensions",
+    desc: LegacySchema,
+    path: "/v1/legacies",
+    procedure: "/kitchensink.v1.LegacySink/Keep",
+    request: { name: "a" },
+  },
+  {
+    name: "field masks",
+    desc: GetShelfRequestSchema,
+    path: "/v1/shelves:get",
+    procedure: "/kitchensink.v1.Shelves/GetShelf",
+    request: {},
+  },
+];
+
+test.each(cases)(
+  "the result of a tool is the JSON of REST for random messages: $name",
+  async ({ desc, path, procedure, request }) => {
+    const runs = numRunsOf(200);
+    let written = 0;
+    const body = Buffer.from(JSON.stringify(request));
+    const rest = { httpMethod: "POST", path, header: [["content-type", "application/json"]] as const, body };
+    const tool = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: request });
+    for (let run = 0; run < runs; run += 1) {
+      message = rollMessage(new Dice(testSeed * 1_000_003 + run), desc, 2);
+      const expected = await send(rest);
+      const { httpStatus, text } = await send(tool);
+      const isWritten = expected.httpStatus === 200;
+      expect(httpStatus).toBe(200);
+      expect(text).toContain(isWritten ? resultOf(expected.text) : '"isError":true');
+      if (isWritten) written += 1;
+    }
+    // The oldest protobuf-es also refuses to write unknown values of closed enums, which most messages have.
+    expect(written).toBeGreaterThan(runs / 10);
+  },
+);

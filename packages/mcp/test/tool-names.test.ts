@@ -1,0 +1,55 @@
+import { create, createFileRegistry, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { createMcp, type McpOptions } from "../src/index.ts";
+
+// The names of tools of several services, of which a later one may be hostile.
+
+/** Returns the method of a name such as `package.Service.Method`. */
+function methodOf(fullName: string): DescMethod {
+  const [name = "", service = "", ...parts] = fullName.split(".").toReversed();
+  const packageName = parts.toReversed().join(".");
+  const type = `.${packageName}.M`;
+  const file: MessageInitShape<typeof FileDescriptorProtoSchema> = {
+    name: `${fullName}.proto`,
+    package: packageName,
+    syntax: "proto3",
+    messageType: [{ name: "M" }],
+    service: [{ name: service, method: [{ name, inputType: type, outputType: type }] }],
+  };
+  const registry = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
+  const [found] = registry.getService(`${packageName}.${service}`)?.methods ?? [];
+  return found ?? expect.unreachable("no method");
+}
+
+function namesOf(fullNames: readonly string[], tools: McpOptions["tools"] = ["*"]): readonly string[] {
+  return [...createMcp({ tools }).toolNamesOf(fullNames.map(methodOf)).values()];
+}
+
+const long = `a.${"b".repeat(60)}.Long.Get`;
+const [hashed = ""] = namesOf([long]);
+
+test.each([
+  { name: "the plain name of an earlier RPC", earlier: "a.b_c.D.Get", later: "a.b.c_D.Get", kept: "a_b_c_D_Get" },
+  {
+    name: "the hashed name of an earlier RPC",
+    earlier: long,
+    later: hashed.replace("_", ".").replace("_", "."),
+    kept: hashed,
+  },
+])("an RPC whose name would be $name gets another name", ({ earlier, later, kept }) => {
+  const names = namesOf([earlier, later]);
+  expect(names[0]).toBe(kept);
+  expect(names[1]).not.toBe(kept);
+  expect(names[1]).toMatch(/_[0-9a-f]{8}$/);
+});
+
+/** Selects all RPCs, and names the tool of `z.Z.Run`. */
+const toolsWithName: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: "a_b_C_Get" };
+
+test("an RPC does not take the name that the program gives to a later one", () => {
+  expect(namesOf(["a.b.C.Get", "z.Z.Run"], toolsWithName)).toEqual([
+    expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/),
+    "a_b_C_Get",
+  ]);
+});

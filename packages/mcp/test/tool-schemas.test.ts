@@ -1,0 +1,155 @@
+import { create } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type as Type, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { describe, expect, test } from "vitest";
+import { postMcp, statelessRequest } from "../../testing/src/gateway/mcp.ts";
+import type { FetchHandler } from "../../gateway/src/index.ts";
+import {
+  type DescribedMessage,
+  type DescribedOptions,
+  pageOf,
+  postTo,
+  serveDescribed,
+  type ToolPage,
+} from "./described-tools.ts";
+
+// Schemas of definitions that are large or hostile, and of requests with unknown fields.
+
+type DescribedField = NonNullable<DescribedMessage["field"]>[number];
+
+function stringField(number: number, name = `f${number}`): DescribedField {
+  return { name, jsonName: name, number, type: Type.STRING };
+}
+
+const tooLarge = { type: "object", description: "The schema is left out because it is too large." };
+
+/** Returns messages `M`, `M1`, `M2` and so on, each with a field of the next one, except the last one. */
+function chainOf(count: number, fieldsEach: number): readonly DescribedMessage[] {
+  return Array.from({ length: count }, (_, at) => {
+    const field = Array.from({ length: fieldsEach }, (_each, number) => stringField(number + 1));
+    const next = { name: "f1", jsonName: "f1", number: 1, type: Type.MESSAGE, typeName: `.hostile.v1.M${at + 1}` };
+    return { name: at === 0 ? "M" : `M${at}`, field: at === count - 1 ? field : [next, ...field.slice(1)] };
+  });
+}
+
+function rpcs(count: number): { name: string }[] {
+  return Array.from({ length: count }, (_, at) => ({ name: `A${at}` }));
+}
+
+/** Returns how many fields of a schema and of its definitions are strings. */
+function countStrings(schema: unknown): number {
+  return JSON.stringify(schema).split('{"type":"string"}').length - 1;
+}
+
+describe("a schema", () => {
+  test.each([
+    { name: "2,001 fields of one message", messages: chainOf(1, 2_001), want: undefined },
+    { name: "2,000 fields of one message", messages: chainOf(1, 2_000), want: 2_000 },
+    { name: "2,000 fields of 200 messages", messages: chainOf(200, 10), want: 1_801 },
+    { name: "201 messages", messages: chainOf(201, 1), want: undefined },
+  ])("with $name is left out if it is too large", async ({ messages, want }) => {
+    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
+    const { inputSchema, outputSchema } = tools[0] ?? {};
+    if (want === undefined) expect([inputSchema, outputSchema]).toEqual([tooLarge, tooLarge]);
+    else expect([inputSchema, outputSchema].map(countStrings)).toEqual([want, want]);
+  });
+
+  test("counts the values of enums", async () => {
+    const value = Array.from({ length: 2_000 }, (_, number) => ({ name: `V${number}`, number }));
+    const field = [{ name: "e", jsonName: "e", number: 1, type: Type.ENUM, typeName: ".hostile.v1.M.E" }];
+    const messages = [{ name: "M", field, enumType: [{ name: "E", value }] }];
+    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
+    expect(tools[0]?.["inputSchema"]).toEqual(tooLarge);
+  });
+
+  test("is left out if its text is too long", async () => {
+    // Each of 50 members of a oneof refuses the others by name.
+    const names = Array.from({ length: 1_000 }, (_, at) => `${"n".repeat(90)}${at}`);
+    const field = names.map((name, at) => ({ ...stringField(at + 1, name), oneofIndex: Math.floor(at / 50) }));
+    const oneofDecl = Array.from({ length: 20 }, (_, at) => ({ name: `o${at}` }));
+    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages: [{ name: "M", field, oneofDecl }] }));
+    expect(tools[0]?.["inputSchema"]).toEqual(tooLarge);
+  });
+});
+
+/** Returns the pages of `tools/list`. */
+async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
+  const pages = [await pageOf(fetch)];
+  for (let cursor = pages[0]?.nextCursor; cursor !== undefined; cursor = pages.at(-1)?.nextCursor) {
+    pages.push(await pageOf(fetch, cursor));
+  }
+  return pages;
+}
+
+test.each([
+  { name: "16 RPCs with 10,000 fields each", count: 34, messages: chainOf(200, 50), pageCount: 3 },
+  { name: "1 MiB of RPCs with 1,900 fields each", count: 20, messages: chainOf(1, 1_900), pageCount: 2 },
+])("a page of tools/list ends after $name", async ({ count, messages, pageCount }) => {
+  const pages = await pagesOf(serveDescribed(rpcs(count), { messages }));
+  expect(pages.map(({ httpStatus }) => httpStatus)).toEqual(Array.from({ length: pageCount }, () => 200));
+  expect(new Set(pages.flatMap(({ tools }) => tools.map(({ name }) => name))).size).toBe(count);
+  expect(Math.max(...pages.map(({ text }) => text.length))).toBeLessThan(1.5 * 1024 * 1024);
+});
+
+test("names with invisible characters, long names and links are left out", async () => {
+  // The option openapiv2_schema (1042) with external_docs (5), which has a URL (2).
+  const url = new BinaryWriter().tag(2, WireType.LengthDelimited).string("https://obey.example").finish();
+  const docs = new BinaryWriter().tag(5, WireType.LengthDelimited).bytes(url).finish();
+  const data = new BinaryWriter().bytes(docs).finish();
+  const options = create(MessageOptionsSchema);
+  options.$unknown = [{ no: 1042, wireType: WireType.LengthDelimited, data }];
+  const names = ["plain", "hidden\u{E0041}", "turned\u202E", "x".repeat(201), "x".repeat(200)];
+  const field = names.map((jsonName, at) => ({ ...stringField(at + 1), jsonName, oneofIndex: 0 }));
+  const messages = [{ name: "M", field, oneofDecl: [{ name: "o" }], options }];
+  const page = await pageOf(serveDescribed(rpcs(1), { messages }));
+  expect(page.tools[0]?.["inputSchema"]).toMatchObject({
+    properties: { plain: { type: "string" }, ["x".repeat(200)]: { type: "string" } },
+  });
+  expect(page.text).not.toMatch(/hidden|turned|x{201}|obey|externalDocs/);
+});
+
+const strict: DescribedOptions["gateway"] = { jsonOptions: { ignoreUnknownFields: false } };
+const wrapped = { name: "W", inputType: ".google.protobuf.StringValue" };
+
+describe("a tool whose RPC refuses unknown fields", () => {
+  const fetch = serveDescribed([...rpcs(1), wrapped], { messages: chainOf(2, 2), gateway: strict });
+
+  test("has a closed input and an open output", async () => {
+    const [tool, wrapping] = (await pageOf(fetch)).tools;
+    expect(tool?.["inputSchema"]).toMatchObject({
+      additionalProperties: false,
+      $defs: { M1: { additionalProperties: false } },
+    });
+    expect(JSON.stringify(tool?.["outputSchema"])).not.toContain("additionalProperties");
+    expect(wrapping?.["inputSchema"]).toEqual({
+      type: "object",
+      properties: { value: { type: "string" } },
+      required: ["value"],
+      additionalProperties: false,
+    });
+  });
+
+  test.each([
+    { name: "another argument", args: { value: "a", other: 1 }, want: 'there must be no argument other than "value"' },
+    { name: "no value", args: { other: 1 }, want: 'the argument "value" is missing' },
+  ])("refuses $name next to a value", async ({ args, want }) => {
+    const { text } = await postTo(fetch, statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: args }));
+    expect(JSON.parse(text)).toMatchObject({
+      result: { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] },
+    });
+  });
+});
+
+test("an argument next to a value is refused if it is set twice", async () => {
+  const fetch = serveDescribed([wrapped]);
+  const params = '{"name":"hostile_v1_S_W","arguments":{"value":"a","other":1,"other":2}}';
+  const { text } = await postTo(fetch, postMcp(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`));
+  expect(text).toContain('INVALID_ARGUMENT: key \\"other\\" is set more than once');
+});
+
+test("a tool whose RPC ignores unknown fields has an open input", async () => {
+  const fetch = serveDescribed([...rpcs(1), wrapped], { messages: chainOf(2, 2) });
+  expect((await pageOf(fetch)).text).not.toContain("additionalProperties");
+  const request = statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: { value: "a", other: 1 } });
+  expect((await postTo(fetch, request)).text).toContain("UNIMPLEMENTED");
+});

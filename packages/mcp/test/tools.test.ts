@@ -1,0 +1,178 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import { createContextKey } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway } from "../../gateway/src/index.ts";
+import { createMcp, type McpOptions } from "../src/index.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
+import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
+
+// Which RPCs are tools, how they are named and described, and what tools/list contains.
+
+interface ToolList {
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+  readonly nextCursor?: string;
+  readonly cacheScope: string;
+}
+
+async function listOf(
+  address: TestGreenhouse["address"],
+  connections: KeptConnections,
+  params = {},
+): Promise<ToolList> {
+  const response = await connections.exchange(address, "1.1", statelessRequest("tools/list", params));
+  const { result }: { result: ToolList } = JSON.parse(String(response.body));
+  return result;
+}
+
+async function toolsOf(options: McpOptions): Promise<ToolList["tools"]> {
+  using connections = new KeptConnections();
+  await using greenhouse = await startGreenhouse({}, { mcp: createMcp(options) });
+  return (await listOf(greenhouse.address, connections)).tools;
+}
+
+const service = "greenhouse_v1_GreenhouseService";
+
+const selections = [
+  { name: "a selector of one RPC", tools: ["greenhouse.v1.GreenhouseService.GetReading"], want: ["GetReading"] },
+  { name: "a prefix", tools: ["greenhouse.*"], want: ["GetReading", "WaterBed", "WatchReadings"] },
+  { name: "no selectors", tools: [], want: [] },
+  { name: "a function", tools: ({ name }: { name: string }) => name === "WaterBed", want: ["WaterBed"] },
+] as const;
+
+test.each(selections)("$name selects tools, without client streams", async ({ tools, want }) => {
+  const listed = await toolsOf({ tools });
+  expect(listed.map(({ name }) => name)).toEqual(want.map((name) => `${service}_${name}`));
+});
+
+test("a tool is described by its RPC", async () => {
+  expect(await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.GetReading"] })).toEqual([
+    {
+      name: `${service}_GetReading`,
+      title: "Get Reading",
+      description: "The RPC greenhouse.v1.GreenhouseService.GetReading.",
+      inputSchema: { type: "object", properties: { sensor: { type: "string" } } },
+      outputSchema: {
+        type: "object",
+        properties: {
+          sensor: { type: "string" },
+          degreesCelsius: { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] },
+        },
+      },
+      annotations: { readOnlyHint: true },
+    },
+  ]);
+});
+
+test("a tool with a stream returns an array of messages", async () => {
+  const [tool] = await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.WatchReadings"] });
+  expect(tool?.["outputSchema"]).toMatchObject({
+    properties: { messages: { type: "array", items: { type: "object" } } },
+    required: ["messages"],
+  });
+  expect(tool?.["annotations"]).toEqual({});
+});
+
+test("options of a tool replace its description", async () => {
+  const hints = { destructive: true, idempotent: true, openWorld: false, readOnly: false };
+  const tools = (): object => ({ name: "water", title: "Water!", description: "Waters.\u{E0041}\u202E", hints });
+  const comments = new Map([["greenhouse.v1.GreenhouseService.WaterBed", "Waters a bed."]]);
+  const [commented] = await toolsOf({ tools: ["greenhouse.v1.GreenhouseService.WaterBed"], comments });
+  expect(commented).toMatchObject({ description: "Waters a bed.", annotations: {} });
+  const [tool] = await toolsOf({ tools: ({ name }) => name === "WaterBed" && tools() });
+  expect(tool).toMatchObject({
+    name: "water",
+    title: "Water!",
+    description: "Waters.",
+    annotations: { destructiveHint: true, idempotentHint: true, openWorldHint: false, readOnlyHint: false },
+  });
+});
+
+const wrongOptions = [
+  { name: "an unknown option", options: { tool: [] }, error: 'unknown option "tool", did you mean "tools"?' },
+  { name: "no tools", options: {}, error: 'createMcp requires the option "tools"' },
+  {
+    name: "a path without a slash",
+    options: { tools: [], path: "mcp" },
+    error: 'path of createMcp must be similar to "/mcp"',
+  },
+  {
+    name: "a selector that matches nothing",
+    options: { tools: ["greenhouse.v2.*"] },
+    error: 'mcp: the selector "greenhouse.v2.*" matches no RPC that can be a tool',
+  },
+  {
+    name: "a selector of a client stream",
+    options: { tools: ["greenhouse.v1.GreenhouseService.RecordReadings"] },
+    error: 'mcp: the selector "greenhouse.v1.GreenhouseService.RecordReadings" matches no RPC that can be a tool',
+  },
+  {
+    name: "a name with a dot",
+    options: { tools: () => ({ name: "a.b" }) },
+    error: "the name of a tool must be unique",
+  },
+  { name: "two equal names", options: { tools: () => ({ name: "a" }) }, error: "the name of a tool must be unique" },
+  {
+    name: "the path of a rule",
+    options: { tools: [], path: "/beds/7:water" },
+    error: "path of createMcp must be similar",
+  },
+];
+
+function routes(router: ConnectRouter): void {
+  router.service(GreenhouseService, {});
+}
+
+test.each(wrongOptions)("createGateway refuses $name", ({ options, error }) => {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Options as in a program without types.
+  expect(() => createGateway({ routes, mcp: createMcp(options as unknown as McpOptions) })).toThrow(error);
+});
+
+test("createGateway refuses options instead of the result of createMcp", () => {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A program without types.
+  const mcp = { tools: [] } as unknown as ReturnType<typeof createMcp>;
+  expect(() => createGateway({ routes, mcp })).toThrow("mcp must be the result of createMcp()");
+});
+
+const scopeKey = createContextKey<string | null>(null);
+
+describe("tools/list for a caller", () => {
+  let greenhouse: TestGreenhouse;
+  let connections: KeptConnections;
+
+  beforeAll(async () => {
+    connections = new KeptConnections();
+    greenhouse = await startGreenhouse(
+      {},
+      {
+        admit: ({ authorization, contextValues }) => void contextValues.set(scopeKey, authorization),
+        mcp: createMcp({
+          tools: ["greenhouse.*"],
+          isListed: ({ name }, { contextValues }) => contextValues.get(scopeKey) === name,
+        }),
+      },
+    );
+  });
+
+  afterAll(async () => {
+    connections[Symbol.dispose]();
+    await greenhouse[Symbol.asyncDispose]();
+  });
+
+  test.each(["GetReading", "WaterBed"])("contains only %s, and is private", async (scope) => {
+    const request = statelessRequest("tools/list", {}, [["authorization", scope]]);
+    const response = await connections.exchange(greenhouse.address, "1.1", request);
+    const { result }: { result: ToolList } = JSON.parse(String(response.body));
+    expect(result.tools.map(({ name }) => name)).toEqual([`${service}_${scope}`]);
+    expect(result.cacheScope).toBe("private");
+  });
+
+  test.each(['"x"', "-1", '"-1"', '"3"', '"00000000"', "{}"])("refuses the cursor %s", async (cursor) => {
+    const params = { cursor: JSON.parse(cursor) };
+    const response = await connections.exchange(greenhouse.address, "1.1", statelessRequest("tools/list", params));
+    expect(JSON.parse(String(response.body))).toMatchObject({
+      error: { code: -32602, message: "the cursor is not valid" },
+    });
+  });
+});

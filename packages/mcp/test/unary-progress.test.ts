@@ -1,0 +1,158 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { GatewayOptions } from "../../gateway/src/index.ts";
+import { createMcp } from "../src/index.ts";
+import { fieldValue, type HttpRequest, type HttpResponse } from "../../testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { eventsOf, initializedRequest, statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
+import { exchange } from "../../testing/src/gateway/wire-format.ts";
+
+// Progress notifications while a unary call runs. The tests fire the timer.
+
+const everyMs = 5_000;
+const name = toolNameOf(waterBedProcedure);
+const spyOnTimers = () => ({
+  started: vi.spyOn(globalThis, "setInterval"),
+  cleared: vi.spyOn(globalThis, "clearInterval"),
+});
+let spies: ReturnType<typeof spyOnTimers>;
+beforeEach(() => {
+  spies = spyOnTimers();
+});
+afterEach(() => {
+  spies.started.mockRestore();
+  spies.cleared.mockRestore();
+});
+
+function timers(): readonly { readonly timer: unknown; readonly fire: () => void; readonly isCleared: boolean }[] {
+  const { started, cleared } = spies;
+  return started.mock.calls.flatMap(([fire, ms], at) => {
+    const timer: unknown = started.mock.results[at]?.value;
+    return ms === everyMs ? [{ timer, fire, isCleared: cleared.mock.calls.some(([one]) => one === timer) }] : [];
+  });
+}
+
+function progress(seconds: number): object {
+  const params = { progressToken: "p", progress: seconds, message: `running for ${seconds} seconds` };
+  return { jsonrpc: "2.0", method: "notifications/progress", params };
+}
+
+/** A call that ends after some firings of its timer. */
+async function callDuring(
+  firings: number,
+  request: HttpRequest,
+  outcome: () => object,
+  options: Partial<GatewayOptions> = {},
+): Promise<HttpResponse> {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using greenhouse = await startGreenhouse(
+    {
+      waterBed: async () => {
+        begun.resolve();
+        await ended.promise;
+        return outcome();
+      },
+    },
+    { mcp: createMcp({ tools: ["greenhouse.v1.*"] }), ...options },
+  );
+  const responding = exchange(greenhouse.address, request === http2 ? "2" : "1.1", request);
+  await within(begun.promise, "the handler");
+  // The last timer: an HTTP/2 connection has started one with the same interval.
+  const notifying = timers().at(-1);
+  for (let at = 0; at < firings; at += 1) notifying?.fire();
+  ended.resolve();
+  const response = await within(responding, "the response");
+  expect(timers().at(-1)?.isCleared ?? true).toBe(true);
+  return response;
+}
+
+const params = { name, arguments: {}, _meta: { progressToken: "p" } };
+const stateless = statelessRequest("tools/call", params);
+const http2 = statelessRequest("tools/call", params);
+
+function fail(code: Code, header: Readonly<Record<string, string>> = {}): never {
+  throw new ConnectError("dry", code, header);
+}
+
+describe("a unary call with a progress token", () => {
+  test.each([
+    { name: "in the stateless revision", request: stateless },
+    { name: "over HTTP/2", request: http2 },
+    { name: "after initialize", request: initializedRequest("tools/call", params) },
+  ])("gets a notification every 5 seconds, then its result, $name", async ({ request }) => {
+    const { httpStatus, header, body } = await callDuring(2, request, () => ({ bed: "7" }));
+    expect([httpStatus, fieldValue(header, "content-type")]).toEqual([200, "text/event-stream"]);
+    expect(eventsOf(String(body))).toMatchObject([
+      progress(5),
+      progress(10),
+      { jsonrpc: "2.0", id: 1, result: { structuredContent: { bed: "7" } } },
+    ]);
+  });
+
+  test.each([
+    { name: "an error", outcome: () => fail(Code.Aborted), text: "ABORTED: dry" },
+    {
+      name: "a challenge, whose status can no longer be sent",
+      outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
+      text: "UNAUTHENTICATED: dry",
+    },
+  ])("gets $name as its result after notifications", async ({ outcome, text }) => {
+    const { httpStatus, body } = await callDuring(1, stateless, outcome);
+    expect(httpStatus).toBe(200);
+    expect(eventsOf(String(body))).toMatchObject([
+      progress(5),
+      { id: 1, result: { isError: true, content: [{ text }] } },
+    ]);
+  });
+
+  test.each([
+    { name: "a result", outcome: () => ({}), httpStatus: 200 },
+    { name: "an error", outcome: () => fail(Code.Aborted), httpStatus: 200 },
+    {
+      name: "a challenge",
+      outcome: () => fail(Code.Unauthenticated, { "www-authenticate": "Bearer" }),
+      httpStatus: 401,
+    },
+  ])("gets $name as JSON within 5 seconds", async ({ outcome, httpStatus }) => {
+    const response = await callDuring(0, stateless, outcome);
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(fieldValue(response.header, "content-type")).toBe("application/json");
+    expect(timers()).toHaveLength(1);
+  });
+
+  test("is reset when a response field is not valid, as without notifications", async () => {
+    const options: Partial<GatewayOptions> = { admit: (one) => one.addResponseHeader("not valid", "1") };
+    for (const firings of [0, 2]) {
+      await expect(callDuring(firings, stateless, () => ({}), options)).rejects.toThrow("the peer closed");
+    }
+  });
+
+  test("stops its notifications when its client disconnects", async () => {
+    const begun = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => {
+          begun.resolve();
+          return new Promise<never>(() => {});
+        },
+      },
+      { mcp: createMcp({ tools: ["greenhouse.v1.*"] }) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(stateless);
+    await within(begun.promise, "the handler");
+    for (const { fire } of timers()) fire();
+    connection.socket.resetAndDestroy();
+    await greenhouse.completed(1);
+    expect(timers().map(({ isCleared }) => isCleared)).toEqual([true]);
+  });
+});
+
+test("a unary call without a progress token starts no timer", async () => {
+  const request = statelessRequest("tools/call", { name, arguments: {} });
+  const { header } = await callDuring(1, request, () => ({}));
+  expect(fieldValue(header, "content-type")).toBe("application/json");
+  expect(timers()).toEqual([]);
+});

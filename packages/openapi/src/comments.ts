@@ -1,0 +1,92 @@
+import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
+import { fromBinary, isMessage } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { openApiOptionsOf } from "@plantstore/protobuf";
+import { runSteps } from "@plantstore/http";
+
+/**
+ * The comments of a definition, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
+ * `pkg.Enum.VALUE`, `pkg.Service`, `pkg.Service.Method`.
+ */
+export type Comments = ReadonlyMap<string, string>;
+
+/**
+ * Reads the comments from a FileDescriptorSet with source info, because the descriptors of generated code have no
+ * comments. `buf build -o definition.binpb` writes such a file, as does `protoc --include_source_info
+ * --descriptor_set_out`.
+ *
+ * @throws Error if the bytes are not a FileDescriptorSet
+ */
+export function readComments(fileDescriptorSet: Uint8Array): Comments {
+  return runSteps(commentsIn(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file));
+}
+
+/**
+ * Returns the comments of the files that declare the services, and of all files that these import. Yields once per
+ * comment.
+ */
+export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
+  const files = new Set(services.map(({ file }) => file));
+  // The loop also visits the files that it adds.
+  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
+  return yield* commentsIn([...files].map(({ proto }) => proto));
+}
+
+function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Comments> {
+  const comments = new Map<string, string>();
+  for (const file of files) {
+    for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
+      const name = nameAt(file, path);
+      const text = trimComment(leadingComments) || trimComment(trailingComments);
+      if (name !== undefined && text !== "") comments.set(name, text);
+      yield;
+    }
+  }
+  return comments;
+}
+
+/** The length, in characters, to which a comment is truncated. 20,000: about ten pages. */
+const commentMax = 20_000;
+
+/** A descriptor that a comment can describe. */
+export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
+
+/**
+ * Returns the text that describes a descriptor: the description in its `openapiv2_*` option, otherwise its comment;
+ * `undefined` when there is neither. An RPC has only its comment, because its option has a summary, too.
+ */
+export function commentOf(comments: Comments, desc: Commented): string | undefined {
+  if (desc.kind !== "rpc" && desc.kind !== "enum_value") {
+    const description = trimComment(openApiOptionsOf(desc).description ?? "");
+    if (description !== "") return description;
+  }
+  return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
+}
+
+// A path of SourceCodeInfo (descriptor.proto) alternates field numbers and list indexes, from the file down to a
+// descriptor. The path may also lead to a part of a descriptor, which has no full name.
+function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
+  const names = file.package === "" ? [] : [file.package];
+  let desc: DescMessage = FileDescriptorProtoSchema;
+  let value: Readonly<Record<string, unknown>> = file;
+  for (let at = 0; at < path.length; at += 2) {
+    const field = desc.fields.find(({ number }) => number === path[at]);
+    const list = field?.fieldKind === "list" && field.message !== undefined ? value[field.localName] : undefined;
+    const index = path[at + 1];
+    const item: unknown = Array.isArray(list) && index !== undefined ? list[index] : undefined;
+    if (field?.message === undefined || !isMessage(item) || !("name" in item)) return undefined;
+    names.push(String(item.name));
+    [desc, value] = [field.message, item];
+  }
+  return names.join(".");
+}
+
+/** Returns a text without the space that comments usually have after `//`, truncated to {@link commentMax}. */
+export function trimComment(text: string): string {
+  const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
+  return kept
+    .split(/\r?\n/)
+    .map((line) => line.replace(/^ /, "").trimEnd())
+    .join("\n")
+    .trim();
+}

@@ -1,0 +1,327 @@
+/**
+ * Creates an OpenAPI document from descriptors and the compiled HTTP rules of services.
+ *
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
+ * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
+ * This module does not depend on sockets. The errors of the server are described by the options.
+ */
+import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
+import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
+import { jsonOptionNames, type WriteJsonOptions } from "@plantstore/protobuf";
+import {
+  codeNames,
+  compileInSteps,
+  type ErrorForm,
+  contentTypeOf,
+  errorFormats,
+  errorFormOf,
+  restOptionNames,
+  type RestBinding,
+  type RestOptions,
+  serviceOptionsOf,
+} from "@plantstore/protocols";
+import { commentOf, type Comments, commentsOf } from "./comments.ts";
+import type {
+  OpenApiDocument,
+  OpenApiInfo,
+  OpenApiParameter,
+  OpenApiResponse,
+  OpenApiSchema,
+  OpenApiServer,
+  OpenApiVersion,
+} from "./open-api-document.ts";
+import type { FieldRules } from "./field-rules.ts";
+import { describePaths, type OnOmitted } from "./paths.ts";
+import { Schemas } from "./schemas.ts";
+import { createSecurity, type SecurityOptions } from "./security.ts";
+import { Tags } from "./tags.ts";
+
+/** Options of {@link createOpenApi}: information that the definition does not contain. */
+export interface OpenApiOptions extends SecurityOptions {
+  /**
+   * The version of OpenAPI. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so the schema
+   * of a stream is that of one message; in 3.2.0 it is an `itemSchema`.
+   */
+  readonly openapi?: OpenApiVersion;
+  /** The description defaults to the comment of the service if there is only one service. */
+  readonly info: OpenApiInfo;
+  /** Default: `/`, the server of the document itself. */
+  readonly servers?: readonly OpenApiServer[];
+  /**
+   * The comments of the definition, for summaries and descriptions. Default: the comments in the descriptors;
+   * descriptors of generated code have none.
+   */
+  readonly comments?: Comments;
+  /** The `rest` options of the gateway that serves the interface. */
+  readonly rest?: RestOptions;
+  /** The `jsonOptions` of that gateway. */
+  readonly jsonOptions?: WriteJsonOptions;
+  /**
+   * The rules of fields that the gateway checks, for keywords such as `maxLength`: its option `validation`. Responses
+   * may violate rules, because they are not checked.
+   */
+  readonly validation?: FieldRules;
+  /** The option `mcp` of that gateway: operations then have the names of their tools, in `x-rpc`. */
+  readonly mcp?: ToolNames;
+  /** The error responses. Default: 4XX and 5XX with the error form that `rest.errors` selects. */
+  readonly errors?: readonly OpenApiError[];
+  /** Returns the description of an RPC's successful response, such as "The order is deleted." */
+  readonly describeSuccess?: (method: DescMethod) => string | undefined;
+  /** Returns the header fields that an RPC accepts, in addition to those of HTTP and the credential. */
+  readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
+  /** Called for every binding that is left out because OpenAPI cannot describe it. */
+  readonly onOmitted?: OnOmitted;
+}
+
+/** Names the tools of AI agents: the result of `createMcp`. */
+interface ToolNames {
+  toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
+}
+
+/** An error response of every operation. */
+export interface OpenApiError {
+  /** A status, a range such as `4XX`, or `default`. */
+  readonly status: string;
+  readonly description: string;
+  /** The schema of the body: a message type whose fields are all always written, or any schema. */
+  readonly record: DescMessage | OpenApiSchema;
+  /** The content type of the body. Default: that of JSON responses, `contentType` of `rest`. */
+  readonly contentType?: string;
+  /** The field of `record` that holds a google.rpc.Code as a number; its schema lists the names of the codes. */
+  readonly codeField?: string;
+  /** An example of the body. */
+  readonly example?: JsonObject;
+}
+
+const openApiErrorNames: OptionNames<OpenApiError> = {
+  status: required,
+  description: required,
+  record: required,
+  contentType: true,
+  codeField: true,
+  example: true,
+};
+
+const openApiOptionNames: OptionNames<OpenApiOptions> = {
+  openapi: true,
+  info: required,
+  servers: true,
+  securitySchemes: true,
+  security: arrayOf(),
+  describeSecurity: true,
+  comments: true,
+  rest: restOptionNames,
+  jsonOptions: jsonOptionNames,
+  validation: true,
+  mcp: true,
+  errors: arrayOf(openApiErrorNames),
+  describeSuccess: true,
+  describeHeader: true,
+  onOmitted: true,
+};
+
+/**
+ * Creates the OpenAPI document of the REST API of services.
+ *
+ * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are left
+ * out, the operation's description or the schema's `$comment` says so.
+ *
+ * @throws Error that lists every problem of the HTTP rules, the same as the gateway throws; TypeError for unknown
+ * options
+ */
+export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
+  return runSteps(describeServices(services, options));
+}
+
+/**
+ * Like {@link createOpenApi}, but works in short turns of the event loop, so that a server that describes the services
+ * of other servers is not blocked. Rejects with the errors that `createOpenApi` throws.
+ */
+export function createOpenApiAsync(
+  services: readonly DescService[],
+  options: OpenApiOptions,
+): Promise<OpenApiDocument> {
+  return runInTurns(describeServices(services, options));
+}
+
+function* describeServices(
+  services: readonly DescService[],
+  options: OpenApiOptions,
+): Generator<void, OpenApiDocument> {
+  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
+  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, securitySchemes } = options;
+  const security = createSecurity(options);
+  const comments = options.comments ?? (yield* commentsOf(services));
+  const methods = services.flatMap((service) => service.methods);
+  const { bindings } = yield* compileInSteps(methods, { ...rest, writeJson: jsonOptions });
+  const { useProtoFieldName = false } = jsonOptions;
+  const abridging = bindings.filter(({ emitsImplicit }) => !emitsImplicit);
+  const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
+  const closed = yield* closedMessages(bindings);
+  const schemas = new Schemas({
+    comments,
+    useProtoFieldName,
+    abridged,
+    referencePrefix: "#/components/schemas/",
+    closed,
+    rules: options.validation,
+    // Several services may share a type, so its schema allows numbers if any of them writes numbers.
+    int64Numbers: services.some((service) => serviceOptionsOf(service, rest).int64Numbers),
+  });
+  const tags = new Tags(services);
+  const paths = yield* describePaths(
+    bindings,
+    {
+      openapi,
+      schemas,
+      describeSuccess: options.describeSuccess,
+      describeHeader: options.describeHeader,
+      securityOf: security.ofMethod,
+      toolNames: options.mcp?.toolNamesOf(methods),
+      errors: describeErrors(
+        options.errors ?? standardErrors(schemas, errorFormOf(rest)),
+        schemas,
+        contentTypeOf(rest),
+      ),
+    },
+    (method) => tags.namesOf(method),
+    options.onOmitted,
+  );
+  const bound = new Set(bindings.map(({ method }) => method.parent));
+  const described = services.filter((service) => bound.has(service));
+  const components = yield* schemas.components();
+  const info = describeInfo(options.info, described, comments);
+  return {
+    openapi,
+    info,
+    servers: options.servers ?? [{ url: "/" }],
+    security: security.ofDocument,
+    tags: tags.describe(bindings, comments, info),
+    paths,
+    components: {
+      ...(Object.keys(components).length > 0 && { schemas: components }),
+      ...(securitySchemes !== undefined && { securitySchemes }),
+    },
+  };
+}
+
+/** Our extension `x-value-names`: the name of each value of an integer. */
+const valueNames: OpenApiSchema = { "x-value-names": codeNames };
+
+const text: OpenApiSchema = { type: "string" };
+const codeName: OpenApiSchema = { type: "string", description: "The name of the google.rpc.Code." };
+const httpStatus: OpenApiSchema = { type: "integer", format: "int32", description: "The HTTP status." };
+const details: OpenApiSchema = {
+  type: "array",
+  items: {
+    type: "object",
+    properties: { "@type": { type: "string" } },
+    required: ["@type"],
+    additionalProperties: true,
+  },
+};
+
+/** The schemas of the error forms that `error-forms.ts` writes, each with the name of its component. */
+const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
+  status: {
+    name: "google.rpc.Status",
+    schema: {
+      type: "object",
+      properties: {
+        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...valueNames },
+        status: codeName,
+        message: text,
+        details,
+      },
+      required: ["code", "status", "message", "details"],
+      examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
+    },
+  },
+  google: {
+    name: "google.rpc.Error",
+    schema: {
+      type: "object",
+      properties: {
+        error: {
+          type: "object",
+          properties: { code: httpStatus, message: text, status: codeName, details },
+          required: ["code", "message", "status"],
+        },
+      },
+      required: ["error"],
+      examples: [{ error: { code: 404, message: "not found", status: "NOT_FOUND" } }],
+    },
+  },
+  problem: {
+    name: "ProblemDetails",
+    schema: {
+      type: "object",
+      properties: {
+        type: { type: "string", format: "uri-reference" },
+        title: text,
+        status: httpStatus,
+        detail: text,
+        code: codeName,
+        details,
+      },
+      required: ["type", "status", "detail", "code"],
+      examples: [{ type: "about:blank", title: "Not Found", status: 404, detail: "not found", code: "NOT_FOUND" }],
+    },
+  },
+};
+
+function standardErrors(schemas: Schemas, form: ErrorForm): readonly OpenApiError[] {
+  const { name, schema } = errorSchemas[form];
+  const { contentType } = errorFormats[form];
+  const body = { record: schemas.ofOther(name, schema), ...(contentType !== undefined && { contentType }) };
+  return [
+    { status: "4XX", description: "The request is refused. The status follows from the error code.", ...body },
+    { status: "5XX", description: "The server has failed. The status follows from the error code.", ...body },
+  ];
+}
+
+function describeErrors(
+  errors: readonly OpenApiError[],
+  schemas: Schemas,
+  jsonType: string,
+): Readonly<Record<string, OpenApiResponse>> {
+  return Object.fromEntries(
+    errors.map(({ status, description, record, contentType = jsonType, codeField, example }) => {
+      const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: valueNames }) : record;
+      const media = { schema, ...(example !== undefined && { example }) };
+      return [status, { description, content: { [contentType]: media } }];
+    }),
+  );
+}
+
+function isMessage(record: DescMessage | OpenApiSchema): record is DescMessage {
+  return record["kind"] === "message";
+}
+
+function describeInfo(info: OpenApiInfo, services: readonly DescService[], comments: Comments): OpenApiInfo {
+  const [service] = services;
+  const comment = service === undefined || services.length > 1 ? undefined : commentOf(comments, service);
+  if (info.description !== undefined || comment === undefined) return info;
+  const { title, version, summary, ...others } = info;
+  return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
+}
+
+/** Returns the messages of requests in which no binding accepts unknown fields. */
+function* closedMessages(bindings: readonly RestBinding[]): Generator<void, ReadonlySet<DescMessage>> {
+  const [strict, lenient] = [true, false].map((refuses) =>
+    bindings.filter(({ refusesUnknown }) => refusesUnknown === refuses).map(({ method }) => method.input),
+  );
+  const open = yield* messagesIn(lenient ?? []);
+  return new Set([...(yield* messagesIn(strict ?? []))].filter((desc) => !open.has(desc)));
+}
+
+/** Returns messages and the message types of their fields, recursively. Yields once per message. */
+function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
+  const found = new Set(messages);
+  // The loop also visits the messages that it adds.
+  for (const { fields } of found) {
+    for (const { message } of fields) if (message !== undefined) found.add(message);
+    yield;
+  }
+  return found;
+}

@@ -1,0 +1,161 @@
+import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { type BoundFields, integerRangeOf } from "@plantstore/protobuf";
+import { Expansion, exampleFieldsMax } from "./expansion.ts";
+import { isRequired } from "./field-behavior.ts";
+import { fieldFormatOf } from "./field-format.ts";
+import type { FieldRules } from "./field-rules.ts";
+
+/**
+ * The maximum depth of nested messages in an example; required messages may be deeper. 3: enough to show the structure.
+ */
+const depthMax = 3;
+
+/** Returns the name of a field in JSON. */
+type NameOf = (field: DescField) => string;
+
+/** Options of {@link createExample}. */
+export interface ExampleOptions {
+  readonly nameOf: NameOf;
+  /** The fields that the path sets; the example leaves them out. */
+  readonly boundByPath?: BoundFields | undefined;
+  /** The budget of the document, which the fields of nested messages count toward. */
+  readonly total: Expansion;
+  /** The rules that the values must satisfy. */
+  readonly rules?: FieldRules | undefined;
+}
+
+/**
+ * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
+ * list, no recursive messages, and no field that the path sets. All nested messages together have at most
+ * `exampleFieldsMax` fields; if there are more, fewer levels are shown.
+ *
+ * @returns `undefined` if a required field has no example; `"too large"` if the required messages alone have too many
+ * fields
+ */
+export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
+  const deepest = exampleOfDepth(desc, depthMax, options);
+  if (deepest !== "too large") return deepest;
+  let largestExample = exampleOfDepth(desc, 0, options);
+  for (let depth = 1; largestExample !== "too large" && depth < depthMax; depth += 1) {
+    const deeper = exampleOfDepth(desc, depth, options);
+    if (deeper === "too large") break;
+    largestExample = deeper;
+  }
+  return largestExample;
+}
+
+function exampleOfDepth(
+  desc: DescMessage,
+  depth: number,
+  { nameOf, boundByPath, total, rules }: ExampleOptions,
+): JsonObject | "too large" | undefined {
+  const nested = new Expansion(exampleFieldsMax);
+  const example = exampleOfFields(
+    desc,
+    { nameOf, nested, depth, enclosingMessages: new Set([desc]), rules },
+    boundByPath,
+  );
+  return nested.isCut || !total.reserve(nested.usedFields) ? "too large" : example;
+}
+
+/** The place of a message in an example. */
+interface ExamplePlace {
+  readonly nameOf: NameOf;
+  readonly nested: Expansion;
+  /** How many more levels of nested messages are shown. */
+  readonly depth: number;
+  /** The message types from the outermost message to this one, both included. */
+  readonly enclosingMessages: Set<DescMessage>;
+  readonly rules: FieldRules | undefined;
+}
+
+function exampleOfFields(
+  desc: DescMessage,
+  place: ExamplePlace,
+  boundByPath: BoundFields = new Map(),
+): JsonObject | undefined {
+  const { nameOf, nested, enclosingMessages, rules } = place;
+  const example: [string, JsonValue][] = [];
+  for (const field of desc.fields) {
+    const nestedBound = boundByPath.get(field);
+    if (nestedBound === "whole" || isLaterMember(field)) continue;
+    const name = nameOf(field);
+    if (enclosingMessages.size > 1 && !nested.takeField(name)) return undefined;
+    const value = exampleOfField(field, place, nestedBound);
+    if (value !== undefined) example.push([name, value]);
+    else if (isRequired(field) || rules?.isRequired(field) === true || nested.isCut) return undefined;
+  }
+  return Object.fromEntries(example);
+}
+
+function isLaterMember(field: DescField): boolean {
+  return field.oneof !== undefined && field.oneof.fields[0] !== field;
+}
+
+function exampleOfField(
+  field: DescField,
+  place: ExamplePlace,
+  boundByPath: BoundFields | undefined,
+): JsonValue | undefined {
+  const element = exampleOfElement(field, place, boundByPath);
+  if (element === undefined) return undefined;
+  if (field.fieldKind === "list") return [element];
+  return field.fieldKind === "map" ? { [String(exampleOfScalar(field.mapKey))]: element } : element;
+}
+
+function exampleOfElement(
+  field: DescField,
+  place: ExamplePlace,
+  boundByPath: BoundFields | undefined,
+): JsonValue | undefined {
+  const { message } = field;
+  const ofRules = place.rules?.exampleOf(field);
+  if (ofRules !== undefined) return ofRules[0];
+  const format = fieldFormatOf(field);
+  if (format !== undefined) return format.example;
+  if (field.enum !== undefined) return exampleOfEnum(field.enum);
+  if (message === undefined) return exampleOfScalar(field.scalar);
+  if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
+  if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
+  const { enclosingMessages, depth } = place;
+  if (enclosingMessages.has(message) || (enclosingMessages.size > depth && !isRequired(field))) return undefined;
+  enclosingMessages.add(message);
+  const example = exampleOfFields(message, place, boundByPath);
+  enclosingMessages.delete(message);
+  return example;
+}
+
+function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
+  if (typeName === "google.protobuf.NullValue") return null;
+  // The first value usually means "unspecified".
+  return (values[1] ?? values[0])?.name;
+}
+
+function exampleOfScalar(scalar: ScalarType): string | number | boolean {
+  const range = integerRangeOf(scalar);
+  if (range !== undefined) return range.isBigInt ? "7" : 7;
+  switch (scalar) {
+    case ScalarType.BOOL:
+      return true;
+    case ScalarType.BYTES:
+      return "dGV4dA==";
+    case ScalarType.STRING:
+      return "text";
+    default:
+      return 1.5;
+  }
+}
+
+// `Any` has no example, because the definition does not specify which types it may contain.
+const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
+  "google.protobuf.Any": undefined,
+  "google.protobuf.Duration": "1.5s",
+  "google.protobuf.Empty": {},
+  "google.protobuf.FieldMask": "name",
+  "google.protobuf.ListValue": ["text"],
+  "google.protobuf.Struct": { key: "text" },
+  "google.protobuf.Timestamp": "2026-01-31T12:00:00Z",
+  "google.protobuf.Value": "text",
+};

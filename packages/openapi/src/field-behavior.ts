@@ -1,0 +1,34 @@
+import type { DescField } from "@bufbuild/protobuf";
+import { getOption } from "@bufbuild/protobuf";
+import { field_behavior, FieldBehavior } from "@plantstore/protobuf/gen/google/api/field_behavior_pb.js";
+import { isRequiredField } from "@plantstore/protobuf";
+
+// Cached, because `getOption` decodes the option on each call.
+const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
+
+// AIP-203. The annotation is found by its number, even if the definition imports another copy of its generated code.
+function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
+  if (field.proto.options === undefined) return false;
+  const behaviors = behaviorsOf.get(field) ?? getOption(field, field_behavior);
+  behaviorsOf.set(field, behaviors);
+  return behaviors.includes(behavior);
+}
+
+/**
+ * Returns whether requests must set a field, because it is annotated as required or is `required` in proto2. The
+ * members of a oneof are never required.
+ */
+export function isRequired(field: DescField): boolean {
+  if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;
+  return isRequiredField(field) || hasBehavior(field, FieldBehavior.REQUIRED);
+}
+
+/** Returns whether only responses set a field. */
+export function isOutputOnly(field: DescField): boolean {
+  return hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
+}
+
+/** Returns whether only requests set a field. */
+export function isInputOnly(field: DescField): boolean {
+  return hasBehavior(field, FieldBehavior.INPUT_ONLY);
+}

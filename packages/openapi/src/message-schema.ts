@@ -1,0 +1,154 @@
+import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isJsonObject } from "@plantstore/protobuf";
+import { cleanText } from "./clean-text.ts";
+import type { Comments } from "./comments.ts";
+import { Expansion } from "./expansion.ts";
+import type { FieldRules } from "./field-rules.ts";
+import type { OpenApiSchema } from "./open-api-document.ts";
+import { Schemas } from "./schemas.ts";
+
+/** Options of {@link createMessageSchema}. */
+export interface MessageSchemaOptions {
+  readonly comments: Comments;
+  readonly useProtoFieldName: boolean;
+  /** The rules of fields that the server checks. */
+  readonly rules?: FieldRules | undefined;
+  /** Whether the schema describes messages that clients send, or those that they receive. */
+  readonly direction: "input" | "output";
+  /** Whether the schema refuses unknown fields. */
+  readonly isClosed?: boolean | undefined;
+  /** Whether the schema describes an array of messages. */
+  readonly isStream?: boolean;
+}
+
+/** The most messages and enums in a schema. 200: Google's largest requests have 150. */
+const definitionsMax = 200;
+
+/** The most fields of all messages, and values of all enums, in a schema. 2,000: more than a model can use. */
+const fieldsMax = 2_000;
+
+/** The most characters of a schema. 256 Ki: 2,000 fields with descriptions of usual length. */
+const schemaLengthMax = 256 * 1024;
+
+/** The most characters of the name of a field. 200: protoc has no limit; real names have fewer than 100. */
+const nameLengthMax = 200;
+
+/** The most characters of the description of a field, a message or an enum. */
+const descriptionMax = 1_000;
+
+/**
+ * Creates a JSON Schema (2020-12) of an object. The schema does not depend on a document: other messages and enums are
+ * in `$defs`. A message whose JSON is not an object is in a member `value`, and the array of a stream is in `messages`.
+ * Returns {@link omittedSchema} instead of a schema that is too large for a model.
+ */
+export function createMessageSchema(
+  desc: DescMessage,
+  { direction, isClosed = false, isStream = false, ...options }: MessageSchemaOptions,
+): JsonObject {
+  const total = new Expansion(fieldsMax);
+  const closed = { has: () => isClosed };
+  const fixed = {
+    int64Numbers: false,
+    abridged: none,
+    closed,
+    referencePrefix,
+    total,
+    hasExamples: false,
+    isNameShown,
+  };
+  const schemas = new Schemas({ ...options, ...fixed });
+  const whole = schemas.ofMessage(desc);
+  const steps = schemas.components();
+  for (let count = 0; ; count += 1) {
+    const { done, value: definitions } = steps.next();
+    if (count > definitionsMax || total.isCut) return omittedSchema;
+    if (done !== true) continue;
+    // The root is described inline, because a reference has no type.
+    const reference = whole["$ref"];
+    const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
+    const message = refine(root ?? whole, direction);
+    const object = isJsonObject(desc) ? message : objectOf("value", message, isClosed);
+    const refined = isStream ? objectOf("messages", { type: "array", items: object }, isClosed) : object;
+    const entries = Object.entries(definitions).map(([name, schema]) => [name, refine(schema, direction)] as const);
+    const text = JSON.stringify([refined, entries]);
+    if (text.length > schemaLengthMax) return omittedSchema;
+    // The definition of the root is needed only if another message refers to it.
+    const used = entries.filter(([name]) => text.includes(JSON.stringify(referencePrefix + name)));
+    return used.length === 0 ? refined : { ...refined, $defs: Object.fromEntries(used) };
+  }
+}
+
+function objectOf(name: string, schema: JsonObject, isClosed: boolean): JsonObject {
+  const closing = isClosed ? { additionalProperties: false } : {};
+  return { type: "object", properties: { [name]: schema }, required: [name], ...closing };
+}
+
+const referencePrefix = "#/$defs/";
+
+/** Describes a schema that is left out. */
+export const omittedSchema: JsonObject = {
+  type: "object",
+  description: "The schema is left out because it is too large.",
+};
+
+const none: ReadonlySet<DescMessage> = new Set();
+
+/** Leaves out names that hide text, which only `json_name` allows, or that could be instructions. */
+function isNameShown(name: string): boolean {
+  return name.length <= nameLengthMax && cleanText(name, nameLengthMax) === name;
+}
+
+/**
+ * Adapts a schema to one direction: leaves out fields that only the other direction sets. An output is valid whatever
+ * the handler returns: with unknown enum values, infinite numbers, and without required fields.
+ */
+function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
+  // The format that determines this range is omitted.
+  const refined: Record<string, JsonValue> =
+    schema["format"] === "int32" ? { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } : {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === "properties") refined[keyword] = refineProperties(value, direction);
+    else if (keyword === "items" || keyword === "additionalProperties") refined[keyword] = refineAny(value, direction);
+    else if (typeof value === "string" && keyword === "description")
+      refined[keyword] = cleanText(value, descriptionMax);
+    else if (!isOmitted(keyword, value, direction)) refined[keyword] = value;
+  }
+  if (direction === "input") return refined;
+  // Not an array of types, which some clients do not support.
+  const { description, deprecated, ...value } = refined;
+  const notes = { ...(description !== undefined && { description }), ...(deprecated !== undefined && { deprecated }) };
+  if (schema["type"] === "number") return { ...notes, anyOf: [value, notFinite] };
+  return schema["enum"] === undefined ? refined : { ...notes, anyOf: [value, { type: "integer" }] };
+}
+
+const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
+
+/** The formats of text that JSON Schema defines (§7.3). */
+const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
+
+/**
+ * Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators.
+ * The formats of `google.api.field_info`, also the `anyOf` of two, do not apply to responses: handlers can return other
+ * text.
+ */
+function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
+  if (keyword === "format") return direction === "input" ? !inputFormats.has(value) : value !== "date-time";
+  if (keyword === "anyOf") return direction === "output";
+  return (
+    ["externalDocs", "readOnly", "writeOnly"].includes(keyword) || (keyword === "required" && direction === "output")
+  );
+}
+
+function refineProperties(properties: JsonValue, direction: "input" | "output"): JsonObject {
+  const excluded = direction === "input" ? "readOnly" : "writeOnly";
+  const kept = Object.entries(asObject(properties)).filter(([, schema]) => asObject(schema)[excluded] !== true);
+  return Object.fromEntries(kept.map(([name, schema]) => [name, refineAny(schema, direction)]));
+}
+
+function refineAny(schema: JsonValue, direction: "input" | "output"): JsonValue {
+  return typeof schema === "boolean" ? schema : refine(asObject(schema), direction);
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+}

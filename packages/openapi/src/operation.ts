@@ -1,0 +1,228 @@
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import { openApiOptionsOf } from "@plantstore/protobuf";
+import {
+  hasResponseStream,
+  findProtoField,
+  printPathTemplate,
+  resolveProtoPath,
+  type RestBinding,
+  type StreamForm,
+} from "@plantstore/protocols";
+import { trimComment } from "./comments.ts";
+import { fieldsOmittedNote, Expansion, operationFieldsMax } from "./expansion.ts";
+import type {
+  OpenApiContent,
+  OpenApiMediaType,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiResponse,
+  OpenApiRpc,
+  OpenApiSchema,
+  OpenApiVersion,
+} from "./open-api-document.ts";
+import type { PathParameter } from "./open-api-path.ts";
+import { describePathParameter, describeQuery } from "./parameters.ts";
+import type { BoundObject, Schemas } from "./schemas.ts";
+import type { Security } from "./security.ts";
+
+/** Options of {@link describeOperation}; the same for all operations of a document. */
+export interface OperationOptions {
+  readonly openapi: OpenApiVersion;
+  readonly schemas: Schemas;
+  /** Returns the description of an RPC's successful response; `undefined` to use the reason phrase of HTTP. */
+  readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
+  /** Returns the header fields that an RPC accepts. */
+  readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
+  /** Returns the requirements of an RPC that differ from those of the document. */
+  readonly securityOf: Security["ofMethod"];
+  /** The names of the RPCs that are tools of AI agents. */
+  readonly toolNames: ReadonlyMap<DescMethod, string> | undefined;
+  /** The error responses, by status. */
+  readonly errors: Readonly<Record<string, OpenApiResponse>>;
+}
+
+/** Describes the parameters, the body and the responses of one binding. */
+export function describeOperation(
+  binding: RestBinding,
+  { operationId, tags }: { readonly operationId: string; readonly tags: readonly string[] },
+  pathParameters: readonly PathParameter[],
+  options: OperationOptions,
+): OpenApiOperation {
+  const { method, boundByPathOrBody } = binding;
+  const { input } = method;
+  const { schemas } = options;
+  const expansion = new Expansion(operationFieldsMax, schemas.expansion);
+  const query = describeQuery(input, boundByPathOrBody, schemas, {
+    acceptsMaps: binding.acceptsMapsInQuery,
+    expansion,
+  });
+  const parameters: readonly OpenApiParameter[] = [
+    ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
+    ...query,
+    ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
+  ];
+  const { externalDocs, deprecated } = openApiOptionsOf(method);
+  const { summary, description } = summarize(method, schemas.commentOf(method));
+  const isQueryCut = expansion.isCut;
+  const security = options.securityOf(method);
+  const requestBody = describeBody(binding, options, expansion);
+  return {
+    operationId,
+    summary,
+    description: isQueryCut ? `${description}\n\n${fieldsOmittedNote}` : description,
+    ...(externalDocs !== undefined && { externalDocs }),
+    tags,
+    ...((method.deprecated || method.parent.deprecated || deprecated === true) && { deprecated: true }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(requestBody !== undefined && { requestBody }),
+    responses: { ...describeSuccess(binding, options), ...options.errors },
+    ...(security !== undefined && { security }),
+    "x-rpc": describeRpc(binding, options),
+  };
+}
+
+function describeRpc(
+  { method, procedure, template, pattern }: RestBinding,
+  { schemas, toolNames }: OperationOptions,
+): OpenApiRpc {
+  const namesOf = (fieldPath: readonly string[]): readonly string[] =>
+    resolveProtoPath(method.input, fieldPath)?.map((field) => escapeName(schemas.nameOf(field))) ?? fieldPath;
+  const variables = template.variables.map((variable) => ({ ...variable, fieldPath: namesOf(variable.fieldPath) }));
+  const field = findProtoField(method.input, pattern.body);
+  const body = field === undefined ? pattern.body : schemas.nameOf(field);
+  const tool = toolNames?.get(method);
+  const path = printPathTemplate({ ...template, variables });
+  return { procedure, path, ...(body !== "" && { body }), ...(tool !== undefined && { tool }) };
+}
+
+// A JSON name may contain any character, including the syntax characters of a path template.
+function escapeName(name: string): string {
+  return encodeURIComponent(name).replaceAll(".", "%2E");
+}
+
+function describeBody(
+  binding: RestBinding,
+  options: OperationOptions,
+  expansion: Expansion,
+): OpenApiOperation["requestBody"] {
+  const { method, pattern, boundByPath, bodyFormat } = binding;
+  const field = findProtoField(method.input, pattern.body);
+  const content = bodyContent(binding, options, expansion);
+  const inBody =
+    field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
+  // A stream without messages has an empty body, so the body is not required.
+  const isBodyRequired =
+    bodyFormat.isRequired === true ||
+    (bodyFormat.kind !== "lines" && inBody.some((each) => options.schemas.isRequired(each)));
+  return content && { ...(isBodyRequired && { required: true }), content };
+}
+
+/**
+ * Returns the request body in each of its content types. In OpenAPI 3.1 the schema of a stream is that of one message.
+ */
+function bodyContent(
+  { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
+  { openapi, schemas }: OperationOptions,
+  expansion: Expansion,
+): OpenApiContent | undefined {
+  if (bodyFormat.kind === "bytes") return anyContent;
+  const bound = { byPath: boundByPath, expansion, mayRepeat: acceptsPathInBody };
+  const schema = schemaOfBody(method.input, pattern.body, bound, schemas);
+  const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
+  if (schema === undefined) return undefined;
+  const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
+  // The gateway accepts such a stream in several forms of JSON. The array is the form that tools support.
+  if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
+  return content;
+}
+
+function schemaOfBody(
+  input: DescMessage,
+  body: string,
+  bound: BoundObject,
+  schemas: Schemas,
+): OpenApiSchema | undefined {
+  if (body === "*") return bound.byPath.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
+  const field = findProtoField(input, body);
+  const nestedBound = field && bound.byPath.get(field);
+  return (
+    field &&
+    schemas.ofField(field, nestedBound && nestedBound !== "whole" ? { ...bound, byPath: nestedBound } : undefined)
+  );
+}
+
+function describeSuccess(
+  { method, pattern, preparedResponse, contentType, streamForms, toRaw }: RestBinding,
+  { openapi, schemas, describeSuccess: describe }: OperationOptions,
+): Readonly<Record<string, OpenApiResponse>> {
+  const customDescription = describe?.(method);
+  // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
+  if (preparedResponse?.httpStatus === 204) return { "204": { description: customDescription ?? "No Content" } };
+  const ok = (content: OpenApiContent, description = "OK"): Readonly<Record<string, OpenApiResponse>> => {
+    return { "200": { description: customDescription ?? description, content } };
+  };
+  if (toRaw !== undefined) return ok(anyContent);
+  const field = findProtoField(method.output, pattern.responseBody);
+  const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
+  if (!hasResponseStream(method)) return ok({ [contentType]: { schema } });
+  const forms = streamForms.offered.map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
+  return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
+}
+
+// google.api.HttpBody holds bytes of any media type. The exact description would be "*/*" without a schema, but then
+// most generators create methods that cannot send or return bytes.
+const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+
+// Unless the format is a JSON array, a stream is one item after another, without enclosing syntax.
+function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
+  if (kind === "array") return schemaOf({ type: "array", items: schema });
+  if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
+  const line = kind === "results" ? resultOf(schema) : schema;
+  return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
+}
+
+/** Returns the schema of one line of a stream in the format of grpc-gateway. */
+function resultOf(schema: OpenApiSchema): OpenApiSchema {
+  const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
+  return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };
+}
+
+function schemaOf(schema: OpenApiSchema): OpenApiMediaType {
+  return { schema };
+}
+
+function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
+  return { itemSchema };
+}
+
+/**
+ * Returns the schema of a Server-Sent Event, which OpenAPI 3.2 describes as an object. Events without a name contain a
+ * message in `data`.
+ */
+function eventOf(schema: OpenApiSchema): OpenApiSchema {
+  const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
+  const namedEvents: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
+  return {
+    type: "object",
+    properties: { retry: { type: "integer" } },
+    required: ["data"],
+    oneOf: [
+      { properties: { data }, not: { required: ["event"] } },
+      { properties: namedEvents, required: ["event"] },
+    ],
+  };
+}
+
+const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
+
+// Linters report operations without a summary or a description.
+function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
+  const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
+  const options = openApiOptionsOf(method);
+  const summary = trimComment(options.summary ?? "") || sentence;
+  const description = trimComment(options.description ?? "") || comment.slice(whole.length).trim();
+  return {
+    summary: summary.replaceAll("\n", " "),
+    description: description || `The RPC \`${method.parent.typeName}.${method.name}\`.`,
+  };
+}

@@ -1,0 +1,160 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "@plantstore/protobuf";
+import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "@plantstore/protocols";
+import type { Expansion } from "./expansion.ts";
+import { isOutputOnly } from "./field-behavior.ts";
+import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
+import type { PathParameter } from "./open-api-path.ts";
+import type { Schemas } from "./schemas.ts";
+import { schemaOfWellKnown } from "./value-schema.ts";
+
+const oneSegment: OpenApiSchema = { type: "string", pattern: "^[^/]+$" };
+const anySegments: OpenApiSchema = { type: "string" };
+
+/** Describes a path parameter, which is always required (OpenAPI 3.1 §4.8.12.2). */
+export function describePathParameter(
+  input: DescMessage,
+  parameter: PathParameter,
+  schemas: Schemas,
+): OpenApiParameter {
+  const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
+  const field = path === undefined ? undefined : leafOf(path);
+  // The comment describes the complete value of the field, so it would be misleading for a part.
+  const comment = parameter.description ?? (field && schemas.commentOf(field));
+  const coverage = parameter.covers === "segments" ? "Any number of path segments, separated by slashes." : undefined;
+  const description = [comment, coverage].filter((text) => text !== undefined).join("\n\n");
+  return {
+    name: parameter.name,
+    in: "path",
+    required: true,
+    ...(field?.deprecated === true && { deprecated: true }),
+    ...(description !== "" && { description }),
+    schema: schemaOf(parameter, field, schemas),
+  };
+}
+
+function schemaOf({ covers }: PathParameter, field: DescField | undefined, schemas: Schemas): OpenApiSchema {
+  if (covers === "segments") return anySegments;
+  return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
+}
+
+/** Options of {@link describeQuery}. */
+export interface QueryOptions {
+  /** Whether maps are accepted. */
+  readonly acceptsMaps?: boolean;
+  /** The budget for fields. If it is exceeded, the most deeply nested fields are left out. */
+  readonly expansion: Expansion;
+}
+
+/**
+ * Describes the query parameters of a message: one for each field that has a text form, with a dotted path for nested
+ * fields. Left out are fields that the path or the body sets, fields that only responses set, and fields with ambiguous
+ * names.
+ *
+ * A message that contains itself is listed once, although the query accepts deeper paths.
+ */
+export function describeQuery(
+  input: DescMessage,
+  bound: BoundFields,
+  schemas: Schemas,
+  options: QueryOptions,
+): readonly OpenApiParameter[] {
+  const first: QueryPlace = {
+    message: input,
+    bound,
+    path: [],
+    enclosingMessages: [input],
+    isRequired: true,
+    parameters: [],
+  };
+  // Breadth first, so that the budget leaves out the deepest fields. The loop also visits the places that it adds.
+  const places = [first];
+  for (const place of places) {
+    for (const field of place.message.fields) {
+      const described = describeInQuery(field, place, schemas, options);
+      if (options.expansion.isCut) return flatten(first);
+      if (described !== undefined) place.parameters.push(described);
+      if (described !== undefined && "parameters" in described) places.push(described);
+    }
+  }
+  return flatten(first);
+}
+
+/** A message whose fields are query parameters, and its place in the request message. */
+interface QueryPlace {
+  readonly message: DescMessage;
+  readonly bound: BoundFields;
+  /** The fields from the request message to this message. */
+  readonly path: readonly DescField[];
+  /** The message types from the request message to this message, both included. */
+  readonly enclosingMessages: readonly [DescMessage, ...DescMessage[]];
+  /** Whether all fields in `path` must be set. */
+  readonly isRequired: boolean;
+  /** The parameters and nested messages, in field order. */
+  readonly parameters: (OpenApiParameter | QueryPlace)[];
+}
+
+function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
+  return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
+}
+
+/** Returns the parameter of a field, or the place of its message; `undefined` if the query cannot set the field. */
+function describeInQuery(
+  field: DescField,
+  { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryPlace,
+  schemas: Schemas,
+  options: QueryOptions,
+): OpenApiParameter | QueryPlace | undefined {
+  const nestedBound = bound.get(field);
+  if (nestedBound === "whole" || isOutputOnly(field)) return undefined;
+  const [first, ...inner] = [...outer, field];
+  const path: FieldPath = [first, ...inner];
+  const names = path.map((each) => schemas.nameOf(each));
+  if (!options.expansion.takeField(names.join("."), schemas.commentOf(field))) return undefined;
+  const required = isInRequired && schemas.isRequired(field);
+  const described = describeQueryValue(field, required, schemas, options);
+  if (described !== undefined) {
+    const name = parameterNameOf(enclosingMessages[0], path, (each) => schemas.nameOf(each));
+    return name === undefined
+      ? undefined
+      : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
+  }
+  // A dotted path can lead through singular messages, but not into the fields of Struct or Any.
+  if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
+  if (enclosingMessages.includes(field.message) || enclosingMessages.length >= parameterNamesMax) return undefined;
+  return {
+    message: field.message,
+    bound: nestedBound ?? new Map(),
+    path,
+    enclosingMessages: [enclosingMessages[0], ...enclosingMessages.slice(1), field.message],
+    isRequired: required,
+    parameters: [],
+  };
+}
+
+/** Returns whether splitting a parameter's name at dots results in these names. */
+function isSplitInto(name: string, names: readonly string[]): boolean {
+  return name.split(".").every((each, at) => each === names[at]);
+}
+
+/** Describes the values of a field; `undefined` if no query parameter can set it. */
+function describeQueryValue(
+  field: DescField,
+  must: boolean,
+  schemas: Schemas,
+  { acceptsMaps = false }: QueryOptions,
+): Omit<OpenApiParameter, "name"> | undefined {
+  const isMap = acceptsMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
+  if (!isMap && createUrlTextParser(field) === undefined) return undefined;
+  const description = schemas.commentOf(field);
+  return {
+    in: "query",
+    ...(must && { required: true }),
+    ...(field.deprecated && { deprecated: true }),
+    ...(description !== undefined && { description }),
+    // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).
+    schema: schemas.ofParameter(field),
+    // `labels[color]=red` (§4.8.12.3, "Style Values").
+    ...(isMap && { style: "deepObject", explode: true }),
+  };
+}

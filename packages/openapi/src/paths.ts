@@ -1,0 +1,123 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { openApiOptionsOf } from "@plantstore/protobuf";
+import { anyMethod, type RestBinding } from "@plantstore/protocols";
+import { describeOperation, type OperationOptions } from "./operation.ts";
+import type { OpenApiMethod, OpenApiOperation, OpenApiPathItem, OpenApiVersion } from "./open-api-document.ts";
+import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
+
+/** Called for a binding that the document cannot describe. */
+export type OnOmitted = (binding: RestBinding, reason: string) => void;
+
+/** The operations of one path by HTTP method. */
+type Operations = Map<string, OpenApiOperation>;
+
+/**
+ * Describes bindings in their order, grouped by path and tagged by service. A binding for every method is described for
+ * each method that a path item has and no other binding of the path.
+ *
+ * Leaves out and reports what OpenAPI cannot describe: in 3.1 custom HTTP methods, and paths that differ from an earlier
+ * path with the same method only in parameter names. Yields once per binding.
+ */
+export function* describePaths(
+  bindings: readonly RestBinding[],
+  options: OperationOptions,
+  tagsOf: (method: DescMethod) => readonly string[],
+  onOmitted: OnOmitted | undefined,
+): Generator<void, Record<string, OpenApiPathItem>> {
+  const paths = new Map<string, Operations>();
+  const byShape = new Map<string, OpenApiPath>();
+  const idOf = nameOperations(bindings);
+  const members = openApiMethods[options.openapi];
+  // A binding for every method last, because the others take precedence.
+  const [others, ofAny] = [bindings.filter((each) => !isOfAny(each)), bindings.filter(isOfAny)];
+  for (const binding of [...others, ...ofAny]) {
+    yield;
+    const { httpMethod } = binding.pattern;
+    if (options.openapi === "3.1.0" && !isOfAny(binding) && !members.has(httpMethod)) {
+      onOmitted?.(binding, "OpenAPI 3.1 cannot describe this HTTP method; 3.2 can");
+      continue;
+    }
+    const openApiPath = toOpenApiPath(binding.template);
+    // If the path differs from an earlier one only in parameter names, it gets the earlier names. Requests do not
+    // contain parameter names, so callers see no difference.
+    const shape = shapeOf(openApiPath.path);
+    const { path, parameters: named } = byShape.get(shape) ?? openApiPath;
+    byShape.set(shape, { path, parameters: named });
+    const operations = paths.get(path) ?? new Map<string, OpenApiOperation>();
+    paths.set(path, operations);
+    const methods = isOfAny(binding) ? methodsOfAny(binding, members) : [httpMethod];
+    const free = methods.filter((method) => !operations.has(method));
+    if (free.length === 0) onOmitted?.(binding, `OpenAPI cannot distinguish it from the operation at ${path}`);
+    const parameters = openApiPath.parameters.map((parameter, at) => ({
+      ...parameter,
+      name: named[at]?.name ?? parameter.name,
+    }));
+    for (const method of free) {
+      const names = { operationId: idOf(binding), tags: tagsOf(binding.method) };
+      operations.set(method, describeOperation(binding, names, parameters, options));
+    }
+  }
+  return Object.fromEntries([...paths].map(([path, operations]) => [path, toPathItem(operations, members)]));
+}
+
+function isOfAny({ pattern }: RestBinding): boolean {
+  return pattern.httpMethod === anyMethod;
+}
+
+type Members = ReadonlyMap<string, OpenApiMethod>;
+
+const methods31: Members = new Map([
+  ["GET", "get"],
+  ["PUT", "put"],
+  ["POST", "post"],
+  ["DELETE", "delete"],
+  ["OPTIONS", "options"],
+  ["HEAD", "head"],
+  ["PATCH", "patch"],
+  ["TRACE", "trace"],
+]);
+
+/** The HTTP methods that are members of a path item. Methods are case-sensitive (RFC 9110 §9.1). */
+const openApiMethods: Readonly<Record<OpenApiVersion, Members>> = {
+  "3.1.0": methods31,
+  "3.2.0": new Map([...methods31, ["QUERY", "query"]]),
+};
+
+/** Methods whose requests cannot have a body (RFC 9110 §9.3.1, §9.3.2, §9.3.8). */
+const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
+
+/** Returns the methods under which a binding for every method is described. */
+function methodsOfAny({ pattern }: RestBinding, members: Members): readonly string[] {
+  return [...members.keys()].filter((method) => pattern.body === "" || !withoutBody.has(method));
+}
+
+function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
+  const isMember = ([method]: readonly [string, OpenApiOperation]): boolean => members.has(method);
+  const memberOperations = [...operations]
+    .filter(isMember)
+    .map(([method, operation]) => [members.get(method), operation]);
+  const otherEntries = [...operations].filter((entry) => !isMember(entry));
+  return {
+    ...Object.fromEntries(memberOperations),
+    ...(otherEntries.length > 0 && { additionalOperations: Object.fromEntries(otherEntries) }),
+  };
+}
+
+/**
+ * Creates the function that names operations by their RPCs, so that every generator produces the same names:
+ * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous; further bindings get a number. The id in the
+ * option `openapiv2_operation` replaces the name.
+ */
+function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
+  const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);
+  const taken = new Set<string>();
+  return ({ method }) => {
+    const { localName, parent } = method;
+    const unambiguous = byName.get(localName)?.length === 1 ? localName : `${parent.name}_${localName}`;
+    const base = openApiOptionsOf(method).operationId || unambiguous;
+    let id = base;
+    for (let count = 2; taken.has(id); count++) id = `${base}_${count}`;
+    taken.add(id);
+    return id;
+  };
+}

@@ -1,0 +1,350 @@
+import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { openApiOptionsOf, type BoundFields, jsonNameOf } from "@plantstore/protobuf";
+import { type Commented, commentOf, type Comments } from "./comments.ts";
+import { createExample } from "./example.ts";
+import { componentFieldsMax, fieldsOmittedNote, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
+import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
+import { fieldFormatOf } from "./field-format.ts";
+import type { FieldRules } from "./field-rules.ts";
+import type { OpenApiSchema } from "./open-api-document.ts";
+import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
+
+/** Options of {@link Schemas}. */
+export interface SchemaOptions {
+  readonly comments: Comments;
+  /** Uses the proto names of fields instead of their JSON names. */
+  readonly useProtoFieldName: boolean;
+  /** Whether a service writes 64-bit integers as numbers. */
+  readonly int64Numbers: boolean;
+  /** The response messages that leave out scalars without presence if they are zero. */
+  readonly abridged: ReadonlySet<DescMessage>;
+  /** The start of references to the schemas of messages and enums, such as `#/components/schemas/`. */
+  readonly referencePrefix: string;
+  /** The messages of requests in which unknown fields are refused. */
+  readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
+  /** The rules of fields that the server checks. */
+  readonly rules?: FieldRules | undefined;
+  /** The budget of the fields of all messages and the values of all enums. Default: none, only those of each component. */
+  readonly total?: Expansion;
+  /** Whether messages have examples. Default true. */
+  readonly hasExamples?: boolean;
+  /** Returns whether a field with this name is described. Default: all are. */
+  readonly isNameShown?: (name: string) => boolean;
+}
+
+/**
+ * Creates the schemas of a document, and collects the schemas of the messages and enums that they refer to.
+ *
+ * A schema is named after its type without the package, or with the package if an earlier type has the same name.
+ */
+export class Schemas {
+  readonly #options: SchemaOptions;
+  readonly #names = new Map<DescMessage | DescEnum, string>();
+  readonly #components = new Map<string, OpenApiSchema>();
+  /** The components that have references, but are not described yet. */
+  readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
+  /** The budget of fields that the document repeats. */
+  readonly expansion: Expansion = new Expansion(documentFieldsMax);
+
+  constructor(options: SchemaOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Describes all components that are referred to, including by other components, and returns them by name. Yields once
+   * per component.
+   */
+  *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
+    // The loop also visits the components that it adds.
+    for (const { name, describe } of this.#referencedSchemas) {
+      this.#components.set(name, describe());
+      yield;
+    }
+    return Object.fromEntries([...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** Returns the schema of a message: a reference, or inline for a type with its own JSON form. */
+  ofMessage(desc: DescMessage): OpenApiSchema {
+    return this.#ofMessage(desc, "json");
+  }
+
+  /**
+   * Returns a reference to the schema of a message whose fields are all always written, such as an error record.
+   *
+   * @param notes - additions to the schemas of its fields, by proto name
+   */
+  ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
+    return this.#referenceTo(desc, () => ({
+      type: "object",
+      ...this.#describe(desc),
+      properties: Object.fromEntries(
+        desc.fields.map((field) => [this.nameOf(field), { ...this.ofField(field), ...notes[field.name] }]),
+      ),
+      ...this.#require(desc.fields),
+    }));
+  }
+
+  /**
+   * Adds a schema of something other than a message, and returns a reference to it.
+   *
+   * @param name - must not be the name of a message
+   */
+  ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
+    this.#components.set(name, schema);
+    return { $ref: this.#options.referencePrefix + name };
+  }
+
+  /**
+   * Returns the object schema of a message.
+   *
+   * @param bound - which fields the path sets (these are left out), and the operation's budget for the other fields
+   */
+  ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
+    const { total, hasExamples = true, isNameShown } = this.#options;
+    const expansion = bound?.expansion ?? new Expansion(componentFieldsMax, total);
+    const bodyFields = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
+    const fields = bodyFields.filter(
+      (field) =>
+        !expansion.isCut &&
+        isNameShown?.(this.nameOf(field)) !== false &&
+        expansion.takeField(this.nameOf(field), this.commentOf(field)),
+    );
+    const isCut = fields.length < bodyFields.length;
+    const closingKeywords = isCut ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
+    if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closingKeywords };
+    return {
+      type: "object",
+      ...this.#describe(desc),
+      properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, bound)])),
+      ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
+      ...this.#exclude(desc, fields),
+      ...closingKeywords,
+      ...(!isCut && hasExamples && this.#exemplify(desc, bound?.byPath)),
+    };
+  }
+
+  // Returns the keyword that refuses unknown fields, unless extensions of proto2 may be set or the body may repeat fields
+  // of the path.
+  #close(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
+    const isOpen = desc.proto.extensionRange.length > 0 || (bound !== undefined && bound.mayRepeat);
+    return this.#options.closed.has(desc) && !isOpen ? { additionalProperties: false } : {};
+  }
+
+  #exemplify(desc: DescMessage, boundByPath: BoundFields | undefined): OpenApiSchema {
+    const nameOf = (field: DescField): string => this.nameOf(field);
+    const { rules } = this.#options;
+    const example = createExample(desc, { nameOf, boundByPath, total: this.expansion, rules });
+    if (example === "too large") return { $comment: noExample };
+    if (example === undefined) return {};
+    if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
+      return { examples: [example] };
+    // A rule may exclude the values of other fields.
+    const required = desc.fields
+      .filter((field) => this.isRequired(field))
+      .map((field) => [nameOf(field), example[nameOf(field)]]);
+    const smallest = Object.fromEntries(required.filter(([, value]) => value !== undefined));
+    return rules.accepts(desc, smallest) ? { examples: [smallest] } : {};
+  }
+
+  /** Returns whether requests must set a field. */
+  isRequired(field: DescField): boolean {
+    return isRequired(field) || (!isOutputOnly(field) && this.#options.rules?.isRequired(field) === true);
+  }
+
+  /** Returns the schema of a field in JSON. */
+  ofField(field: DescField, bound?: BoundObject): OpenApiSchema {
+    const schema =
+      bound !== undefined && field.fieldKind === "message"
+        ? this.ofObject(field.message, bound)
+        : this.#ofField(field, "json");
+    return { ...schema, ...this.#describe(field) };
+  }
+
+  /** Returns the schema of a field that is the complete body. A message field that is not set is null there. */
+  ofWholeBody(field: DescField): OpenApiSchema {
+    if (field.fieldKind !== "message") return this.ofField(field);
+    return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
+  }
+
+  /** Returns the schema of a field in the path or the query. */
+  ofParameter(field: DescField): OpenApiSchema {
+    return this.#ofField(field, "parameter");
+  }
+
+  /** Returns the comment of the definition that describes a descriptor; `undefined` when there is none. */
+  commentOf(desc: Commented): string | undefined {
+    return commentOf(this.#options.comments, desc);
+  }
+
+  /** Returns the name of a field in JSON. */
+  nameOf(field: DescField): string {
+    return jsonNameOf(field, this.#options);
+  }
+
+  #ofProperty(field: DescField, bound: BoundObject | undefined): OpenApiSchema {
+    const nestedBound = bound?.byPath.get(field);
+    return {
+      ...this.ofField(
+        field,
+        bound && nestedBound && nestedBound !== "whole" ? { ...bound, byPath: nestedBound } : undefined,
+      ),
+      ...(isOutputOnly(field) && { readOnly: true }),
+      ...(isInputOnly(field) && { writeOnly: true }),
+    };
+  }
+
+  #require(fields: readonly DescField[]): OpenApiSchema {
+    return fields.length === 0 ? {} : { required: fields.map((field) => this.nameOf(field)) };
+  }
+
+  /** Returns the keyword that allows only one member of each oneof. */
+  #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
+    // With `oneOf` and with `not`, generators would create further types. With properties that are `false`, validators
+    // would treat all properties as unevaluated.
+    const shownFields = new Set(fields);
+    const exclusions = desc.oneofs.flatMap((oneof) => {
+      const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, excludedMembersMax);
+      const names = members.map((field) => this.nameOf(field));
+      return names.slice(0, -1).map((name, at) => [name, refuseNames(names.slice(at + 1))] as const);
+    });
+    return exclusions.length === 0 ? {} : { dependentSchemas: Object.fromEntries(exclusions) };
+  }
+
+  // A required field that responses may leave out is not required in the schema, because a component describes its
+  // message in both requests and responses.
+  #isAlwaysSet(field: DescField): boolean {
+    const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
+    return this.isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
+  }
+
+  #ofField(field: DescField, place: ValuePlace): OpenApiSchema {
+    const { value, element, key } = this.#options.rules?.keywordsOf(field) ?? {};
+    const ofValue = { ...this.#ofElement(field, place), ...fieldFormatOf(field)?.keywords };
+    const ofElement = { ...ofValue, ...fitting(element, ofValue) };
+    switch (field.fieldKind) {
+      case "list":
+        return { type: "array", ...value, items: ofElement };
+      case "map": {
+        const ofKeys = schemaOfMapKeys(field.mapKey);
+        const propertyNames = (ofKeys ?? key) && { propertyNames: { ...ofKeys, ...key } };
+        return { type: "object", ...value, ...propertyNames, additionalProperties: ofElement };
+      }
+      default:
+        return { ...ofValue, ...fitting(value, ofValue) };
+    }
+  }
+
+  // Returns the schema of an element of a list or map, or of the value of any other field.
+  #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
+    if (field.message !== undefined) return this.#ofMessage(field.message, place);
+    if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
+    return schemaOfScalar(field.scalar, place, this.#options.int64Numbers);
+  }
+
+  #ofMessage(desc: DescMessage, place: ValuePlace): OpenApiSchema {
+    if (isWrapperDesc(desc)) return schemaOfScalar(desc.fields[0].scalar, place, this.#options.int64Numbers);
+    if (desc.typeName === "google.protobuf.Empty") return { type: "object", ...this.#close(desc) };
+    return schemaOfWellKnown(desc, place) ?? this.#referenceTo(desc, () => this.ofObject(desc));
+  }
+
+  #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
+    // Generators produce incomplete types for `type: "null"` and for an enum of null.
+    if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
+    return this.#referenceTo(desc, () =>
+      desc.values.length > componentFieldsMax || this.#options.total?.reserve(desc.values.length) === false
+        ? {
+            type: "string",
+            ...this.#describe(desc),
+            $comment: `The ${desc.values.length} names of this enum are too many to list.`,
+          }
+        : { type: "string", ...this.#describeEnum(desc), enum: desc.values.map(({ name }) => name) },
+    );
+  }
+
+  #referenceTo(desc: DescMessage | DescEnum, describe: () => OpenApiSchema): OpenApiSchema {
+    let name = this.#names.get(desc);
+    if (name === undefined) {
+      name = this.#freeName(desc);
+      this.#names.set(desc, name);
+      this.#components.set(name, {});
+      // Queued instead of described recursively, because a long chain of messages would overflow the stack.
+      this.#referencedSchemas.push({ name, describe });
+    }
+    return { $ref: this.#options.referencePrefix + name };
+  }
+
+  #freeName(desc: DescMessage | DescEnum): string {
+    const { package: packageName } = desc.file.proto;
+    const short = packageName === "" ? desc.typeName : desc.typeName.slice(packageName.length + 1);
+    return this.#components.has(short) ? desc.typeName : short;
+  }
+
+  #describe(desc: DescMessage | DescField | DescEnum): OpenApiSchema {
+    const description = this.commentOf(desc);
+    return {
+      ...(description !== undefined && { description }),
+      ...(desc.deprecated && { deprecated: true }),
+      ...externalDocsOf(desc),
+    };
+  }
+
+  // The description of an enum includes the comments of its values, because JSON Schema has no keyword for them.
+  #describeEnum(desc: DescEnum): OpenApiSchema {
+    const values = desc.values.flatMap((value) => {
+      const comment = this.commentOf(value);
+      return comment === undefined ? [] : [`- \`${value.name}\`: ${comment.replaceAll("\n", "\n  ")}`];
+    });
+    const parts = [this.commentOf(desc) ?? "", values.join("\n")].filter((part) => part !== "");
+    return {
+      ...(parts.length > 0 && { description: parts.join("\n\n") }),
+      ...(desc.deprecated && { deprecated: true }),
+      ...externalDocsOf(desc),
+    };
+  }
+}
+
+function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema {
+  const { externalDocs } = openApiOptionsOf(desc);
+  return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
+}
+
+/** Describes which fields of a message are set by the path, and the budget for its other fields. */
+export interface BoundObject {
+  readonly byPath: BoundFields;
+  readonly expansion: Expansion;
+  /** Whether the body may have the fields that the path sets, too. */
+  readonly mayRepeat: boolean;
+}
+
+const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
+
+/**
+ * The maximum number of members of a oneof that are described as mutually exclusive. 50 members already repeat 1,225
+ * names.
+ */
+const excludedMembersMax = 50;
+
+/**
+ * Returns keywords whose values have the schema's type, because rules list 64-bit integers both as strings and as numbers.
+ * References to enums have no type.
+ */
+function fitting(keywords: OpenApiSchema | undefined, { type }: OpenApiSchema): OpenApiSchema {
+  if (keywords === undefined || type === undefined) return keywords ?? {};
+  const types = new Set([type].flat());
+  const fits = (value: unknown): boolean =>
+    typeof value === "string"
+      ? types.has("string")
+      : typeof value !== "number" || !types.has("string") || types.size > 1;
+  const entries = Object.entries(keywords).flatMap(([keyword, value]) => {
+    if (keyword === "const") return fits(value) ? [[keyword, value] as const] : [];
+    if ((keyword !== "enum" && keyword !== "examples") || !Array.isArray(value)) return [[keyword, value] as const];
+    const kept = value.filter(fits);
+    return kept.length > 0 ? [[keyword, kept] as const] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+function refuseNames(names: string[]): OpenApiSchema {
+  return { propertyNames: { not: { enum: names } } };
+}

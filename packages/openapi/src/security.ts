@@ -1,0 +1,63 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { withCode, nearestName } from "@plantstore/http";
+import type { OpenApiSecurityRequirement, OpenApiSecurityScheme } from "./open-api-document.ts";
+
+/** The options of {@link createSecurity}. */
+export interface SecurityOptions {
+  /** The kinds of credentials, by name. */
+  readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
+  /**
+   * The alternatives that operations accept: a caller needs all credentials of one of them. The value of each credential
+   * lists the scopes that it needs; `{}` is a call without a credential. Default: one alternative, with all credentials
+   * of {@link securitySchemes}.
+   */
+  readonly security?: readonly OpenApiSecurityRequirement[];
+  /**
+   * Returns the alternatives of an RPC, `[]` if it needs no credential, or `undefined` for those of {@link security}.
+   * `describeSecurity` of `createBearerAuth` returns such a function.
+   */
+  readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
+}
+
+/** The requirements of a document. */
+export interface Security {
+  /** The requirements of all operations without their own. */
+  readonly ofDocument: readonly OpenApiSecurityRequirement[];
+  /** Returns the requirements of an operation that differ from those of the document; `undefined` if they are the same. */
+  readonly ofMethod: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
+}
+
+/** Creates the requirements of a document. @throws TypeError for a credential that `securitySchemes` does not contain */
+export function createSecurity({ securitySchemes = {}, security, describeSecurity }: SecurityOptions): Security {
+  const names = Object.keys(securitySchemes);
+  const all = Object.fromEntries(names.map((name) => [name, []]));
+  // An empty array means that no credential is required. Linters report a document without `security`.
+  const ofDocument = security ?? (names.length === 0 ? [] : [all]);
+  refuseUnknownSchemes(ofDocument, names, "security of createOpenApi");
+  const common = JSON.stringify(ofDocument);
+  return {
+    ofDocument,
+    ofMethod(method) {
+      const own = describeSecurity?.(method);
+      if (own === undefined || JSON.stringify(own) === common) return undefined;
+      refuseUnknownSchemes(
+        own,
+        names,
+        `describeSecurity of createOpenApi, for ${method.parent.typeName}.${method.name}`,
+      );
+      return own;
+    },
+  };
+}
+
+function refuseUnknownSchemes(
+  requirements: readonly OpenApiSecurityRequirement[],
+  names: readonly string[],
+  owner: string,
+): void {
+  const unknown = requirements.flatMap((requirement) => Object.keys(requirement)).find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const nearest = nearestName(unknown, names);
+  const hint = nearest === undefined ? `accepted are ${names.join(", ")}` : `did you mean "${nearest}"?`;
+  throw withCode(new TypeError(`${owner}: "${unknown}" is not a name of securitySchemes; ${hint}`), "ERR_OPTIONS");
+}

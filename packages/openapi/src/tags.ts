@@ -1,0 +1,46 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { openApiOptionsOf } from "@plantstore/protobuf";
+import type { RestBinding } from "@plantstore/protocols";
+import { commentOf, type Comments } from "./comments.ts";
+import type { OpenApiInfo, OpenApiTag } from "./open-api-document.ts";
+
+/** The tags of a document: one for each service, and those in options of RPCs. */
+export class Tags {
+  readonly #byName: ReadonlyMap<string, readonly DescService[]>;
+
+  constructor(services: readonly DescService[]) {
+    this.#byName = Map.groupBy(new Set(services), ({ name }) => name);
+  }
+
+  /** Returns the tags of an RPC: those in its option `openapiv2_operation`, otherwise that of its service. */
+  namesOf(method: DescMethod): readonly string[] {
+    return openApiOptionsOf(method).tags ?? [this.#nameOf(method.parent)];
+  }
+
+  /** Describes the tags of all operations: first those of services. */
+  describe(bindings: readonly RestBinding[], comments: Comments, info: OpenApiInfo): readonly OpenApiTag[] {
+    const services = new Set(bindings.map(({ method }) => method.parent));
+    const unused = new Set(bindings.flatMap(({ method }) => this.namesOf(method)));
+    const tags: OpenApiTag[] = [];
+    for (const service of services) {
+      const name = this.#nameOf(service);
+      if (unused.delete(name)) tags.push(describeTag(name, service, comments, info));
+    }
+    return [...tags, ...[...unused].map((name) => ({ name, description: `The operations with the tag \`${name}\`.` }))];
+  }
+
+  // The name in the option `openapiv2_tag`, the short name, or the full name if the short one is ambiguous.
+  #nameOf(service: DescService): string {
+    const { name, typeName } = service;
+    return openApiOptionsOf(service).name || (this.#byName.get(name)?.length === 1 ? name : typeName);
+  }
+}
+
+function describeTag(name: string, service: DescService, comments: Comments, info: OpenApiInfo): OpenApiTag {
+  const comment = commentOf(comments, service);
+  const { externalDocs } = openApiOptionsOf(service);
+  // The comment of the only service may already be the description of the document.
+  const isRedundant = comment === undefined || comment === info.description;
+  const description = isRedundant ? `The RPCs of \`${service.typeName}\`.` : comment;
+  return { name, description, ...(externalDocs !== undefined && { externalDocs }) };
+}

@@ -1,0 +1,77 @@
+import type { integerRangeOf } from "@plantstore/protobuf";
+
+// Regular expressions (ECMA-262, as JSON Schema recommends) for exactly the texts that the gateway reads. The syntax is the
+// part that RE2, Java and Python share, because generators copy patterns into validators.
+
+type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
+
+/** Returns the pattern of the canonical decimal integers of a range. */
+export function integerPattern({ min, max }: IntegerRange): string {
+  if (min === 0n) return `^(0|${positiveUpTo(String(max))})$`;
+  // The minimum is one further from zero than the maximum.
+  return `^(0|-?${positiveUpTo(String(max))}|${min})$`;
+}
+
+/** Returns a pattern of the integers from 1 to a maximum, which has at least two digits. */
+function positiveUpTo(max: string): string {
+  const first = Number(max[0]);
+  const shorter = `[1-9][0-9]{0,${max.length - 2}}`;
+  const below = first > 1 ? `${digitsFrom(1, first - 1)}${digits(max.length - 1)}|` : "";
+  return `(${shorter}|${below}${first}${digitsUpTo(max.slice(1))})`;
+}
+
+/** Returns a pattern of the texts with as many digits as a maximum, which they do not exceed. */
+function digitsUpTo(max: string): string {
+  const first = Number(max[0]);
+  const rest = max.slice(1);
+  if (/^0*$/.test(max)) return max;
+  if (rest === "") return digitsFrom(0, first);
+  const equal = `${first}${digitsUpTo(rest)}`;
+  return first === 0 ? equal : `(${digitsFrom(0, first - 1)}${digits(rest.length)}|${equal})`;
+}
+
+function digits(count: number): string {
+  return count === 1 ? "[0-9]" : `[0-9]{${count}}`;
+}
+
+function digitsFrom(low: number, high: number): string {
+  return low === high ? String(low) : `[${low}-${high}]`;
+}
+
+/** The maximum number of seconds of a google.protobuf.Duration (duration.proto). */
+const durationSecondsMax = "315576000000";
+
+const seconds = `([0-9]{1,${durationSecondsMax.length - 1}}|${digitsUpTo(durationSecondsMax)})`;
+
+/** The pattern of google.protobuf.Duration: seconds with up to nine decimal places. */
+export const durationPattern: string = `^-?${seconds}(\\.[0-9]{1,9})?s$`;
+
+const base64Digit = "[A-Za-z0-9+/_-]";
+
+/** The pattern of bytes: base64 or base64url, padded or not. */
+export const base64Pattern: string = `^(${base64Digit}{4})*(${base64Digit}{2}(==)?|${base64Digit}{3}=?)?$`;
+
+const head = "[A-Za-z_]";
+const tail = "[A-Za-z0-9_]*";
+/** Names with an underscore that differ after a conversion to lowerCamelCase and back. */
+const irreversibleNames = [
+  `(${head}${tail})?_([0-9_]${tail})?`,
+  `(${head}${tail})?[A-Z]${tail}_${tail}`,
+  `(${head}${tail})?_${tail}[A-Z]${tail}`,
+];
+
+/** The pattern of google.protobuf.FieldMask in JSON: see `parseFieldMask`. */
+export const fieldMaskPattern: string = fieldPaths([
+  "\\*",
+  "[A-Za-z][A-Za-z0-9]*",
+  ...irreversibleNames,
+  "`([a-z][a-z0-9]*)?[A-Z][A-Za-z0-9]*`",
+]);
+
+/** The pattern of google.protobuf.FieldMask in a URL, where every name may also be a proto name. */
+export const urlFieldMaskPattern: string = fieldPaths(["\\*", `${head}${tail}`, `\`${head}${tail}\``]);
+
+function fieldPaths(names: readonly string[]): string {
+  const name = `(${names.join("|")})`;
+  return `^(${name}([.,]${name})*)?$`;
+}

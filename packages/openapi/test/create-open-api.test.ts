@@ -1,0 +1,642 @@
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
+import { base64Pattern, durationPattern, fieldMaskPattern } from "../src/text-patterns.ts";
+import type { OpenApiDocument, OpenApiOperation, OpenApiPathItem, OpenApiSchema } from "../src/open-api-document.ts";
+import type { GatewayOptions } from "../../gateway/src/index.ts";
+import { createMcp } from "../../mcp/src/index.ts";
+import { compileRestRoutes } from "../../protocols/src/rest/rules/index.ts";
+import { Health } from "../../gateway/src/health/index.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
+import { KitchenSink, NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+
+const int64 = { type: "string", format: "int64", pattern: expect.stringContaining("-9223372036854775808") };
+const int32 = { type: "integer", format: "int32" };
+const uint32 = { type: "integer", format: "uint32", minimum: 0, maximum: 2 ** 32 - 1 };
+const uint64 = { type: "integer", format: "uint64", minimum: 0, maximum: 2 ** 64 - 2 ** 11 };
+
+const info = { title: "Test", version: "1" };
+
+const comments = new Map([
+  ["kitchensink.v1.KitchenSink", "Takes all.\n\nAnd more."],
+  ["kitchensink.v1.KitchenSink.Query", "Asks. Nothing but\nthe query.\n\nAt length."],
+  ["kitchensink.v1.KitchenSink.Create", "Makes one thing\nout of many"],
+  ["kitchensink.v1.KitchenSink.Root", "The root."],
+  ["kitchensink.v1.Sink.f_int64", "A long one."],
+  ["kitchensink.v1.Sink.nested", "One inside."],
+  ["kitchensink.v1.Nested", "A nest."],
+  ["kitchensink.v1.Color", "A colour."],
+  ["kitchensink.v1.Color.COLOR_RED", "Like\nroses."],
+]);
+
+function describeSink(options: Partial<OpenApiOptions> = {}): OpenApiDocument {
+  return createOpenApi([KitchenSink], { info, comments, ...options });
+}
+
+const omitted: string[] = [];
+const document = describeSink({
+  onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
+});
+
+/** The document of a gateway with the settings that apply to the fields of a large service. */
+const unusual = describeSink({
+  describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
+  jsonOptions: { useProtoFieldName: true },
+});
+
+/** Describes a small service, which takes a fiftieth of the time. */
+function describeOrders(options: Partial<OpenApiOptions>): OpenApiDocument {
+  return createOpenApi([OrderService], { info, ...options });
+}
+
+function operation(text: string, inside: OpenApiDocument = document): OpenApiOperation {
+  const [method, path = ""] = text.split(" ");
+  const item: OpenApiPathItem = inside.paths[path] ?? {};
+  const found = Object.entries(item).find(([name]) => name.toUpperCase() === method)?.[1];
+  if (found === undefined) throw new Error(`${text} is not described`);
+  return found;
+}
+
+function bodyOf(text: string): unknown {
+  return operation(text).requestBody?.content["application/json"]?.schema;
+}
+
+function answerOf(text: string): unknown {
+  return operation(text).responses["200"]?.content?.["application/json"]?.schema;
+}
+
+test("header fields come after the parameters of the path and the query", () => {
+  const operations = Object.values(unusual.paths).flatMap((item) => Object.values(item));
+  const fields = operations.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
+  expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
+  expect(operation("GET /v1/query", unusual).parameters?.at(-1)).toEqual({
+    name: "X-Shade",
+    in: "header",
+    schema: { type: "string" },
+  });
+});
+
+test("the schemas of messages are sorted by their names", () => {
+  const names = Object.keys(document.components?.schemas ?? {});
+  expect(names).toEqual(names.toSorted());
+  expect(names.length).toBeGreaterThan(3);
+});
+
+describe("a path parameter", () => {
+  test.each([
+    ["double", "f_double", { type: "number", format: "double" }],
+    ["float", "f_float", { type: "number", format: "float", minimum: -3.4028235e38, maximum: 3.4028235e38 }],
+    ["int32", "f_int32", int32],
+    ["int64", "f_int64", { type: "integer", format: "int64" }],
+    ["uint32", "f_uint32", uint32],
+    ["uint64", "f_uint64", uint64],
+    ["sint32", "f_sint32", int32],
+    ["sint64", "f_sint64", { type: "integer", format: "int64" }],
+    ["fixed32", "f_fixed32", uint32],
+    ["fixed64", "f_fixed64", uint64],
+    ["sfixed32", "f_sfixed32", int32],
+    ["sfixed64", "f_sfixed64", { type: "integer", format: "int64" }],
+    ["bool", "f_bool", { type: "boolean" }],
+    ["string", "f_string", { type: "string" }],
+    ["bytes", "f_bytes", { type: "string", contentEncoding: "base64", pattern: base64Pattern }],
+    ["enum", "f_enum", { $ref: "#/components/schemas/Color" }],
+    ["maybe", "maybe_int64", { type: "integer", format: "int64" }],
+    ["wrapper", "w_int64", { type: "integer", format: "int64" }],
+    ["time", "time", { type: "string", format: "date-time" }],
+    ["duration", "duration", { type: "string", pattern: durationPattern }],
+  ])("at /v1/%s/{%s} has the schema of its field", (folder, name, schema) => {
+    const [parameter] = operation(`GET /v1/${folder}/{${name}}`).parameters ?? [];
+    expect(parameter).toMatchObject({ name, in: "path", required: true });
+    expect(parameter?.schema).toEqual(schema);
+  });
+
+  test("has the comment of its field", () => {
+    const [parameter] = operation("GET /v1/int64/{f_int64}").parameters ?? [];
+    expect(parameter?.description).toBe("A long one.");
+  });
+
+  test("documents that it matches several segments", () => {
+    const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
+    expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
+  });
+});
+
+const about = ({ parameters = [] }: OpenApiOperation): unknown =>
+  parameters.flatMap(({ in: place, name, description, schema }) =>
+    place === "path" ? [{ name, description, type: schema["type"], pattern: schema["pattern"] }] : [],
+  );
+
+describe("a part of a path variable", () => {
+  test("documents which part of the value it is, matches one segment, and omits the comment of the field", () => {
+    const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
+    const described = createOpenApi([KitchenSink], { info, comments: notes });
+    const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
+    expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
+      { name: "shelf", description: `The part after \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+      { name: "book", description: `The part after \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+    ]);
+    expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
+      { name: "f_string", description: "Such as shelves/1/books/2.", type: "string", pattern: undefined },
+    ]);
+  });
+
+  test("without a preceding literal is numbered, and may match several segments", () => {
+    const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
+    const selector = `${KitchenSink.typeName}.Root`;
+    const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
+    const form = "in `f_string`, whose format is `{f_string_1}/files/{file}`.";
+    expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
+      { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
+      {
+        name: "file",
+        description: `The part after \`files/\` ${form}\n\nAny number of path segments, separated by slashes.`,
+        type: "string",
+        pattern: undefined,
+      },
+    ]);
+  });
+});
+
+describe("the query", () => {
+  const query = (text: string): string[] =>
+    (operation(text).parameters ?? []).filter((parameter) => parameter.in === "query").map(({ name }) => name);
+
+  test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
+    "has a parameter for the field %s",
+    (name) => {
+      expect(query("GET /v1/query")).toContain(name);
+    },
+  );
+
+  test.each([
+    { what: "a map", name: "labels" },
+    { what: "a repeated message", name: "nesteds" },
+    { what: "a recursive message below itself", name: "nested.inner.text" },
+    { what: "the fields of a well-known type", name: "any.typeUrl" },
+  ])("leaves out $what", ({ name }) => {
+    expect(query("GET /v1/query")).not.toContain(name);
+  });
+
+  test.each([
+    {
+      what: "is set by the path",
+      at: "GET /v1/pairs/{f_string}/{nested_text}",
+      kept: "nested.number",
+      gone: "nested.text",
+    },
+    { what: "is the body", at: "PATCH /v1/body/tags", kept: "ids", gone: "tags" },
+  ])("leaves out a field that $what", ({ at, kept, gone }) => {
+    const names = query(at);
+    expect([names.includes(kept), names.includes(gone)]).toEqual([true, false]);
+  });
+
+  test("is empty if the body is the complete message", () => {
+    expect(query("POST /v1/sinks")).toEqual([]);
+  });
+});
+
+describe("a body", () => {
+  test.each([
+    ["POST /v1/sinks", { $ref: "#/components/schemas/Sink" }],
+    ["PATCH /v1/children/{f_string}", { $ref: "#/components/schemas/Sink" }],
+    ["PATCH /v1/body/tags", { type: "array", items: { type: "string" } }],
+    ["PATCH /v1/body/nesteds", { type: "array", items: { $ref: "#/components/schemas/Nested" } }],
+    ["PATCH /v1/body/labels", { type: "object", additionalProperties: { type: "string" } }],
+    ["PATCH /v1/body/int64", { ...int64, description: "A long one." }],
+    ["PATCH /v1/body/time", { type: "string", format: "date-time" }],
+    ["PATCH /v1/body/value", {}],
+    ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
+    ["PATCH /v1/body/wrapper", { type: "string" }],
+    ["GET /v1/query", undefined],
+  ])("of %s is %j", (at, want) => {
+    expect(bodyOf(at)).toEqual(want);
+  });
+
+  test.each(["fInt64", "fSint64", "fSfixed64"])("has %s as a string of digits", (name) => {
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty(`properties.${name}`, expect.objectContaining(int64));
+  });
+
+  test.each(["fUint64", "fFixed64"])("has %s as a string of digits, without a sign", (name) => {
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty(
+      `properties.${name}`,
+      expect.objectContaining({ type: "string", format: "uint64", pattern: expect.stringMatching(/^\^\(0\|\(/) }),
+    );
+  });
+
+  test("leaves out a field that the path sets", () => {
+    const body = bodyOf("PUT /v1/sinks/{f_int64}");
+    expect(body).toHaveProperty("properties.fInt32");
+    expect(body).not.toHaveProperty("properties.fInt64");
+  });
+
+  test("leaves out a nested field that the path sets, and no other", () => {
+    const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested_inner_inner_text}"));
+    expect(properties).toMatchObject({
+      text: {},
+      inner: { properties: { text: {}, inner: { properties: { number: {} } } } },
+    });
+    expect(properties).not.toHaveProperty("inner.properties.inner.properties.text");
+  });
+});
+
+describe("a response", () => {
+  test.each([
+    ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
+    ["DELETE /v1/sinks/{f_int64}", { type: "object", additionalProperties: false }],
+    [
+      "GET /v1/response/nested",
+      { anyOf: [{ $ref: "#/components/schemas/Nested" }, { type: "null" }], description: "One inside." },
+    ],
+    ["GET /v1/response/time", { anyOf: [{ type: "string", format: "date-time" }, { type: "null" }] }],
+    ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
+    ["GET /v1/response/int64", { ...int64, description: "A long one." }],
+    ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
+  ])("to %s is %j", (at, want) => {
+    expect(answerOf(at)).toEqual(want);
+  });
+
+  test.each([200, 204] as const)("without content has status %i if the gateway sends that", (emptyResponse) => {
+    const described = describeOrders({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
+    expect(operation("DELETE /orders/{id}", described).responses).toMatchObject({
+      [emptyResponse]: { description: "DeleteOrder is done." },
+    });
+  });
+
+  test.each(["4XX", "5XX"])("to a failed request is google.rpc.Status by default: %s", (status) => {
+    expect(operation("GET /").responses[status]).toMatchObject({
+      content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
+    });
+    expect(document.components?.schemas?.["google.rpc.Status"]).toMatchObject({
+      properties: {
+        code: { type: "integer", "x-value-names": { "5": "NOT_FOUND" } },
+        status: { type: "string" },
+        message: { type: "string" },
+        details: {
+          type: "array",
+          items: { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] },
+        },
+      },
+      required: ["code", "status", "message", "details"],
+      examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
+    });
+  });
+
+  test("to a failed request is the configured record, whose fields are all required", () => {
+    const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
+    const described = describeOrders({ comments, errors: [record] });
+    expect(operation("DELETE /orders/{id}", described).responses["4XX"]).toEqual({
+      description: "No.",
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Nested" } } },
+    });
+    expect(described.components?.schemas?.["Nested"]).toMatchObject({
+      description: "A nest.",
+      properties: { number: { ...int64, "x-value-names": { "5": "NOT_FOUND" } } },
+      required: ["text", "number", "flag", "tags", "inner"],
+    });
+  });
+
+  test("gives an error record another name if a message has the same short name", () => {
+    const file = create(FileDescriptorProtoSchema, {
+      name: "other.proto",
+      package: "other.v1",
+      syntax: "proto3",
+      messageType: [{ name: "Shelf" }],
+    });
+    const record = createFileRegistry(file, () => undefined).getMessage("other.v1.Shelf");
+    const errors = [{ status: "4XX", description: "No.", record: record ?? NestedSchema } as const];
+    const described = createOpenApi([Shelves], { info, errors });
+    const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Shelf"));
+    expect(names.toSorted()).toEqual(["Shelf", "kitchensink.v1.Shelf"]);
+  });
+});
+
+describe("a comment", () => {
+  test.each([
+    ["GET /v1/query", "Asks", "Nothing but\nthe query.\n\nAt length."],
+    ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
+    ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
+    ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
+  ])("of the RPC of %s becomes the summary %j and the description %j", (at, summary, description) => {
+    expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
+  });
+
+  test("of the only service describes the document", () => {
+    expect(document.info.description).toBe("Takes all.\n\nAnd more.");
+  });
+
+  test("of an enum includes the comments of its values", () => {
+    expect(document.components?.schemas?.["Color"]).toEqual({
+      type: "string",
+      description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
+      enum: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
+    });
+  });
+});
+
+describe("names", () => {
+  test("of fields are proto names if the gateway writes them", () => {
+    expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
+    expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
+      expect.objectContaining({ name: "f_int64", in: "query" }),
+    );
+  });
+
+  test("of operations are the names of their RPCs, numbered if an RPC has several operations", () => {
+    const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
+      (at) => operation(at).operationId,
+    );
+    expect(ids).toEqual(["types", "types_2", "query"]);
+  });
+
+  test("of operations are all different", () => {
+    const ids = Object.values(document.paths).flatMap((item) =>
+      Object.values(item).map(({ operationId }) => operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("of services that have operations are tags", () => {
+    const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
+    const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
+    expect(both.tags).toEqual([
+      { name: "Shelves", description: "Holds all.\n\nAnd more." },
+      { name: "OrderService", description: "The RPCs of `orders.v1.OrderService`." },
+    ]);
+    expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
+  });
+
+  test("of the only service become a tag that does not repeat the description of the document", () => {
+    expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
+  });
+
+  test("of services are full names if ambiguous, and deprecated elements are marked", () => {
+    const services = ["old.v1", "old.v2"].map(retiredService);
+    const { tags, paths, components } = createOpenApi(services, {
+      info,
+      rest: { rules: services.map(({ typeName }) => getRule(`${typeName}.Find`, `/${typeName}`)) },
+    });
+    expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
+    expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
+    const ids = Object.values(paths).map(({ get }) => get?.operationId);
+    expect(ids).toEqual(["Finder_find", "Finder_find_2"]);
+    // The first fifty exclude each other.
+    const { dependentSchemas } = components?.schemas?.["Query"] ?? {};
+    expect(Object.keys(Object(dependentSchemas)).length).toBe(49);
+  });
+});
+
+function getRule(selector: string, path: string) {
+  return { selector, pattern: { case: "get", value: path } } as const;
+}
+
+/** A deprecated service with one RPC, not itself deprecated, whose message has many strings. */
+function retiredService(packageName: string): DescService {
+  const type = `.${packageName}.Query`;
+  const { STRING } = FieldDescriptorProto_Type;
+  const field = Array.from({ length: 51 }, (_, at) => ({
+    name: `by${at}`,
+    jsonName: `by${at}`,
+    number: at + 1,
+    type: STRING,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    oneofIndex: 0,
+  }));
+  const file = create(FileDescriptorProtoSchema, {
+    name: `${packageName}.proto`,
+    package: packageName,
+    syntax: "proto3",
+    messageType: [{ name: "Query", oneofDecl: [{ name: "by" }], field }],
+    service: [
+      { name: "Finder", options: { deprecated: true }, method: [{ name: "Find", inputType: type, outputType: type }] },
+    ],
+  });
+  const service = createFileRegistry(file, () => undefined).getService(`${packageName}.Finder`);
+  if (service === undefined) throw new Error("the descriptor has no service");
+  return service;
+}
+
+describe("AIP-203: a field", () => {
+  const shelf = createOpenApi([Shelves], { info });
+  const schema = (name: string): OpenApiSchema | undefined => shelf.components?.schemas?.[name];
+
+  test.each([
+    ["that only responses have is read-only", "builtAt", { readOnly: true }],
+    ["that only requests have is write-only", "key", { writeOnly: true }],
+    ["that is deprecated is marked as deprecated", "formerPlaces", { deprecated: true }],
+  ])("%s", (_, name, want) => {
+    expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
+  });
+
+  test("that is required is required in the schema, unless responses leave it out when it is zero", () => {
+    expect(schema("Shelf")?.["required"]).toEqual(["place"]);
+  });
+
+  test("that is required is required in every schema of a gateway that writes zeros", () => {
+    const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
+    expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
+  });
+
+  test("that is required and is the body makes the body required", () => {
+    expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
+    expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
+    // One of several fields is enough.
+    expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
+  });
+
+  test("of the query is required if all messages around it are, and left out if only responses set it", () => {
+    const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
+    const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
+    expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);
+    const names = parameters.map(({ name }) => name);
+    expect([names.includes("shelf.key"), names.includes("shelf.builtAt")]).toEqual([true, false]);
+  });
+
+  test("that is required in proto2 is required", () => {
+    const legacy = createOpenApi([LegacySink], { info });
+    expect(legacy.components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]);
+  });
+});
+
+describe("an RPC", () => {
+  test.each([
+    ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
+    ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
+    ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
+    ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
+    ["POST /v1/sinks", { body: "*" }],
+  ])("of %s has x-rpc with the JSON names of its fields: %j", (at, want) => {
+    expect(operation(at)["x-rpc"]).toMatchObject(want);
+  });
+
+  test("that is a tool has the name of the tool in x-rpc", () => {
+    const mcp = createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } });
+    const { paths } = describeSink({ mcp });
+    expect(paths["/v1/query"]?.get?.["x-rpc"].tool).toBe("query");
+    expect(JSON.stringify(paths).split('"tool":')).toHaveLength(2);
+  });
+});
+
+test("a field of NullValue is null instead of an enum name", () => {
+  expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null });
+});
+
+test("a parameter of NullValue is the name of its value", () => {
+  const parameter = operation("GET /v1/query").parameters?.find(({ name }) => name === "nullValue");
+  expect(parameter?.schema).toEqual({ $ref: "#/components/schemas/NullValue" });
+});
+
+function enumsOf(schemas: unknown): unknown {
+  return JSON.stringify(schemas).match(/"enum":\[[^\]]*/g);
+}
+
+test("a 64-bit integer is a number with int64Numbers, also in a wrapper", () => {
+  const rest = { service: () => ({ int64Numbers: true }) };
+  const { components } = createOpenApi([KitchenSink], { info, rest });
+  expect(enumsOf(components)).toEqual(enumsOf(createOpenApi([KitchenSink], { info }).components));
+  const sink = components?.schemas?.["Sink"];
+  for (const name of ["fInt64", "wInt64"])
+    expect(sink).toHaveProperty(`properties.${name}.type`, ["integer", "string"]);
+});
+
+test("bindings that OpenAPI cannot describe are left out and reported", () => {
+  expect(omitted).toEqual([
+    "GET /v1/match/{f_string}: OpenAPI cannot distinguish it from the operation at /v1/match/{f_string}",
+    "PROPFIND /v1/custom/{f_string}: OpenAPI 3.1 cannot describe this HTTP method; 3.2 can",
+  ]);
+});
+
+test("external rules are described instead of the annotation", () => {
+  const rules = [
+    { selector: "orders.v1.OrderService.DeleteOrder", pattern: { case: "post", value: "/remove/{id}" } },
+  ] as const;
+  const described = createOpenApi([OrderService], { info, rest: { rules } });
+  expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
+});
+
+test("a server stream is described in each format", () => {
+  const rules = [{ selector: "grpc.health.v1.Health.Watch", pattern: { case: "get", value: "/watch" } }] as const;
+  const { paths } = createOpenApi([Health], { info, rest: { rules } });
+  const message = { $ref: "#/components/schemas/HealthCheckResponse" };
+  expect(paths["/watch"]?.get?.responses["200"]?.content).toEqual({
+    "application/x-ndjson": { schema: message },
+    "application/jsonl": { schema: message },
+    "application/json": { schema: { type: "array", items: message } },
+    "text/event-stream": { schema: message },
+  });
+});
+
+test("a server stream with wrapped messages is described as wrapped in each JSON format", () => {
+  const selector = "grpc.health.v1.Health.Watch";
+  const rest: GatewayOptions["rest"] = {
+    rules: [{ selector, pattern: { case: "get", value: "/health" } }],
+    service: ({ typeName }) => ({ streamInResults: typeName === Health.typeName }),
+    // Options that a description does not need are accepted, too.
+    errorRecord: () => ({ httpStatus: 400, body: null }),
+  };
+  const message = { $ref: "#/components/schemas/HealthCheckResponse" };
+  for (const openapi of ["3.1.0", "3.2.0"] as const) {
+    const content = createOpenApi([Health], { openapi, info, rest }).paths["/health"]?.get?.responses["200"]?.content;
+    expect(Object.keys(content ?? {})).toEqual([
+      "application/json",
+      "application/x-ndjson",
+      "application/jsonl",
+      "text/event-stream",
+    ]);
+    const media = content?.["application/json"];
+    const line = openapi === "3.1.0" ? media?.schema : media?.itemSchema;
+    expect(line).toMatchObject({ properties: { result: message, error: { type: "object" } }, maxProperties: 1 });
+    expect(content?.["application/jsonl"]).toEqual(media);
+    expect(content?.["text/event-stream"]).not.toHaveProperty("schema.properties.result");
+  }
+});
+
+test("the members of a oneof exclude each other, and a field mask has a pattern", () => {
+  const schemas = document.components?.schemas ?? {};
+  const dependent: Record<string, unknown> = Object(schemas["Sink"]?.["dependentSchemas"]);
+  // Of eight members.
+  expect(Object.keys(dependent).length).toBe(7);
+  expect(dependent["choiceStruct"]).toEqual({ propertyNames: { not: { enum: ["choiceBytes"] } } });
+  expect(schemas["Nested"]).not.toHaveProperty("dependentSchemas");
+  const { pattern, description } = Reflect.get(Object(schemas["Sink"]?.["properties"]), "mask");
+  expect(description).toBe("Field paths, separated by commas.");
+  expect(pattern).toBe(fieldMaskPattern);
+});
+
+test("paths that differ only in variable names are merged under the names of the first", () => {
+  const rule = {
+    selector: `${KitchenSink.typeName}.Root`,
+    pattern: { case: "get" as const, value: "/ones/{f_string}" },
+    additionalBindings: [
+      { pattern: { case: "put" as const, value: "/ones/{f_int32}" } },
+      { pattern: { case: "delete" as const, value: "/ones/{f_int64}" } },
+    ],
+  };
+  const { paths } = createOpenApi([KitchenSink], { info, rest: { rules: [rule] } });
+  const ones = Object.entries(paths).filter(([path]) => path.startsWith("/ones"));
+  const names = ones.map(([path, item]) => [path, Object.keys(item), item.delete?.parameters?.[0]?.name]);
+  expect(names).toEqual([["/ones/{f_string}", ["get", "put", "delete"], "f_string"]]);
+});
+
+test("an RPC that the gateway omits is left out", () => {
+  const rule = { pattern: { case: "get", value: "/v1/{none}" } } as const;
+  const selector = `${OrderService.typeName}.DeleteOrder`;
+  const rest: GatewayOptions["rest"] = { rules: [{ selector, ...rule }], omit: [selector] };
+  expect(createOpenApi([OrderService], { info, rest }).paths).toEqual({});
+});
+
+test("in OpenAPI 3.2 a stream is described by its items, in both directions", () => {
+  const rules = [
+    {
+      selector: `${GreenhouseService.typeName}.ControlClimate`,
+      pattern: { case: "post", value: "/climate" },
+      body: "*",
+    },
+  ] as const;
+  const { openapi, paths } = createOpenApi([GreenhouseService], { openapi: "3.2.0", info, rest: { rules } });
+  const sent = { $ref: "#/components/schemas/Reading" };
+  const answered = { $ref: "#/components/schemas/Adjustment" };
+  const { requestBody, responses } = paths["/climate"]?.post ?? {};
+  expect(openapi).toBe("3.2.0");
+  expect(requestBody?.content).toEqual({
+    "application/x-ndjson": { itemSchema: sent },
+    "application/jsonl": { itemSchema: sent },
+  });
+  expect(responses?.["200"]?.content).toMatchObject({
+    "application/x-ndjson": { itemSchema: answered },
+    "application/jsonl": { itemSchema: answered },
+    "application/json": { schema: { type: "array", items: answered } },
+    "text/event-stream": {
+      itemSchema: {
+        oneOf: [
+          { properties: { data: { contentSchema: answered } } },
+          { properties: { event: { enum: ["end", "error"] } }, required: ["event"] },
+        ],
+      },
+    },
+  });
+  // RPCs without streams are described as before.
+  expect(paths["/beds/{bed}:water"]).toEqual(
+    createOpenApi([GreenhouseService], { info, rest: { rules } }).paths["/beds/{bed}:water"],
+  );
+});
+
+const routes = compileRestRoutes(KitchenSink.methods);
+// The GET of a path that two RPCs share is described as the first one but handled by the more specific one.
+const operations = Object.entries(document.paths)
+  .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
+  .filter(({ operationId }) => operationId !== "matchRest");
+
+test.each(operations)("$method $path is served by the RPC of $operationId", (described) => {
+  const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
+  const found = routes.match(described.method.toUpperCase(), path);
+  const name = found.kind === "binding" ? found.binding.method.localName : found.kind;
+  expect(name).toBe(described.operationId.replace(/_\d+$/, ""));
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
+import type { OpenApiPathItem } from "../src/open-api-document.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
+
+// Bindings with the custom kinds of HTTP rules.
+
+const selector = `${OrderService.typeName}.DeleteOrder`;
+
+interface PathDescription {
+  readonly item: OpenApiPathItem;
+  readonly omitted: readonly string[];
+}
+
+/** Describes an RPC with these rules at one path. */
+function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], body = ""): PathDescription {
+  const omitted: string[] = [];
+  const [first, ...others] = kinds.map((kind) => ({
+    pattern: { case: "custom" as const, value: { kind, path: "/orders" } },
+    body,
+  }));
+  const rest: OpenApiOptions["rest"] = { rules: [{ ...first, selector, additionalBindings: others }] };
+  const { paths } = createOpenApi([OrderService], {
+    openapi,
+    info: { title: "Test", version: "1" },
+    rest,
+    onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod}: ${reason}`),
+  });
+  return { item: paths["/orders"] ?? {}, omitted };
+}
+
+describe("in OpenAPI 3.2", () => {
+  test("QUERY is a member of the path item, and other methods are additional operations", () => {
+    const { item, omitted } = describeRules("3.2.0", ["QUERY", "PROPFIND", "query", "POST"], "*");
+    expect(Object.keys(item)).toEqual(["query", "post", "additionalOperations"]);
+    expect(Object.keys(item.additionalOperations ?? {})).toEqual(["PROPFIND", "query"]);
+    expect(item.query).toMatchObject({ operationId: "deleteOrder", requestBody: { content: {} } });
+    expect(omitted).toEqual([]);
+  });
+
+  test.each([
+    {
+      name: "without a body",
+      body: "",
+      want: ["put", "post", "delete", "options", "head", "patch", "trace", "query", "get"],
+    },
+    { name: "with a body", body: "*", want: ["put", "post", "delete", "options", "patch", "query", "get"] },
+  ])("a binding $name for every method is described for each that no other binding has", ({ body, want }) => {
+    const { item, omitted } = describeRules("3.2.0", ["*", "GET"], body);
+    expect(Object.keys(item).toSorted()).toEqual(want.toSorted());
+    // The binding for GET alone comes first.
+    expect(item.get?.operationId).toBe("deleteOrder");
+    expect(omitted).toEqual([]);
+  });
+});
+
+test("in OpenAPI 3.1, custom methods are left out and reported", () => {
+  const { item, omitted } = describeRules("3.1.0", ["QUERY", "*"]);
+  expect(Object.keys(item)).toEqual(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
+  expect(omitted).toEqual(["QUERY: OpenAPI 3.1 cannot describe this HTTP method; 3.2 can"]);
+});

@@ -1,0 +1,151 @@
+import { create, createFileRegistry, type DescMessage, type JsonObject, setExtension } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { afterAll, describe, expect, test } from "vitest";
+import { createOpenApi } from "../../gateway/src/index.ts";
+import { field_behavior, FieldBehavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { createExample } from "../src/example.ts";
+import { documentFieldsMax, Expansion } from "../src/expansion.ts";
+import { Schemas } from "../src/schemas.ts";
+import type { OpenApiParameter } from "../src/open-api-document.ts";
+import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema, LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { startKitchenSink } from "../../testing/src/gateway/kitchen-sink.ts";
+
+/** Messages of which each requires the next, and one with some strings. Optionally the last requires the first. */
+function chainOf(names: readonly string[], isLoop: boolean, sides: readonly string[] = ["left", "right"]): DescMessage {
+  const options = create(FieldOptionsSchema);
+  setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
+  const { MESSAGE, STRING } = FieldDescriptorProto_Type;
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const file = create(FileDescriptorProtoSchema, {
+    name: "chain.proto",
+    package: "chain",
+    syntax: "proto3",
+    messageType: names.map((name, at) => {
+      const next = names[at + 1] ?? (isLoop ? names[0] : undefined);
+      const link = { name: "next", number: 1, type: MESSAGE, label, typeName: `.chain.${next}`, options };
+      const texts = sides.map((text, index) => {
+        return { name: text, number: index + 2, type: STRING, label, oneofIndex: 0, options };
+      });
+      return { name, field: [...(next === undefined ? [] : [link]), ...texts], oneofDecl: [{ name: "side" }] };
+    }),
+  });
+  const first = createFileRegistry(file, () => undefined).getMessage(`chain.${names[0]}`);
+  if (first === undefined) throw new Error("the file has no message");
+  return first;
+}
+
+const services = [KitchenSink, Shelves, LegacySink];
+const { paths, components } = createOpenApi(services, { info: { title: "Test", version: "1" } });
+
+// The example of a body; of a reference, it is at the message that it refers to.
+function exampleOf(schema: Readonly<Record<string, unknown>> = {}): unknown {
+  const name = String(schema["$ref"]).split("/").at(-1) ?? "";
+  const { examples } = components?.schemas?.[name] ?? schema;
+  return Array.isArray(examples) ? examples[0] : undefined;
+}
+
+function requiredOf(parameters: readonly OpenApiParameter[]): string {
+  return parameters
+    .flatMap(({ in: place, required, name }) => (place === "query" && required ? [`${name}=7`] : []))
+    .join("&");
+}
+
+const bodies = Object.entries(paths).flatMap(([path, item]) =>
+  Object.entries(item).flatMap(([method, { parameters = [], requestBody }]) => {
+    const example = exampleOf(requestBody?.content["application/json"]?.schema);
+    return example === undefined
+      ? []
+      : [{ method: method.toUpperCase(), path, query: requiredOf(parameters), body: JSON.stringify(example) }];
+  }),
+);
+
+const gateway = await startKitchenSink();
+
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+test.each(bodies)(
+  "the gateway accepts the example of the body of $method $path",
+  async ({ method, path, query, body }) => {
+    const url = `http://gateway${path.replaceAll(/\{[^}]*\}/g, "7")}?${query}`;
+    const init: RequestInit = { method, headers: { "content-type": "application/json" }, body };
+    const response = await gateway.fetch(new Request(url, init));
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+  },
+);
+
+test("more than a dozen bodies have an example", () => {
+  expect(bodies.length).toBeGreaterThan(12);
+});
+
+function exampleOfMessage(desc: DescMessage): JsonObject | undefined {
+  const example = createExample(desc, {
+    nameOf: ({ jsonName, name }) => jsonName || name,
+    total: new Expansion(documentFieldsMax),
+  });
+  return example === "too large" ? undefined : example;
+}
+
+describe("an example", () => {
+  const sink = exampleOfMessage(SinkSchema);
+
+  test.each([
+    ["a long integer", "fInt64", "7"],
+    ["a list", "tags", ["text"]],
+    ["a map", "nestedById", { "7": { text: "text", number: "7", flag: true, tags: ["text"] } }],
+    ["an enum, with its first specified value", "fEnum", "COLOR_RED"],
+    ["a wrapper", "wString", "text"],
+    ["a well-known type", "duration", "1.5s"],
+    ["a message, without its recursive field", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
+    ["the first member of a oneof", "choiceText", "text"],
+    ["no other member of a oneof", "choiceNumber", undefined],
+    ["no message inside itself", "child", undefined],
+    ["no Any, because its possible types are unknown", "any", undefined],
+  ])("has %s", (_, name, want) => {
+    expect(sink?.[name]).toEqual(want);
+  });
+
+  test("shows messages three levels deep", () => {
+    const example = exampleOfMessage(FileDescriptorSetSchema);
+    expect(example).toMatchObject({ file: [{ messageType: [{ field: [{ name: "text" }] }] }] });
+    expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
+  });
+
+  test("shows required fields at every depth, and no message without its required fields", () => {
+    const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
+    const text = JSON.stringify(exampleOfMessage(chain));
+    expect(text.split('"left":"text"').length - 1).toBe(6);
+    expect(exampleOfMessage(chainOf(["One", "Two"], true))).toBeUndefined();
+  });
+
+  test("contains at most one member of a oneof, as its schema requires", () => {
+    const chain = chainOf(["One", "Two"], false);
+    const schemas = new Schemas({
+      comments: new Map(),
+      useProtoFieldName: true,
+      int64Numbers: false,
+      abridged: new Set(),
+      referencePrefix: "#/$defs/",
+      closed: new Set(),
+    });
+    const { required, examples } = schemas.ofObject(chain);
+    expect({ required, examples }).toEqual({
+      required: ["next"],
+      examples: [{ next: { left: "text" }, left: "text" }],
+    });
+    expect(schemas.ofObject(chainOf(["One", "Two"], true))).not.toHaveProperty("examples");
+    // None of the others could replace it.
+    expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
+  });
+
+  test("of a message with required fields contains these fields", () => {
+    expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
+  });
+});

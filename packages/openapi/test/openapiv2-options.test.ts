@@ -1,0 +1,202 @@
+import { create, createFileRegistry, type DescService, type Message } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { describe, expect, test } from "vitest";
+import { unreadOpenApiOptions } from "../../protobuf/src/descriptors/index.ts";
+import { createOpenApi, parseHttpRules } from "../../gateway/src/index.ts";
+
+// The options openapiv2_* of grpc-gateway, whose numbers are those of protoc-gen-openapiv2/options/openapiv2.proto.
+
+type Value = string | boolean | readonly Field[];
+type Field = readonly [number: number, value: Value];
+
+function encode(fields: readonly Field[]): Uint8Array<ArrayBuffer> {
+  const writer = new BinaryWriter();
+  for (const [number, value] of fields) {
+    if (typeof value === "boolean") writer.tag(number, WireType.Varint).bool(value);
+    else if (typeof value === "string") writer.tag(number, WireType.LengthDelimited).string(value);
+    else writer.tag(number, WireType.LengthDelimited).bytes(encode(value));
+  }
+  return writer.finish();
+}
+
+/** Sets the extension 1042 in the options of a descriptor. */
+function setOption(proto: { options?: Message | undefined } | undefined, fields: readonly Field[] | undefined): void {
+  const data = new BinaryWriter().bytes(encode(fields ?? [])).finish();
+  const value = { no: 1042, wireType: WireType.LengthDelimited, data };
+  if (proto?.options !== undefined && fields !== undefined) proto.options.$unknown = [value];
+}
+
+const docs: Field[] = [
+  [1, "More"],
+  [2, "https://docs.example"],
+];
+
+interface Options {
+  readonly file?: readonly Field[];
+  readonly service?: readonly Field[];
+  readonly methods?: readonly (readonly Field[] | undefined)[];
+  readonly message?: readonly Field[];
+  readonly field?: readonly Field[];
+  readonly enum?: readonly Field[];
+}
+
+/** Returns a service with an RPC for each of `methods`, whose only message has one field of an enum. */
+function serviceOf(options: Options): DescService {
+  const { methods = [undefined] } = options;
+  const kind = {
+    name: "kind",
+    jsonName: "kind",
+    number: 1,
+    label: Label.OPTIONAL,
+    type: Type.ENUM,
+    typeName: ".shop.Kind",
+    options: {},
+  };
+  const rpc = { inputType: ".shop.Order", outputType: ".shop.Order", options: {} };
+  const method = methods.map((_, at) => ({ ...rpc, name: `Send${at}` }));
+  const file = create(FileDescriptorProtoSchema, {
+    name: "shop.proto",
+    package: "shop",
+    syntax: "proto3",
+    messageType: [{ name: "Order", field: [kind], options: {} }],
+    enumType: [{ name: "Kind", value: [{ name: "KIND_ANY", number: 0 }], options: {} }],
+    service: [{ name: "Shop", method, options: {} }],
+    options: {},
+  });
+  setOption(file, options.file);
+  setOption(file.service[0], options.service);
+  for (const [at, fields] of methods.entries()) setOption(file.service[0]?.method[at], fields);
+  setOption(file.messageType[0], options.message);
+  setOption(file.messageType[0]?.field[0], options.field);
+  setOption(file.enumType[0], options.enum);
+  const service = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getService("shop.Shop");
+  if (service === undefined) throw new Error("the file has no service");
+  return service;
+}
+
+const comments = new Map([
+  ["shop.Shop.Send0", "Sends an order. Soon."],
+  ["shop.Order", "From the comment."],
+]);
+
+function describeShop(options: Options) {
+  const service = serviceOf(options);
+  const rules = service.methods.map(({ name }) => ({ selector: `shop.Shop.${name}`, post: `/${name}`, body: "*" }));
+  const rest = { rules: parseHttpRules(JSON.stringify({ rules })) };
+  const document = createOpenApi([service], { info: { title: "t", version: "1" }, rest, comments });
+  return { document, operations: service.methods.map(({ name }) => document.paths[`/${name}`]?.post) };
+}
+
+describe("openapiv2_operation", () => {
+  test("sets the summary, description, documentation, id, tags and deprecation of an operation", () => {
+    const all: Field[] = [
+      [1, "sending"],
+      [1, "orders"],
+      [2, "Send"],
+      [3, "At once."],
+      [4, docs],
+      [5, "sendOrder"],
+      [11, true],
+    ];
+    const { document, operations } = describeShop({ methods: [all] });
+    expect(operations[0]).toMatchObject({
+      operationId: "sendOrder",
+      summary: "Send",
+      description: "At once.",
+      externalDocs: { description: "More", url: "https://docs.example" },
+      tags: ["sending", "orders"],
+      deprecated: true,
+    });
+    expect(document.tags.map(({ name }) => name)).toEqual(["sending", "orders"]);
+  });
+
+  test.each([
+    { name: "a summary", fields: [[2, "Send"]], want: { summary: "Send", description: "Soon." } },
+    { name: "a description", fields: [[3, "Later."]], want: { summary: "Sends an order", description: "Later." } },
+    { name: "nothing", fields: [], want: { summary: "Sends an order", description: "Soon.", tags: ["Shop"] } },
+  ] as const)("with $name leaves the rest to the comment", ({ fields, want }) => {
+    expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
+  });
+
+  test("with the id of another operation gets a number", () => {
+    const { operations } = describeShop({ methods: [undefined, [[5, "send0"]], [[5, "send0"]]] });
+    expect(operations.map((operation) => operation?.operationId)).toEqual(["send0", "send0_2", "send0_3"]);
+  });
+});
+
+test("openapiv2_tag names and describes the tag of a service", () => {
+  const { document, operations } = describeShop({
+    service: [
+      [1, "shopping"],
+      [2, "Buy."],
+      [3, docs],
+    ],
+  });
+  expect(document.tags).toMatchObject([{ name: "shopping", externalDocs: { url: "https://docs.example" } }]);
+  expect(document.info.description).toBe("Buy.");
+  expect(operations[0]?.tags).toEqual(["shopping"]);
+});
+
+test("openapiv2_schema, openapiv2_field and openapiv2_enum describe schemas", () => {
+  const { document } = describeShop({
+    message: [
+      [1, [[6, "An order."]]],
+      [5, docs],
+    ],
+    field: [[6, "Its kind."]],
+    enum: [
+      [1, "All kinds."],
+      [6, docs],
+    ],
+  });
+  const externalDocs = { description: "More", url: "https://docs.example" };
+  expect(document.components?.schemas).toMatchObject({
+    Order: { description: "An order.", externalDocs, properties: { kind: { description: "Its kind." } } },
+    Kind: { description: "All kinds.", externalDocs },
+  });
+});
+
+test("fields that are not read are listed with the descriptors that set them", () => {
+  const service = serviceOf({
+    file: [
+      [2, [[1, "Title"]]],
+      [14, docs],
+    ],
+    methods: [
+      [[9, []]],
+      [
+        [9, []],
+        [4, [[1, "without a URL"]]],
+      ],
+    ],
+    message: [
+      [1, [[5, "Title"]]],
+      [99, "new"],
+    ],
+    field: [[17, "^a$"]],
+    service: [[2, "Buy."]],
+  });
+  expect(Object.fromEntries(unreadOpenApiOptions([service]))).toEqual({
+    "openapiv2_swagger.external_docs": ["shop.proto"],
+    "openapiv2_operation.responses": ["shop.Shop.Send0", "shop.Shop.Send1"],
+    "openapiv2_operation.external_docs": ["shop.Shop.Send1"],
+    "openapiv2_schema.json_schema.title": ["shop.Order"],
+    "openapiv2_schema.99": ["shop.Order"],
+    "openapiv2_field.pattern": ["shop.Order.kind"],
+  });
+});
+
+test("malformed options are listed, and the document is created without them", () => {
+  const service = serviceOf({ methods: [[[2, "Send"]]] });
+  const [method] = service.methods;
+  // The length of the option exceeds its bytes.
+  for (const value of method?.proto.options?.$unknown ?? []) value.data[0] = 0x7f;
+  expect([...unreadOpenApiOptions([service]).keys()]).toEqual(["openapiv2_operation"]);
+  expect(createOpenApi([service], { info: { title: "t", version: "1" } }).paths).toEqual({});
+});

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
+import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
+
+const securitySchemes: OpenApiOptions["securitySchemes"] = {
+  bearer: { type: "http", scheme: "bearer" },
+  key: { type: "apiKey", in: "header", name: "x-key" },
+};
+
+/** Returns the requirements of the document and of each operation; `undefined` for those of the document. */
+function requirementsOf(options: Partial<OpenApiOptions>): object {
+  const { security, paths } = createOpenApi([LibraryService], { info: { title: "t", version: "1" }, ...options });
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  return {
+    document: security,
+    operations: Object.fromEntries(
+      operations.flatMap(({ operationId, security: own }) => (own ? [[operationId, own]] : [])),
+    ),
+  };
+}
+
+describe("the security of a description", () => {
+  test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>([
+    { name: "is empty without securitySchemes", options: {}, want: { document: [], operations: {} } },
+    {
+      name: "requires all credentials by default",
+      options: { securitySchemes },
+      want: { document: [{ bearer: [], key: [] }], operations: {} },
+    },
+    {
+      name: "has the alternatives of the option security",
+      options: { securitySchemes, security: [{ bearer: ["orders"] }, { key: [] }, {}] },
+      want: { document: [{ bearer: ["orders"] }, { key: [] }, {}], operations: {} },
+    },
+    {
+      name: "has an empty array for a public RPC, and scopes of another",
+      options: {
+        securitySchemes,
+        security: [{ bearer: [] }],
+        describeSecurity: ({ name }) =>
+          name === "GetBook" ? [] : name === "CreateBook" ? [{ bearer: ["books:create"] }] : undefined,
+      },
+      want: {
+        document: [{ bearer: [] }],
+        operations: { getBook: [], createBook: [{ bearer: ["books:create"] }] },
+      },
+    },
+    {
+      name: "is not repeated for an operation that requires the same",
+      options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: () => [{ bearer: [] }] },
+      want: { document: [{ bearer: [] }], operations: {} },
+    },
+  ])("$name", ({ options, want }) => {
+    expect(requirementsOf(options)).toEqual(want);
+  });
+
+  test.each<{ name: string; options: Partial<OpenApiOptions>; message: string }>([
+    {
+      name: "for the document",
+      options: { securitySchemes, security: [{ baerer: [] }] },
+      message: 'security of createOpenApi: "baerer" is not a name of securitySchemes; did you mean "bearer"?',
+    },
+    {
+      name: "for an RPC",
+      options: { securitySchemes, describeSecurity: () => [{ oauth: [] }] },
+      message: '"oauth" is not a name of securitySchemes; accepted are bearer, key',
+    },
+  ])("is refused with an unknown credential $name", ({ options, message }) => {
+    expect(() => requirementsOf(options)).toThrow(message);
+  });
+});

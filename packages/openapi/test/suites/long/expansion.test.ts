@@ -1,0 +1,211 @@
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Type as Type,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../gateway/src/index.ts";
+import {
+  componentFieldsMax,
+  fieldsOmittedNote,
+  documentFieldsMax,
+  exampleFieldsMax,
+  operationFieldsMax,
+} from "../../../src/expansion.ts";
+import { type FieldInit, type FileInit, stringField } from "../../../../testing/src/gateway/file-init.ts";
+
+// What a document omits from definitions that would be too large, and where it notes that.
+
+const info = { title: "t", version: "1" };
+
+function message(name: string, number: number, typeName: string): FieldInit {
+  return { ...stringField(name, number), type: Type.MESSAGE, typeName: `.nested.${typeName}` };
+}
+
+function texts(length: number, from = 1): FieldInit[] {
+  return Array.from({ length }, (_, at) => stringField(`t${at}`, at + from));
+}
+
+/** Returns the service of a file without imports. */
+function serviceOf(file: FileInit): DescService {
+  const whole = { name: "nested.proto", package: "nested", syntax: "proto3", ...file, dependency: [] };
+  const set = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, whole)] });
+  const service = createFileRegistry(set).getService("nested.Nested");
+  if (service === undefined) throw new Error("the file has no service");
+  return service;
+}
+
+/** Describes a service whose only RPC takes a message `L0`, with a rule. */
+function describeBy(rule: object, file: Partial<FileInit>, comments?: ReadonlyMap<string, string>): OpenApiDocument {
+  const method = [{ name: "Send", inputType: ".nested.L0", outputType: ".nested.L0" }];
+  const service = serviceOf({ service: [{ name: "Nested", method }], ...file });
+  const rules = parseHttpRules(JSON.stringify({ rules: [{ selector: "nested.Nested.Send", ...rule }] }));
+  return createOpenApi([service], { info, rest: { rules }, ...(comments && { comments }) });
+}
+
+function queryOf({ paths }: OpenApiDocument, path = "/nested"): readonly string[] {
+  return (paths[path]?.get?.parameters ?? []).map(({ name }) => name);
+}
+
+describe("query parameters", () => {
+  // A message with more fields than may be listed, before a string.
+  const messageType = [
+    { name: "L0", field: [message("deep", 1, "L1"), stringField("shallow", 2)] },
+    { name: "L1", field: [message("deeper", 1, "L2"), ...texts(10, 2)] },
+    { name: "L2", field: texts(operationFieldsMax) },
+  ];
+
+  test("above the limit, only the least nested fields are listed, and the operation notes the omission", () => {
+    const document = describeBy({ get: "/nested" }, { messageType });
+    const names = queryOf(document);
+    // The two messages and the first field beyond the limit count as well.
+    expect(names.length).toBe(operationFieldsMax - 2);
+    expect([names[0], names.at(-1)]).toEqual(["deep.deeper.t0", "shallow"]);
+    expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(fieldsOmittedNote);
+  });
+
+  test("within the limit, all fields are listed, without a note", () => {
+    const document = describeBy(
+      { get: "/nested" },
+      { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },
+    );
+    expect(queryOf(document).length).toBe(operationFieldsMax);
+    expect(JSON.stringify(document)).not.toContain(fieldsOmittedNote);
+  });
+
+  test("long names and comments count as several fields", () => {
+    const comment = "c".repeat(9_900);
+    const comments = new Map(texts(100).map(({ name }) => [`nested.L0.${name}`, comment]));
+    const document = describeBy({ get: "/nested" }, { messageType: [{ name: "L0", field: texts(100) }] }, comments);
+    expect(queryOf(document).length).toBe(operationFieldsMax / 100);
+  });
+
+  test("fields that are nested too deep to be listed do not count", () => {
+    const levels = Array.from({ length: 101 }, (_, level) => ({
+      name: `L${level}`,
+      field: level < 100 ? [message("n", 1, `L${level + 1}`)] : texts(operationFieldsMax),
+    }));
+    const document = describeBy({ get: "/nested" }, { messageType: levels });
+    expect(document.paths["/nested"]?.get?.description).not.toContain(fieldsOmittedNote);
+  });
+
+  test("a name of more than 100 fields, which requests must not have, is not listed", async () => {
+    const withTexts = Array.from({ length: 110 }, (_, level) => ({
+      name: `L${level}`,
+      field: [...(level < 109 ? [message("next", 1, `L${level + 1}`)] : []), stringField("text", 2)],
+    }));
+    const [deepest = ""] = queryOf(describeBy({ get: "/nested" }, { messageType: withTexts })).toSorted(
+      (a, b) => b.length - a.length,
+    );
+    expect(deepest.split(".").length).toBe(100);
+    const service = serviceOf({
+      messageType: withTexts,
+      service: [{ name: "Nested", method: [{ name: "Send", inputType: ".nested.L0", outputType: ".nested.L0" }] }],
+    });
+    const rules = parseHttpRules('{"rules":[{"selector":"nested.Nested.Send","get":"/nested"}]}');
+    const gateway = createGateway({
+      routes: (router) => void router.service(service, {}),
+      rest: { rules },
+    });
+    // A response that the handler is missing shows that the request was valid.
+    const statusOf = async (name: string): Promise<number> =>
+      (await gateway.fetch(new Request(`http://gateway/nested?${name}=x`))).status;
+    expect([await statusOf(deepest), await statusOf(`next.${deepest}`)]).toEqual([501, 400]);
+    await gateway.close();
+  });
+
+  test("all operations together stay within the limit of the document", () => {
+    const operations = documentFieldsMax / operationFieldsMax + 10;
+    const additional = Array.from({ length: operations }, (_, at) => ({ get: `/nested/${at}` }));
+    const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] };
+    const document = describeBy({ get: "/nested", additionalBindings: additional }, file);
+    const listed = Object.keys(document.paths).reduce((sum, path) => sum + queryOf(document, path).length, 0);
+    expect(listed).toBe(documentFieldsMax);
+    expect(Object.keys(document.paths).length).toBe(operations + 1);
+    expect(document.paths[`/nested/${operations - 1}`]?.get?.description).toContain(fieldsOmittedNote);
+  });
+});
+
+describe("a body", () => {
+  test("without the path's fields is limited to the fields of an operation, and notes the omission", () => {
+    const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax + 2) }] };
+    const document = describeBy({ post: "/nested/{t0}", body: "*" }, file);
+    const { schema = {} } = document.paths["/nested/{t0}"]?.post?.requestBody?.content["application/json"] ?? {};
+    expect(Object.keys(Object(schema["properties"])).length).toBe(operationFieldsMax);
+    expect(schema["$comment"]).toBe(fieldsOmittedNote);
+  });
+
+  test.each([
+    {
+      name: "lists all fields of a message at the limit of a component",
+      count: componentFieldsMax,
+      comment: undefined,
+    },
+    {
+      name: "notes the omission for a message above the limit of a component",
+      count: componentFieldsMax + 1,
+      comment: fieldsOmittedNote,
+    },
+  ])("$name", ({ count, comment }) => {
+    const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });
+    const schema = document.components?.schemas?.["L0"] ?? {};
+    expect(Object.keys(Object(schema["properties"])).length).toBe(componentFieldsMax);
+    expect(schema["$comment"]).toBe(comment);
+  });
+
+  test.each([
+    { name: "lists all values of an enum at the limit of a component", count: componentFieldsMax },
+    { name: "omits the values of an enum above the limit of a component", count: componentFieldsMax + 1 },
+  ])("$name", ({ count }) => {
+    const enumType = [
+      { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },
+    ];
+    const field = [{ ...stringField("kind", 1), type: Type.ENUM, typeName: ".nested.Kind" }];
+    const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field }], enumType });
+    const { enum: names, $comment } = document.components?.schemas?.["Kind"] ?? {};
+    expect(Array.isArray(names) ? names.length : $comment).toBe(
+      count === componentFieldsMax ? count : `The ${count} names of this enum are too many to list.`,
+    );
+  });
+});
+
+describe("an example", () => {
+  /** The example of a message with this many strings three levels below. */
+  function exampleOf(widths: readonly number[]): unknown {
+    const messageType = widths.map((width, level) => ({
+      name: `L${level}`,
+      field: [...texts(width), ...(level + 1 < widths.length ? [message("next", width + 1, `L${level + 1}`)] : [])],
+    }));
+    const { examples } = describeBy({ post: "/nested", body: "*" }, { messageType }).components?.schemas?.["L0"] ?? {};
+    return Array.isArray(examples) ? examples[0] : undefined;
+  }
+
+  test.each([
+    { name: "three levels if they fit", widths: [1, 1, 1, exampleFieldsMax - 4], deepest: "next.next.next.t0" },
+    { name: "two levels if the third does not fit", widths: [1, 1, 1, exampleFieldsMax], deepest: "next.next.t0" },
+    { name: "one level if the second does not fit", widths: [1, 1, exampleFieldsMax, 1], deepest: "next.t0" },
+    { name: "only its own fields if no level fits", widths: [1, exampleFieldsMax, 1, 1], deepest: "t0" },
+    {
+      name: "all its own fields, even above the limit",
+      widths: [exampleFieldsMax * 2],
+      deepest: `t${exampleFieldsMax * 2 - 1}`,
+    },
+  ])("has $name", ({ widths, deepest }) => {
+    const example = exampleOf(widths);
+    expect(example).toHaveProperty(deepest, "text");
+    expect(example).not.toHaveProperty(deepest.replace(/[^.]+$/, "next.t0"));
+  });
+});
+
+test("a comment of more than 20,000 characters is truncated with a note", () => {
+  const leadingComments = "c".repeat(20_001);
+  const document = describeBy(
+    { post: "/nested", body: "*" },
+    {
+      messageType: [{ name: "L0" }],
+      sourceCodeInfo: { location: [{ path: [4, 0], leadingComments }] },
+    },
+  );
+  expect(document.components?.schemas?.["L0"]?.["description"]).toBe(`${"c".repeat(20_000)}… (cut off)`);
+});

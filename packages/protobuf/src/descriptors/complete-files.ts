@@ -1,0 +1,210 @@
+import { protoCamelCase } from "@bufbuild/protobuf/reflect";
+import type {
+  DescriptorProto,
+  FieldDescriptorProto,
+  FileDescriptorProto,
+  FileDescriptorSet,
+} from "@bufbuild/protobuf/wkt";
+import { toShortLine } from "@plantstore/http";
+import { knownFile } from "./known-files.ts";
+import { sortFiles } from "./sort-files.ts";
+import { joinNames } from "./validate-files.ts";
+
+/** Files that define every type they refer to, each after the files that it imports. */
+interface CompleteFiles {
+  readonly set: FileDescriptorSet;
+  /** The reasons why services cannot be served, by their full names. */
+  readonly omitted: ReadonlyMap<string, string>;
+  /** The imported files that probably declare the missing types of those services. */
+  readonly missingFiles: ReadonlySet<string>;
+}
+
+/**
+ * Turns files into a definition that registries accept, even if some imported files are missing.
+ *
+ * Well-known files are added. Fields of a missing type are removed, and the services whose messages contain such a
+ * field are omitted, because those messages would be read incompletely. Options that a missing file declares are
+ * unknown fields of descriptor.proto, and are ignored. The JSON names of fields, which servers in C++, Java and Python
+ * leave out, are derived from the field names.
+ *
+ * Yields after each message and service.
+ *
+ * @param input - files, each with a different name
+ * @throws Error for files that import each other
+ */
+export function* completeFiles(input: readonly FileDescriptorProto[]): Generator<number, CompleteFiles> {
+  const files = new Map(input.map((file) => [file.name, file]));
+  // The loop also visits the files that it adds.
+  for (const [, { dependency }] of files) {
+    for (const name of dependency) {
+      const knownFileOrNone = files.has(name) ? undefined : knownFile(name);
+      if (knownFileOrNone !== undefined) files.set(name, knownFileOrNone);
+    }
+  }
+  const types = new TypeIndex(files);
+  yield* types.index();
+  const complete: FileDescriptorProto[] = [];
+  for (const file of files.values()) complete.push(yield* types.withoutMissingTypes(file));
+  const set = sortFiles(new Map(complete.map((file) => [file.name, file])));
+  return { set, ...(yield* types.incompleteServices()) };
+}
+
+/**
+ * The most missing imports of a file that are considered. 30: real files import fewer, and a hostile set may have many
+ * services that each need them.
+ */
+const missingImportsMax = 30;
+
+interface MissingType {
+  readonly typeName: string;
+  /** The message with a field of the type; `undefined` for the type of a request or response. */
+  readonly user?: string;
+}
+
+/** The types that files declare, by their full names, and the missing types that messages refer to. */
+class TypeIndex {
+  readonly #files: ReadonlyMap<string, FileDescriptorProto>;
+  readonly #fileOf = new Map<string, string>();
+  readonly #messages = new Map<string, DescriptorProto>();
+
+  constructor(files: ReadonlyMap<string, FileDescriptorProto>) {
+    this.#files = files;
+  }
+
+  /** Reads the types of all files. */
+  *index(): Generator<number, void> {
+    for (const file of this.#files.values()) {
+      const messages = file.messageType.map((message) => ({ message, scope: file.package }));
+      for (const { name } of file.enumType) this.#fileOf.set(joinNames(file.package, name), file.name);
+      for (const { message, scope } of messages) {
+        const typeName = joinNames(scope, message.name);
+        this.#fileOf.set(typeName, file.name);
+        this.#messages.set(typeName, message);
+        for (const { name } of message.enumType) this.#fileOf.set(joinNames(typeName, name), file.name);
+        messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
+        yield 0;
+      }
+    }
+    // A map entry whose value has a missing type counts as missing, because an entry must have a value.
+    for (const [typeName, message] of this.#messages) {
+      if (message.options?.mapEntry === true && this.#missingIn(message) !== undefined) {
+        this.#fileOf.delete(typeName);
+      }
+    }
+  }
+
+  /**
+   * Returns a copy of a file without the elements that refer to a missing type. The copy imports all files that it
+   * needs.
+   */
+  *withoutMissingTypes(file: FileDescriptorProto): Generator<number, FileDescriptorProto> {
+    const needed = new Set<string>();
+    const isDeclared = (typeName: string): boolean => {
+      const declaring = this.#fileOf.get(withoutLeadingDot(typeName));
+      if (declaring !== undefined && declaring !== file.name) needed.add(declaring);
+      return declaring !== undefined;
+    };
+    const completeFields = (fields: readonly FieldDescriptorProto[]): FieldDescriptorProto[] =>
+      fields
+        .filter(({ typeName, extendee }) => [typeName, extendee].every((name) => name === "" || isDeclared(name)))
+        .map((field) => (field.jsonName === "" ? copyWith(field, { jsonName: protoCamelCase(field.name) }) : field));
+    const completeMessage = (message: DescriptorProto, scope: string): DescriptorProto => {
+      const typeName = joinNames(scope, message.name);
+      const nested = message.nestedType.filter(({ name }) => this.#fileOf.has(joinNames(typeName, name)));
+      return copyWith(message, {
+        field: completeFields(message.field),
+        extension: completeFields(message.extension),
+        nestedType: nested.map((each) => completeMessage(each, typeName)),
+      });
+    };
+    const messageType: DescriptorProto[] = [];
+    for (const message of file.messageType) {
+      messageType.push(completeMessage(message, file.package));
+      yield 0;
+    }
+    // This also fills `needed`.
+    const parts = {
+      messageType,
+      extension: completeFields(file.extension),
+      service: file.service.filter(({ method }) =>
+        method.every(({ inputType, outputType }) => isDeclared(inputType) && isDeclared(outputType)),
+      ),
+    };
+    const imported = file.dependency.filter((name) => this.#files.has(name));
+    const dependency = [...new Set([...imported, ...needed])];
+    return copyWith(file, { ...parts, dependency, publicDependency: [], weakDependency: [] });
+  }
+
+  /** Returns the services that need a missing type, each with the reason, and the files that may declare those types. */
+  *incompleteServices(): Generator<number, Omit<CompleteFiles, "set">> {
+    const omitted = new Map<string, string>();
+    const missingFiles = new Set<string>();
+    const missingImports = new Map(
+      [...this.#files.values()].map(({ name, dependency }) => [
+        name,
+        dependency
+          .filter((each) => !this.#files.has(each))
+          .slice(0, missingImportsMax)
+          .map(toShortLine),
+      ]),
+    );
+    for (const file of this.#files.values()) {
+      for (const { name, method } of file.service) {
+        yield 0;
+        const missing = this.#findMissingType(
+          method.flatMap(({ inputType, outputType }) => [withoutLeadingDot(inputType), withoutLeadingDot(outputType)]),
+        );
+        if (missing === undefined) continue;
+        const typeName = toShortLine(missing.typeName);
+        const importer = this.#fileOf.get(missing.user ?? "") ?? file.name;
+        const names = (missingImports.get(importer) ?? []).filter((each) => mayDeclare(each, typeName));
+        for (const each of names) missingFiles.add(each);
+        const place = missing.user === undefined ? "" : ` of a field of ${toShortLine(missing.user)}`;
+        const imports = names.length === 0 ? "" : `; missing import: ${toShortLine(names.join(", "))}`;
+        omitted.set(joinNames(file.package, name), `the type ${typeName}${place} is missing${imports}`);
+      }
+    }
+    return { omitted, missingFiles };
+  }
+
+  /** Searches messages, and the messages inside them, for a missing type. */
+  #findMissingType(typeNames: readonly string[]): MissingType | undefined {
+    const reached = new Set(typeNames);
+    // The loop also visits the types that it adds.
+    for (const typeName of reached) {
+      if (!this.#fileOf.has(typeName) && !this.#messages.has(typeName)) return { typeName };
+      const message = this.#messages.get(typeName);
+      const missing = message && this.#missingIn(message);
+      if (missing !== undefined) return { typeName: missing, user: typeName };
+      for (const field of message?.field ?? [])
+        if (field.typeName !== "") reached.add(withoutLeadingDot(field.typeName));
+    }
+    return undefined;
+  }
+
+  /**
+   * Returns the first field type that no file declares. The entry type of a map is always declared, because it is part
+   * of the message.
+   */
+  #missingIn({ field: fields }: DescriptorProto): string | undefined {
+    const names = fields.map(({ typeName }) => withoutLeadingDot(typeName));
+    return names.find((name) => name !== "" && !this.#fileOf.has(name) && !this.#messages.has(name));
+  }
+}
+
+/** Returns whether a file is in the folder of a type's package, where compilers expect the type. */
+function mayDeclare(file: string, typeName: string): boolean {
+  return typeName.replaceAll(".", "/").startsWith(file.slice(0, file.lastIndexOf("/") + 1));
+}
+
+/** Returns a copy of a message with changed values and the same prototype, which has the defaults of proto2. */
+export function copyWith<Copied extends object>(message: Copied, changes: Partial<Copied>): Copied {
+  const prototype: object | null = Object.getPrototypeOf(message);
+  const copy: Copied = Object.create(prototype);
+  return Object.assign(copy, message, changes);
+}
+
+/** Returns a type name without the leading dot of a fully qualified name. */
+function withoutLeadingDot(typeName: string): string {
+  return typeName.startsWith(".") ? typeName.slice(1) : typeName;
+}

@@ -1,0 +1,76 @@
+import {
+  createFileRegistry,
+  createRegistry,
+  type DescEnum,
+  type DescFile,
+  type DescMessage,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { messageOf, toShortLine } from "@plantstore/http";
+import { copyWith } from "./complete-files.ts";
+import { referredTypes } from "./needed-files.ts";
+
+/**
+ * Links files to a registry, which `createFileRegistry` can do in a single turn only. Yields after each file.
+ *
+ * @param protos - complete files, each after the files that it imports
+ * @param isNeeded - returns whether a file must be linked, by its name; other invalid files are omitted
+ * @throws Error with the message of protobuf-es
+ */
+export function* linkFiles(
+  protos: readonly FileDescriptorProto[],
+  isNeeded: (name: string) => boolean,
+): Generator<number, Registry> {
+  const files = new Map<string, DescFile>();
+  const types = new Map<string, DescMessage | DescEnum>();
+  for (const proto of protos) {
+    yield 0;
+    let file: DescFile;
+    try {
+      file = linkFile(proto, files, types);
+    } catch (error) {
+      if (isNeeded(proto.name)) throw error;
+      continue;
+    }
+    files.set(proto.name, file);
+    for (const type of nestedTypes(file)) {
+      if (type.kind === "message" || type.kind === "enum") types.set(type.typeName, type);
+    }
+  }
+  return createRegistry(...files.values());
+}
+
+function linkFile(
+  complete: FileDescriptorProto,
+  files: ReadonlyMap<string, DescFile>,
+  types: ReadonlyMap<string, DescMessage | DescEnum>,
+): DescFile {
+  // An omitted file is not imported.
+  const proto = copyWith(complete, { dependency: complete.dependency.filter((name) => files.has(name)) });
+  const needed = [...referredTypes(proto)].flatMap((name) => types.get(name) ?? []);
+  const byFile = Map.groupBy(needed, ({ file }) => file);
+  // Only what the file uses is imported, because all types of all its imports would be added for each file.
+  const resolve = (name: string): DescFile | undefined => {
+    const imported = files.get(name);
+    if (imported === undefined) return undefined;
+    const used = byFile.get(imported) ?? [];
+    return {
+      ...imported,
+      dependencies: [],
+      messages: used.filter((type) => type.kind === "message"),
+      enums: used.filter((type) => type.kind === "enum"),
+      extensions: [],
+      services: [],
+    };
+  };
+  let file: DescFile | undefined;
+  try {
+    file = createFileRegistry(proto, resolve).getFile(proto.name);
+  } catch (error) {
+    throw new Error(toShortLine(messageOf(error)), { cause: error });
+  }
+  if (file === undefined) throw new TypeError(`the registry has no file ${toShortLine(proto.name)}`);
+  return Object.assign(file, { dependencies: proto.dependency.flatMap((name) => files.get(name) ?? []) });
+}

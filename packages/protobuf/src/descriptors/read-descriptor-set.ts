@@ -1,0 +1,77 @@
+import type { DescService, Registry } from "@bufbuild/protobuf";
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { messageOf, runInTurns, runSteps } from "@plantstore/http";
+import { completeFiles } from "./complete-files.ts";
+import { hideRestricted, type VisibilityOptions, type VisibleFiles } from "./hide-restricted.ts";
+import { linkFiles } from "./link-files.ts";
+import { neededFiles } from "./needed-files.ts";
+import { parseFiles } from "./parse-files.ts";
+import { distinctFiles, validateFiles } from "./validate-files.ts";
+
+/** The services of a set that can be served, and all types of the set. */
+export interface DescribedServices {
+  readonly services: readonly DescService[];
+  readonly types: Registry;
+  /** The omitted services by their full names, each with the reason: a type that it needs is missing. */
+  readonly omitted: ReadonlyMap<string, string>;
+  /** The imported files that are missing and may declare those types. */
+  readonly missingFiles: ReadonlySet<string>;
+  /** The messages without some of their fields, by full name, because of their visibility. */
+  readonly restricted: ReadonlySet<string>;
+  /** The labels of all rules of visibility; empty if all elements are visible. */
+  readonly labels: ReadonlySet<string>;
+}
+
+/** Thrown for bytes that are not a FileDescriptorSet. */
+export class NotADescriptorSet extends Error {}
+
+/**
+ * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
+ * google/api are added; if other files or types are missing, only the services that need them are omitted. Invalid
+ * files are omitted if no service needs them.
+ *
+ * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states what is wrong with the
+ * definition
+ */
+export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOptions): DescribedServices {
+  return runSteps(readInSteps(bytes, visibility));
+}
+
+/** Does what {@link readDescriptorSet} does without blocking the event loop: see {@link runInTurns}. */
+export function readDescriptorSetInTurns(
+  bytes: Uint8Array,
+  visibility?: VisibilityOptions,
+): Promise<DescribedServices> {
+  return runInTurns(readInSteps(bytes, visibility));
+}
+
+/** Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed; 0 if it did other work. */
+export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions): Generator<number, DescribedServices> {
+  const files = distinctFiles(yield* parse(bytes));
+  const needed = yield* neededFiles(files);
+  const valid = yield* validateFiles(files, needed);
+  const { visible, restricted, labels } =
+    visibility === undefined ? allVisible(valid) : yield* hideRestricted(valid, visibility);
+  const { set, omitted, missingFiles } = yield* completeFiles(visible);
+  const neededNames = new Set([...needed].map(({ name }) => name));
+  const types = yield* linkFiles(set.file, (name) => neededNames.has(name));
+  const services = [...types]
+    .filter((type) => type.kind === "service")
+    .filter(({ typeName }) => !omitted.has(typeName));
+  return { services, types, omitted, missingFiles, restricted, labels };
+}
+
+function allVisible(visible: readonly FileDescriptorProto[]): VisibleFiles {
+  return { visible, restricted: new Set(), labels: new Set() };
+}
+
+function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorProto[]> {
+  try {
+    return yield* parseFiles(bytes);
+  } catch (error) {
+    // Older releases of protobuf-es have no depth limit and overflow the stack instead.
+    const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
+    if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
+    throw new Error("messages must not be nested more than 100 levels deep in a descriptor set", { cause: error });
+  }
+}

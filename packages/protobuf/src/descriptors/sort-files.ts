@@ -1,0 +1,33 @@
+import { create } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { toShortLine } from "@plantstore/http";
+
+/**
+ * The maximum length of a chain of imports. 200: ten times the longest one in Google's APIs, and too short to overflow
+ * the stack.
+ */
+const importDepthMax = 200;
+
+/**
+ * Sorts files so that each comes after the files that it imports, as registries require. All imported files must be
+ * among them.
+ *
+ * @throws Error for an import cycle, or imports that are nested too deep
+ */
+export function sortFiles(files: ReadonlyMap<string, FileDescriptorProto>): FileDescriptorSet {
+  const sorted = new Set<FileDescriptorProto>();
+  const visit = (name: string, importers: readonly string[]): void => {
+    const file = files.get(name);
+    if (file === undefined || sorted.has(file)) return;
+    if (importers.includes(name)) {
+      throw new Error(`import cycle: ${toShortLine([...importers.slice(importers.indexOf(name)), name].join(" -> "))}`);
+    }
+    if (importers.length >= importDepthMax) {
+      throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${toShortLine(name)}`);
+    }
+    for (const imported of file.dependency) visit(imported, [...importers, name]);
+    sorted.add(file);
+  };
+  for (const name of files.keys()) visit(name, []);
+  return create(FileDescriptorSetSchema, { file: [...sorted] });
+}

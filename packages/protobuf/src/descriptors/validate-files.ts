@@ -1,0 +1,178 @@
+import { equals } from "@bufbuild/protobuf";
+import {
+  type DescriptorProto,
+  type EnumDescriptorProto,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { toShortLine } from "@plantstore/http";
+
+/**
+ * The maximum length of a name, or of one part of a package name, in characters. protoc has no limit; real names are
+ * far shorter.
+ */
+const nameMax = 1_000;
+
+/**
+ * The maximum number of fields of a message, or of values of an enum. 10,000: three times as many as Java's generated
+ * code can have.
+ */
+const membersMax = 10_000;
+
+/** The maximum number of messages, enums and services of a set. 200,000: several times as many as all of Google's APIs. */
+const typesMax = 200_000;
+
+/** The largest field number: 31 bits, as in a MessageSet; other messages have at most 29 bits. */
+const fieldNumberMax = 2 ** 31 - 1;
+
+// `ident` of protobuf's grammar.
+const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Checks what protoc guarantees, because another program may have created these files: names are identifiers; the names
+ * of types, and the names and numbers of fields, are unique. Yields after each type.
+ *
+ * @param files - as {@link distinctFiles} returns them
+ * @param needed - the files among them that must be valid
+ * @returns the valid files
+ * @throws Error that names the first problem of a needed file, or says that there are too many types
+ */
+export function* validateFiles(
+  files: readonly FileDescriptorProto[],
+  needed: ReadonlySet<FileDescriptorProto>,
+): Generator<number, readonly FileDescriptorProto[]> {
+  const types = new Set<string>();
+  const invalid = new Set<FileDescriptorProto>();
+  // Needed files come first, so that other files cannot take the names of their types.
+  for (const file of [...needed, ...files.filter((each) => !needed.has(each))]) {
+    try {
+      yield* validateFile(file, types);
+    } catch (error) {
+      if (needed.has(file) || types.size >= typesMax) throw error;
+      invalid.add(file);
+    }
+  }
+  return files.filter((file) => !invalid.has(file));
+}
+
+/** @param types - names of types that are declared already; those of the file are added */
+function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator<number, void> {
+  const addType = (scope: string, name: string): string => {
+    requireIdentifier(name);
+    const typeName = joinNames(scope, name);
+    if (types.size >= typesMax) throw new Error(`there must be at most ${typesMax} types`);
+    if (types.has(typeName)) throw new Error(`${toShortLine(typeName)} is defined more than once`);
+    types.add(typeName);
+    return typeName;
+  };
+  if (file.package !== "") file.package.split(".").forEach(requireIdentifier);
+  // The loop below also visits the messages that it adds.
+  const messages = file.messageType.map((message) => ({ message, scope: file.package }));
+  const enums = file.enumType.map((desc) => ({ desc, scope: file.package }));
+  for (const { message, scope } of messages) {
+    const typeName = addType(scope, message.name);
+    validateMessage(message, typeName);
+    messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
+    enums.push(...message.enumType.map((desc) => ({ desc, scope: typeName })));
+    yield 0;
+  }
+  for (const { desc, scope } of enums) {
+    validateEnum(desc, addType(scope, desc.name));
+    yield 0;
+  }
+  for (const service of file.service) {
+    yield 0;
+    const typeName = addType(file.package, service.name);
+    requireDistinct(
+      service.method.map(({ name }) => name),
+      typeName,
+    );
+  }
+  for (const { name } of file.extension) requireIdentifier(name);
+}
+
+/** Returns the full name of a type in a scope, which is a package or another type. */
+export function joinNames(scope: string, name: string): string {
+  return scope === "" ? name : `${scope}.${name}`;
+}
+
+/**
+ * Returns each file once, without placeholders.
+ *
+ * @throws Error for different files with the same name, or a file without a name
+ */
+export function distinctFiles(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
+  const byName = new Map<string, FileDescriptorProto>();
+  for (const file of files) {
+    if (isPlaceholder(file)) continue;
+    const earlierFile = byName.get(file.name);
+    if (file.name === "") throw new Error("a file has no name");
+    if (earlierFile !== undefined && !equals(FileDescriptorProtoSchema, earlierFile, file)) {
+      throw new Error(`file ${toShortLine(file.name)} is defined more than once with different contents`);
+    }
+    byName.set(file.name, file);
+  }
+  return [...byName.values()];
+}
+
+/**
+ * Returns whether a file only stands for one that is missing: it declares nothing, and its syntax does not exist. Go
+ * reports such a file with the syntax `<unknown:0>`.
+ */
+export function isPlaceholder({ syntax, messageType, enumType, extension, service }: FileDescriptorProto): boolean {
+  const declared = [messageType, enumType, extension, service];
+  return !["", "proto2", "proto3", "editions"].includes(syntax) && declared.every(({ length }) => length === 0);
+}
+
+/**
+ * Checks the fields, oneofs and extensions of a message, not its nested types.
+ *
+ * @throws Error that names the first problem
+ */
+export function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
+  if (fields.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} fields`);
+  requireDistinct(
+    fields.map(({ name }) => name),
+    typeName,
+  );
+  requireDistinct(
+    oneofDecl.map(({ name }) => name),
+    typeName,
+  );
+  for (const { name } of extension) requireIdentifier(name);
+  const numbers = new Set<number>();
+  for (const { name, number } of fields) {
+    const field = `field ${toShortLine(name)} of ${toShortLine(typeName)}`;
+    if (number < 1 || number > fieldNumberMax)
+      throw new Error(`the number of ${field} must be between 1 and ${fieldNumberMax}, got ${number}`);
+    if (numbers.has(number)) throw new Error(`${field} has number ${number}, which another field has already`);
+    numbers.add(number);
+  }
+}
+
+/** Checks the values of an enum. @throws Error that names the first problem */
+export function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
+  if (values.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} values`);
+  if (values.length === 0) throw new Error(`${toShortLine(typeName)} has no values`);
+  requireDistinct(
+    values.map(({ name }) => name),
+    typeName,
+  );
+}
+
+/** Checks that the members of a type have valid and unique names. @throws Error that names the first problem */
+export function requireDistinct(names: readonly string[], owner: string): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    requireIdentifier(name);
+    if (seen.has(name)) throw new Error(`${toShortLine(owner)} has more than one member named ${toShortLine(name)}`);
+    seen.add(name);
+  }
+}
+
+/** Checks a name. @throws Error for a name that is not a protobuf identifier, or too long */
+export function requireIdentifier(name: string): void {
+  if (name.length > nameMax)
+    throw new Error(`a name must not be longer than ${nameMax} characters, got ${toShortLine(name)}`);
+  if (!identifier.test(name)) throw new Error(`${JSON.stringify(toShortLine(name))} is not a protobuf identifier`);
+}

@@ -1,0 +1,6 @@
+/** Messages in JSON and in binary, descriptors, and errors of calls. Runs on every JavaScript platform. */
+export * from "./descriptors/index.ts";
+export * from "./errors/index.ts";
+export * from "./messages/binary/index.ts";
+export * from "./messages/codegen/index.ts";
+export * from "./messages/json/index.ts";

@@ -1,0 +1,228 @@
+import { allocateBytes } from "@plantstore/http";
+import { bailOut } from "../codegen/index.ts";
+
+/**
+ * The buffer that a message is written to, and the write position.
+ *
+ * Writes past the end of an array are ignored, so numbers are written without a bounds check. At the end {@link fits}
+ * shows whether the buffer was large enough; if not, the message is written again to a larger one.
+ */
+export class ByteTarget {
+  readonly bytes: Uint8Array;
+  /** The offset of the next write. */
+  at = 0;
+  /** The size that the buffer would have needed, if known. */
+  requiredBytes = 0;
+
+  constructor(length: number) {
+    this.bytes = allocateBytes(length);
+  }
+
+  /** Whether everything written is within the buffer. */
+  get fits(): boolean {
+    return this.at <= this.bytes.byteLength;
+  }
+}
+
+/** Thrown when the next value does not fit. A symbol rather than an error, like {@link bailOut}. */
+export const bufferTooSmall: unknown = Symbol("buffer too small");
+
+/** Throws {@link bufferTooSmall} unless the buffer has space for `length` more bytes. */
+export function requireCapacity(target: ByteTarget, length: number): void {
+  if (length <= target.bytes.byteLength - target.at) return;
+  // equivalent mutant: without it, smaller sizes are tried first.
+  target.requiredBytes = target.at + length;
+  throw bufferTooSmall;
+}
+
+/** Writes a varint of 32 bits. */
+export function writeVarint32(target: ByteTarget, value: number): void {
+  const { bytes } = target;
+  let at = target.at;
+  let remainder = value >>> 0;
+  while (remainder > 0x7f) {
+    bytes[at++] = (remainder & 0x7f) | 0x80;
+    remainder >>>= 7;
+  }
+  bytes[at++] = remainder;
+  target.at = at;
+}
+
+function writeVarint64(target: ByteTarget, lowHalf: number, highHalf: number): void {
+  const { bytes } = target;
+  let at = target.at;
+  let low = lowHalf;
+  let high = highHalf;
+  while (high !== 0 || low >>> 0 > 0x7f) {
+    bytes[at++] = (low & 0x7f) | 0x80;
+    low = (low >>> 7) | (high << 25);
+    high >>>= 7;
+  }
+  bytes[at++] = low;
+  target.at = at;
+}
+
+/** Writes an int32 or an enum. */
+export function writeInt32(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
+  if (value >= 0) writeVarint32(target, value);
+  // Sign-extended (protobuf.dev, "Signed Integers").
+  else writeVarint64(target, value, -1);
+}
+
+/** Writes a uint32. */
+export function writeUint32(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
+  writeVarint32(target, value);
+}
+
+/** Writes a sint32, whose lowest bit is its sign. */
+export function writeSint32(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
+  writeVarint32(target, (value << 1) ^ (value >> 31));
+}
+
+// equivalent mutant: a longer buffer works as well.
+const scratchView = new DataView(new ArrayBuffer(8));
+
+/** Writes an int64. */
+export function writeInt64(target: ByteTarget, value: unknown): void {
+  scratchView.setBigInt64(0, toInt64(value), true);
+  writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
+}
+
+/** Writes a uint64. */
+export function writeUint64(target: ByteTarget, value: unknown): void {
+  scratchView.setBigUint64(0, toUint64(value), true);
+  writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
+}
+
+/** Writes a sint64, whose lowest bit is its sign. */
+export function writeSint64(target: ByteTarget, value: unknown): void {
+  scratchView.setBigInt64(0, toInt64(value), true);
+  const low = scratchView.getInt32(0, true);
+  const high = scratchView.getInt32(4, true);
+  const sign = high >> 31;
+  writeVarint64(target, (low << 1) ^ sign, ((high << 1) | (low >>> 31)) ^ sign);
+}
+
+/** Accepts strings, too: fields with `jstype = JS_STRING` and map keys are stored as strings. */
+function toInteger(value: unknown): bigint {
+  if (typeof value === "bigint") return value;
+  if (typeof value !== "string") throw bailOut;
+  return BigInt(value);
+}
+
+function toInt64(value: unknown): bigint {
+  const integer = toInteger(value);
+  if (BigInt.asIntN(64, integer) !== integer) throw bailOut;
+  return integer;
+}
+
+function toUint64(value: unknown): bigint {
+  const integer = toInteger(value);
+  if (BigInt.asUintN(64, integer) !== integer) throw bailOut;
+  return integer;
+}
+
+/** Writes a fixed64. */
+export function writeFixed64(target: ByteTarget, value: unknown): void {
+  scratchView.setBigUint64(0, toUint64(value), true);
+  writeWord(target, 8);
+}
+
+/** Writes an sfixed64. */
+export function writeSfixed64(target: ByteTarget, value: unknown): void {
+  scratchView.setBigInt64(0, toInt64(value), true);
+  writeWord(target, 8);
+}
+
+/** Writes a double. */
+export function writeDouble(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number") throw bailOut;
+  scratchView.setFloat64(0, value, true);
+  writeWord(target, 8);
+}
+
+/** Writes a float. For a number that is too large, protobuf-es throws the error. */
+export function writeFloat(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number" || (Number.isFinite(value) && !Number.isFinite(Math.fround(value)))) throw bailOut;
+  scratchView.setFloat32(0, value, true);
+  writeWord(target, 4);
+}
+
+/** Writes a fixed32. */
+export function writeFixed32(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
+  scratchView.setUint32(0, value, true);
+  writeWord(target, 4);
+}
+
+/** Writes an sfixed32. */
+export function writeSfixed32(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
+  scratchView.setInt32(0, value, true);
+  writeWord(target, 4);
+}
+
+function writeWord(target: ByteTarget, length: number): void {
+  const { bytes, at } = target;
+  for (let index = 0; index < length; index += 1) bytes[at + index] = scratchView.getUint8(index);
+  target.at = at + length;
+}
+
+/** Writes a bool. */
+export function writeBool(target: ByteTarget, value: unknown): void {
+  if (typeof value !== "boolean") throw bailOut;
+  target.bytes[target.at++] = value ? 1 : 0;
+}
+
+/** Writes a bool map key, which is a string because property names are. */
+export function writeBoolKey(target: ByteTarget, key: string): void {
+  if (key !== "true" && key !== "false") throw bailOut;
+  writeBool(target, key === "true");
+}
+
+/** Writes bytes with their length before them. */
+export function writeBytes(target: ByteTarget, value: unknown): void {
+  if (!(value instanceof Uint8Array)) throw bailOut;
+  writeVarint32(target, value.byteLength);
+  writeRaw(target, value);
+}
+
+/** Writes bytes without their length. */
+export function writeRaw(target: ByteTarget, raw: unknown): void {
+  if (!(raw instanceof Uint8Array)) throw bailOut;
+  // equivalent mutant: protobuf-es writes a value that does not fit, only slower.
+  requireCapacity(target, raw.byteLength);
+  const { bytes, at } = target;
+  bytes.set(raw, at);
+  target.at = at + raw.byteLength;
+}
+
+/**
+ * Writes a length at `start`, for content that begins `reserved` bytes after it. Moves the content if the length needs
+ * more or fewer bytes than were reserved.
+ *
+ * @returns the number of bytes of the length
+ */
+export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
+  const { bytes, at } = target;
+  const length = at - start - reserved;
+  const needed = lengthBytes(length);
+  // equivalent mutant: moving the bytes to the same place only costs a call.
+  if (needed !== reserved) bytes.copyWithin(start + needed, start + reserved, at);
+  target.at = start;
+  writeVarint32(target, length);
+  target.at += length;
+  return needed;
+}
+
+/** Returns the number of bytes of a length as a varint. */
+export function lengthBytes(length: number): number {
+  if (length < 0x80) return 1;
+  if (length < 0x4000) return 2;
+  if (length < 0x20_0000) return 3;
+  // equivalent mutant: a test would need a quarter of a gigabyte.
+  return length < 0x1000_0000 ? 4 : 5;
+}

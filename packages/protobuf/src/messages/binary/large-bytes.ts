@@ -1,0 +1,57 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { concatBytes, markSingleUse, noBytes } from "@plantstore/http";
+import type { CodegenOptions } from "../codegen/index.ts";
+import { createMessageWriter } from "./binary-writer.ts";
+
+/**
+ * Bytes fields of at least this size are written separately. Below 64 KiB, a second writer costs as much as the copy.
+ */
+const largeBytesMin = 64 * 1024;
+
+/**
+ * Returns the function that encodes messages of a type. A large bytes field, such as a part of a file, is copied only
+ * once. The field is written after the other fields, which is allowed because fields may come in any order
+ * (protobuf.dev, "Field Order"). The result shares no memory with the message, which a handler may reuse for its next
+ * response.
+ *
+ * A writer of all fields would grow its buffer until everything fits, and return a copy. For a message of one megabyte,
+ * it would allocate several megabytes, which cause garbage collections.
+ */
+export function createBinaryWriter(
+  desc: DescMessage,
+  options: (UniversalHandlerOptions["binaryOptions"] & CodegenOptions) | undefined,
+): (message: Message) => Uint8Array {
+  const fields = desc.fields.filter(canBeSeparate);
+  const write = createMessageWriter(desc, options);
+  return (message) => {
+    for (const field of fields) {
+      const bytes: unknown = Reflect.get(message, field.localName);
+      if (bytes instanceof Uint8Array && bytes.byteLength >= largeBytesMin) {
+        const withoutField: Message = { ...message, [field.localName]: unsetValue(field) };
+        return markSingleUse(concatBytes([write(withoutField), beginBytes(field, bytes.byteLength), bytes]));
+      }
+    }
+    return write(message);
+  };
+}
+
+/**
+ * Returns whether a field can be written separately. The field must be a bytes field. Required fields are excluded,
+ * because the other fields could not be encoded without them, and members of a oneof, because messages have no property
+ * with their name.
+ */
+function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
+  const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
+  return fieldKind === "scalar" && scalar === ScalarType.BYTES && !isRequired;
+}
+
+function unsetValue({ presence }: DescField): Uint8Array | undefined {
+  return presence === FeatureSet_FieldPresence.IMPLICIT ? noBytes : undefined;
+}
+
+function beginBytes({ number }: DescField, length: number): Uint8Array {
+  return new BinaryWriter().tag(number, WireType.LengthDelimited).uint32(length).finish();
+}

@@ -1,0 +1,197 @@
+import { create, type DescFile, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  EnumOptionsSchema,
+  EnumValueOptionsSchema,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  type FieldOptions,
+  FieldDescriptorProtoSchema,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MessageOptionsSchema,
+  MethodOptionsSchema,
+  ServiceOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { readDescriptorSet } from "../../src/descriptors/index.ts";
+import { commentOf, commentsOf } from "../../../openapi/src/index.ts";
+import { runSteps } from "../../../http/src/exchange/index.ts";
+import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
+
+// google.api.visibility: what has a rule without an allowed label does not exist.
+
+const ofMessage = restrictedTo("INTERNAL", MessageOptionsSchema);
+const ofField = restrictedTo("INTERNAL", FieldOptionsSchema);
+const ofEnum = restrictedTo("INTERNAL", EnumOptionsSchema);
+const ofMethod = restrictedTo(" INTERNAL ,PREVIEW", MethodOptionsSchema);
+
+type FieldMembers = Partial<Record<"oneofIndex" | "type" | "label", number>> & {
+  readonly typeName?: string;
+  readonly options?: FieldOptions;
+};
+type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
+function field(name: string, number: number, others: FieldMembers = {}): FieldInit {
+  return { name, jsonName: name, number, type: Type.STRING, label: Label.OPTIONAL, ...others };
+}
+
+const message = (name: string): FieldMembers => ({ type: Type.MESSAGE, typeName: `.a.${name}` });
+
+/** A definition with an internal element of each kind. The comment of each element is its name. */
+function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): Uint8Array {
+  const comments = {
+    "4,1": "Order",
+    "4,1,2,0": "secret",
+    "4,1,2,1": "text",
+    "4,1,2,6": "kind",
+    "5,0,2,1": "HIDDEN",
+    "5,0,2,2": "SHOWN",
+    "6,0,2,0": "Hidden",
+    "6,0,2,1": "Shown",
+  };
+  const file = create(FileDescriptorProtoSchema, {
+    name: "a.proto",
+    package: "a",
+    syntax: "proto3",
+    messageType: [
+      { name: "Internal", options: ofMessage, nestedType: [{ name: "Inner" }] },
+      {
+        name: "Order",
+        oneofDecl: [{ name: "first" }, { name: "second" }],
+        field: [
+          field("secret", 1, { options: ofField, oneofIndex: 0 }),
+          field("text", 2),
+          field("internal", 3, message("Internal")),
+          field("inner", 4, message("Internal.Inner")),
+          field("map", 5, { ...message("Order.MapEntry"), label: Label.REPEATED }),
+          field("hiddenKind", 6, { type: Type.ENUM, typeName: ".a.Secret" }),
+          field("kind", 7, { type: Type.ENUM, typeName: ".a.Kind", oneofIndex: 1 }),
+        ],
+        nestedType: [
+          {
+            name: "MapEntry",
+            options: { mapEntry: true },
+            field: [field("key", 1), field("value", 2, message("Internal"))],
+          },
+        ],
+      },
+    ],
+    enumType: [
+      {
+        name: "Kind",
+        value: [
+          { name: "NONE", number: 0 },
+          { name: "HIDDEN", number: 1, options: value },
+          { name: "SHOWN", number: 2 },
+        ],
+      },
+      { name: "Secret", value: [{ name: "SECRET", number: 0 }], options: ofEnum },
+    ],
+    service: [
+      {
+        name: "Shop",
+        method: [
+          { name: "Hidden", inputType: ".a.Order", outputType: ".a.Order", options: ofMethod },
+          { name: "Shown", inputType: ".a.Order", outputType: ".a.Order" },
+          { name: "Typed", inputType: ".a.Internal", outputType: ".a.Order" },
+        ],
+      },
+      {
+        name: "InternalShop",
+        options: restrictedTo("INTERNAL", ServiceOptionsSchema),
+        method: [{ name: "Buy", inputType: ".a.Order", outputType: ".a.Order" }],
+      },
+    ],
+    sourceCodeInfo: {
+      location: Object.entries(comments).map(([path, leadingComments]) => ({
+        path: path.split(",").map(Number),
+        leadingComments,
+      })),
+    },
+  });
+  return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+}
+
+/** Returns the names of what exists with some labels. */
+function namesWith(...allow: readonly string[]): object {
+  const { services, types } = readDescriptorSet(definition(), { allow });
+  const { fields = [], oneofs = [] } = types.getMessage("a.Order") ?? {};
+  return {
+    rpcs: services.flatMap(({ methods }) => methods.map(({ parent, name }) => `${parent.name}.${name}`)),
+    fields: fields.map(({ name }) => name),
+    oneofs: oneofs.map((oneof) => [oneof.name, ...oneof.fields.map(({ name }) => name)].join(" ")),
+    values: types.getEnum("a.Kind")?.values.map(({ name }) => name),
+    types: ["Internal", "Internal.Inner", "Secret"].filter((name) => types.get(`a.${name}`) !== undefined),
+  };
+}
+
+const everything = {
+  rpcs: ["Shop.Hidden", "Shop.Shown", "Shop.Typed", "InternalShop.Buy"],
+  fields: ["secret", "text", "internal", "inner", "map", "hiddenKind", "kind"],
+  oneofs: ["first secret", "second kind"],
+  values: ["NONE", "HIDDEN", "SHOWN"],
+  types: ["Internal", "Internal.Inner", "Secret"],
+};
+
+const nothing = {
+  rpcs: ["Shop.Shown"],
+  fields: ["text", "kind"],
+  oneofs: ["second kind"],
+  values: ["NONE", "SHOWN"],
+  types: [],
+};
+
+describe("a definition with restricted elements", () => {
+  test.each([
+    { name: "no label", allow: [], want: nothing },
+    { name: "an unknown label", allow: ["internal"], want: nothing },
+    { name: "the label", allow: ["INTERNAL"], want: everything },
+    { name: "the label with spaces, in a list", allow: ["OTHER, INTERNAL "], want: everything },
+    { name: "one label of several", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
+  ])("has what $name allows", ({ allow, want }) => {
+    expect(namesWith(...allow)).toEqual(want);
+  });
+
+  test("has all elements without the option", () => {
+    const { services, restricted, labels } = readDescriptorSet(definition());
+    expect([services.map(({ name }) => name), restricted, labels]).toEqual([
+      ["Shop", "InternalShop"],
+      new Set(),
+      new Set(),
+    ]);
+  });
+
+  test("lists the messages and enums that lack a part, and all labels", () => {
+    const { restricted, labels } = readDescriptorSet(definition(), { allow: [] });
+    expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order", "a.Kind"]));
+    expect(labels).toEqual(new Set(["INTERNAL", "PREVIEW"]));
+    expect(readDescriptorSet(definition(), { allow: ["INTERNAL"] }).restricted).toEqual(new Set());
+  });
+
+  test("keeps the comments of the visible elements", () => {
+    const { services, types } = readDescriptorSet(definition(), { allow: [] });
+    const comments = runSteps(commentsOf(services));
+    const [shown] = services.flatMap(({ methods }) => methods);
+    const order = types.getMessage("a.Order");
+    const shownValue = types.getEnum("a.Kind")?.value[2];
+    expect([shown, order, ...(order?.fields ?? [])].map((desc) => desc && commentOf(comments, desc))).toEqual([
+      "Shown",
+      "Order",
+      "text",
+      "kind",
+    ]);
+    expect(shownValue?.name).toBe("SHOWN");
+    expect([...comments.values()].toSorted()).toEqual(["Order", "SHOWN", "Shown", "kind", "text"]);
+  });
+});
+
+test("the first value of an enum cannot be hidden", () => {
+  const set = definition();
+  const file: DescFile["proto"] | undefined = readDescriptorSet(set).services[0]?.file.proto;
+  if (file === undefined) throw new TypeError("the set has no service");
+  const [kind] = file.enumType;
+  const [none] = kind?.value ?? [];
+  if (none !== undefined) none.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
+  const changed = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+  expect(() => readDescriptorSet(changed, { allow: [] })).toThrow("the first value of a.Kind cannot be hidden");
+});

@@ -1,0 +1,36 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { errorCodeOf, problem, withMessage } from "../../src/errors/problem.ts";
+import { httpStatusOf } from "../../../protocols/src/rest/rules/index.ts";
+
+const cause = new TypeError("why");
+
+test.each([
+  { name: "has the code and the HTTP status of its entry", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
+  {
+    name: "with another code has the standard status of that code",
+    more: { code: Code.Unimplemented },
+    code: Code.Unimplemented,
+    httpStatus: 501,
+  },
+  {
+    name: "with another HTTP status keeps the code of its entry",
+    more: { httpStatus: 422, cause },
+    code: Code.InvalidArgument,
+    httpStatus: 422,
+  },
+])("a problem $name, and so does its copy by withMessage()", ({ more, code, httpStatus }) => {
+  const error = problem("ERR_CONTENT_TYPE", "one", more);
+  expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
+  for (const copy of [error, withMessage(error, "another")]) {
+    expect([copy.code, httpStatusOf(copy), errorCodeOf(copy)]).toEqual([code, httpStatus, "ERR_CONTENT_TYPE"]);
+  }
+  expect(withMessage(error, "another").rawMessage).toBe("another");
+});
+
+test.each([undefined, "ERR_NOTHING_OF_OURS", "toString", "ERR_OPTIONS", 7])(
+  "an error with the unknown errorCode %s has the standard HTTP status of its code",
+  (errorCode) => {
+    expect(httpStatusOf(Object.assign(new ConnectError("no", Code.InvalidArgument), { errorCode }))).toBe(400);
+  },
+);

@@ -1,0 +1,96 @@
+import { promisify } from "node:util";
+import type { ZstdOptions } from "node:zlib";
+import { problem } from "@plantstore/protobuf";
+import { messageTooLarge, type StreamCompression } from "../index.ts";
+import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
+import { nodeZlib } from "./node-zlib.ts";
+import { ZlibEncoder } from "./piece-encoder.ts";
+
+/** gzip (RFC 1952), under its name in `Content-Encoding`, `Grpc-Encoding` and `Connect-Content-Encoding`. */
+export const gzip: StreamCompression = createCompression("gzip", () => {
+  const { gzip: deflate, gunzip } = nodeZlib();
+  return { deflate: promisify(deflate), inflate: promisify(gunzip) };
+});
+
+// A mebibyte of JSON takes 37 ms, compared with 24 ms for gzip. Node's default of 11 halves the size, but takes 4.6 s.
+const brotliQuality = 4;
+
+/** Brotli (RFC 7932). */
+export const brotli: StreamCompression = createCompression("br", () => {
+  const { brotliCompress, brotliDecompress, constants } = nodeZlib();
+  const compress = promisify(brotliCompress);
+  return {
+    deflate: (bytes) => compress(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }),
+    inflate: promisify(brotliDecompress),
+  };
+});
+
+/** Zstandard (RFC 8878), with windows of up to 8 MiB. */
+export const zstd: StreamCompression = createCompression("zstd", () => {
+  const { zstdCompress, zstdDecompress, constants } = nodeZlib();
+  const options = { params: { [constants.ZSTD_d_windowLogMax]: zstdWindowLogMax } };
+  return { deflate: promisify(zstdCompress), inflate: promisify(zstdDecompress), options };
+});
+
+/** The functions of a coding. */
+interface Functions {
+  readonly deflate: (bytes: Uint8Array) => Promise<Buffer>;
+  readonly inflate: (bytes: Uint8Array, options: ZstdOptions) => Promise<unknown>;
+  readonly options?: ZstdOptions;
+}
+
+/** The result of zlib's functions with the option `info`, which their types do not declare. */
+interface Inflated {
+  readonly buffer: Buffer;
+  /** `bytesWritten` is the number of input bytes that were consumed. */
+  readonly engine: { readonly bytesWritten: number };
+}
+
+/**
+ * Creates a compression whose decompression stops at its limit.
+ *
+ * `decompress` throws `ResourceExhausted` above the limit, and `InvalidArgument` for bytes that are not in the format,
+ * including bytes after its end.
+ */
+function createCompression(name: ZlibCoding, load: () => Functions): StreamCompression {
+  let loaded: Functions | undefined;
+  const functions = (): Functions => (loaded ??= load());
+  return {
+    name,
+    compress: async (bytes) => new Uint8Array(await functions().deflate(bytes)),
+    decompress: async (bytes, readMaxBytes) => {
+      // Some clients compress an empty message to no bytes, which is not valid in any format.
+      if (bytes.byteLength === 0) return new Uint8Array(0);
+      try {
+        const { inflate, options } = functions();
+        const decoderOptions = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
+        const input = name === "br" ? narrowWindow(bytes, readMaxBytes) : bytes;
+        const { buffer, engine } = (await inflate(input, decoderOptions)) as Inflated;
+        if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
+      } catch (error) {
+        if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);
+      }
+      throw problem("ERR_ENCODING_INVALID", `the message is not valid ${name}`);
+    },
+    decodePieces: (pieces, freeBytes, signal) => decodePieces(pieces, name, freeBytes, signal),
+    openEncoder: () => new ZlibEncoder(name),
+  };
+}
+
+/**
+ * Returns a message in br with its window reduced to what a message of this size can fill (RFC 7932 §9.1).
+ *
+ * A decoder outputs nothing until its window is full or the message is complete, so 51 bytes could fill 16 MiB before
+ * they are rejected. A message shorter than both windows decodes to the same bytes with the smaller one: its
+ * back-references point into the message itself or into the dictionary.
+ */
+function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
+  const [first = 0] = bytes;
+  // A 1 bit followed by three bits n > 0 is a window of 2^(17+n) - 16 bytes; smaller windows are encoded differently.
+  const log = (first & 1) === 1 ? (first >> 1) & 7 : 0;
+  const sufficientLog = Math.max(1, Math.ceil(Math.log2(messageBytesMax + 16)) - 17);
+  if (log <= sufficientLog) return bytes;
+  const narrowed = new Uint8Array(bytes);
+  narrowed[0] = (first & ~0x0e) | (sufficientLog << 1);
+  return narrowed;
+}

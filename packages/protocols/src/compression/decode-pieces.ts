@@ -1,0 +1,108 @@
+import { addAbortSignal } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { BrotliDecompress, Gunzip, ZstdDecompress } from "node:zlib";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+import { nodeZlib } from "./node-zlib.ts";
+import { reserveWindow } from "./window-budget.ts";
+
+/** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
+// The window is allocated as soon as a frame announces its size: with node's limit of 128 MiB, 15 bytes cost 2 ms.
+export const zstdWindowLogMax = 23;
+
+/** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */
+export const decodedPieceBytes: number = 64 * 1024;
+
+type Decoder = Gunzip | BrotliDecompress | ZstdDecompress;
+
+const openDecoder = {
+  gzip: (): Decoder => nodeZlib().createGunzip({ chunkSize: decodedPieceBytes }),
+  br: (): Decoder => nodeZlib().createBrotliDecompress({ chunkSize: decodedPieceBytes }),
+  zstd: (): Decoder =>
+    nodeZlib().createZstdDecompress({
+      chunkSize: decodedPieceBytes,
+      params: { [nodeZlib().constants.ZSTD_d_windowLogMax]: zstdWindowLogMax },
+    }),
+};
+
+/** The name of a coding that zlib decodes. */
+export type ZlibCoding = keyof typeof openDecoder;
+
+/**
+ * Bytes of the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
+ * call has ended, even if little was sent.
+ *
+ * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
+ */
+const windowBytes: Readonly<Record<ZlibCoding, number>> = {
+  // The window of gzip counts as 0, because its 32 KiB are less than the memory of any stream.
+  gzip: 0,
+  // RFC 7932 §9.1.
+  br: 2 ** 24,
+  zstd: 2 ** zstdWindowLogMax,
+};
+
+/**
+ * The maximum number of decoded bytes per received byte, checked once a body is longer than the limit of a message.
+ *
+ * The length of a stream is not limited, and some codings turn a kilobyte into a gigabyte, all of which the gateway
+ * would read line by line.
+ */
+// The highest ratio of gzip, so that no gzip body is rejected and no other coding costs more.
+const decodedRatioMax = 1032;
+
+/** Implements {@link StreamCompression.decodePieces}. */
+export async function* decodePieces(
+  pieces: AsyncIterable<Uint8Array>,
+  coding: ZlibCoding,
+  freeBytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const decoder = openWithWindow(coding, signal);
+  let encodedBytes = 0;
+  const count = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const piece of pieces) {
+      encodedBytes += piece.byteLength;
+      yield piece;
+    }
+  };
+  // The error is ignored here, because the loop throws it, too.
+  pipeline(count, decoder).catch(() => undefined);
+  let remainingBytes = freeBytes;
+  try {
+    for await (const piece of decoder as AsyncIterable<Buffer>) {
+      if ((remainingBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw ratioExceeded();
+      yield piece;
+    }
+  } catch (error) {
+    if (!isDecoderError(error)) throw signal.aborted ? signal.reason : error;
+    // Some clients compress an empty body to no bytes, which is not valid in any coding.
+    if (encodedBytes === 0) return;
+    throw notValid(coding);
+  }
+  if (decoder.bytesWritten !== encodedBytes) throw notValid(coding);
+}
+
+/**
+ * Opens a decoder. The decoder closes and releases its window when its output has been read completely or the call has
+ * ended.
+ */
+function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
+  const release = reserveWindow(windowBytes[coding]);
+  const decoder = openDecoder[coding]().once("close", release);
+  // `pipeline` would ignore the signal once the end of the body has been written to the decoder.
+  return addAbortSignal(signal, decoder);
+}
+
+/** Returns whether an error means that the bytes are not valid, rather than that their sender disconnected. */
+function isDecoderError(error: unknown): boolean {
+  return error instanceof Error && "errno" in error;
+}
+
+function notValid(coding: string): ConnectError {
+  return problem("ERR_ENCODING_INVALID", `the body is not valid ${coding}`);
+}
+
+function ratioExceeded(): ConnectError {
+  return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${decodedRatioMax} times its size`);
+}

@@ -1,0 +1,30 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+
+/**
+ * The maximum size of the windows of all bodies that are being decoded, in bytes, across all gateways of this copy of
+ * the code.
+ */
+// 256 MiB: as much as `limits.backlogBytes` allows for clients that do not read, and half of a machine of 512 MiB.
+export const windowBytesMax: number = 256 * 1024 * 1024;
+
+// Global, because memory is limited per process: all its gateways share one budget.
+let reservedBytes = 0;
+
+/**
+ * Reserves memory for the window of a decoder, which node counts neither as heap nor as buffers.
+ *
+ * @returns a function that releases it, to be called once
+ * @throws ConnectError `ResourceExhausted` if the budget is exceeded
+ */
+export function reserveWindow(bytes: number): () => void {
+  if (reservedBytes + bytes > windowBytesMax) throw tooManyWindows();
+  reservedBytes += bytes;
+  return () => {
+    reservedBytes -= bytes;
+  };
+}
+
+function tooManyWindows(): ConnectError {
+  return problem("ERR_DECODING_BUSY", "too many br or zstd bodies are being decompressed at the same time");
+}

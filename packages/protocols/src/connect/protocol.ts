@@ -1,0 +1,60 @@
+import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "@plantstore/http";
+import { callFormat, type CallFormat, normalizeContentType } from "../shared/content-type.ts";
+import { planEnvelope } from "../shared/envelope-plan.ts";
+import type { CallTarget, Protocol, UnaryWire } from "../protocol.ts";
+import type { UnaryRpc } from "../rpc.ts";
+import { createTarget } from "../target.ts";
+import { ConnectStreamWire, endOfStream } from "./stream-wire.ts";
+import { unaryError } from "./unary-error.ts";
+import { ConnectUnaryWire } from "./unary-wire.ts";
+
+/** The Connect protocol (https://connectrpc.com/docs/protocol). */
+export const connect: Protocol = {
+  name: "connect",
+  hasHttpStatus: true,
+  targetsOf(rpc) {
+    const { connect: isServed = true, readMaxBytes } = rpc.options;
+    if (!isServed) return [];
+    return [...rpc.codecs].map(([name, codec]) => {
+      if (rpc.kind === "unary") {
+        const [contentType, format] = callFormat(`application/${name}`, codec, planBody(readMaxBytes));
+        return [contentType, unaryTarget(rpc, format, undefined)];
+      }
+      const plan = planEnvelope(codec, rpc);
+      const [contentType, format] = callFormat(`application/connect+${name}`, codec, plan);
+      return [contentType, createTarget(connect, rpc, (exchange) => new ConnectStreamWire(exchange, rpc, format))];
+    });
+  },
+  targetOfGet(rpc, query) {
+    const parameters = new URLSearchParams(query);
+    const name = parameters.get("encoding") ?? "";
+    const codec = rpc.codecs.get(name);
+    if (codec === undefined) return undefined;
+    const [, format] = callFormat(`application/${name}`, codec, planBody(rpc.options.readMaxBytes));
+    return unaryTarget(rpc, format, parameters);
+  },
+  handlesUnmatched(head) {
+    const { contentType } = head.common;
+    return (
+      head.get("connect-protocol-version") !== null ||
+      contentType?.toLowerCase().startsWith("application/connect+") === true
+    );
+  },
+  refuse(exchange, { httpStatus, error, fields, target }) {
+    if (target?.kind === "stream") {
+      // In a stream, clients look for an error only in the end-stream message ("Streaming-Response").
+      const contentType = normalizeContentType(exchange.common.contentType ?? "");
+      return exchange.respond(200, ["content-type", contentType], endOfStream(new Headers(), error));
+    }
+    const response = unaryError(error, [...jsonHeader, ...fields], undefined);
+    exchange.respond(httpStatus, response.fields, response.body);
+  },
+};
+
+const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
+
+/** @param query - the query of a GET, which holds the message; `undefined` for POST */
+function unaryTarget(rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined): CallTarget {
+  const open = (exchange: Exchange): UnaryWire => new ConnectUnaryWire(exchange, rpc, format, query);
+  return { kind: "unary", protocol: connect, rpc, pathTemplate: undefined, open };
+}

@@ -1,0 +1,50 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { endStreamFlag, endStreamToJson } from "@connectrpc/connect/protocol-connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import type { CallFormat } from "../shared/content-type.ts";
+import { writeEnvelope } from "../shared/envelope.ts";
+import { EnvelopedWire } from "../shared/enveloped-wire.ts";
+import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { negotiateEncodings } from "../shared/message-encodings.ts";
+import type { Rpc } from "../rpc.ts";
+import { readConnectTimeout } from "../shared/timeouts.ts";
+import { versionProblem } from "./version.ts";
+
+/**
+ * A streaming call of the Connect protocol. The response body ends with an envelope that contains the trailer and the
+ * error.
+ */
+export class ConnectStreamWire extends EnvelopedWire {
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
+    const { acceptCompression, maxTimeoutMs } = rpc.options;
+    const contentEncoding = exchange.get("connect-content-encoding");
+    const accepted = exchange.get("connect-accept-encoding");
+    super(exchange, rpc, format, {
+      encodings: negotiateEncodings(acceptCompression, contentEncoding, accepted, "connect-accept-encoding"),
+      timeout: readConnectTimeout(exchange.get("connect-timeout-ms"), maxTimeoutMs),
+      encodingName: "connect-content-encoding",
+      problem: versionProblem(exchange, rpc, undefined),
+    });
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    // This is the last write of the response, so backpressure can be ignored.
+    void this.write(endOfStream(trailer, error));
+    this.exchange.end();
+  }
+
+  respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    this.exchange.respond(200, header, concatBytes([bytes, endOfStream(trailer, error)]));
+  }
+}
+
+/** Returns the end-stream envelope with the trailer and, if the call failed, the error. */
+export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  if (error !== undefined) appendOwnMetadata(trailer, error);
+  const trailerHeaders = new LazyHeaders(headerFieldsToSend(trailer, []));
+  const end = endStreamToJson(trailerHeaders, error && withoutMetadata(error), undefined);
+  return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(end)));
+}

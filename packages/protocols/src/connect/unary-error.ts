@@ -1,0 +1,17 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import type { HeaderFields } from "@plantstore/http";
+import { metadataFields } from "../shared/error-metadata.ts";
+
+/**
+ * Returns an error as the header and the body of a unary response ("Error" of the specification).
+ *
+ * @param header - other header fields of the response
+ */
+export function unaryError(
+  error: ConnectError,
+  header: HeaderFields,
+  jsonOptions: Parameters<typeof errorToJsonBytes>[1],
+): { readonly fields: HeaderFields; readonly body: Uint8Array } {
+  return { fields: [...header, ...metadataFields(error)], body: errorToJsonBytes(error, jsonOptions) };
+}

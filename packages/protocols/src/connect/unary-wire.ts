@@ -1,0 +1,141 @@
+import type { Message } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import type { ConnectError } from "@connectrpc/connect";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import { problem } from "@plantstore/protobuf";
+import { messageTooLarge } from "../shared/compression.ts";
+import type { CallFormat } from "../shared/content-type.ts";
+import { decompressQueued } from "../shared/queued-decompression.ts";
+import type { Codec } from "../formats/format.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { type MessageEncodings, negotiateEncodings } from "../shared/message-encodings.ts";
+import { type Envelope, toEnvelope } from "../shared/envelope.ts";
+import type { BinaryUnaryWire, UnaryWire } from "../protocol.ts";
+import type { ResponseParts, UnaryRpc } from "../rpc.ts";
+import { readConnectTimeout } from "../shared/timeouts.ts";
+import { unaryError } from "./unary-error.ts";
+import { versionProblem } from "./version.ts";
+
+/** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
+export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
+  readonly timeoutMs: number | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly body: BodyPlan;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+  readonly #headerFields: HeaderFields;
+  readonly #exchange: Exchange;
+  readonly #rpc: UnaryRpc;
+  readonly #codec: Codec;
+  readonly #encodings: MessageEncodings;
+  readonly #query: URLSearchParams | undefined;
+  #isCompressionDisabled = false;
+
+  /** @param query - the query of a GET, which holds the message; `undefined` for POST */
+  constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
+    const { options } = rpc;
+    const encoding = query === undefined ? exchange.common.contentEncoding : query.get("compression");
+    const accepted = exchange.get("accept-encoding");
+    const timeout = readConnectTimeout(exchange.get("connect-timeout-ms"), options.maxTimeoutMs);
+    this.requestHeader = new LazyHeaders(exchange.fields);
+    this.#exchange = exchange;
+    this.#rpc = rpc;
+    this.#codec = format.codec;
+    this.#query = query;
+    this.#encodings = negotiateEncodings(options.acceptCompression, encoding, accepted, "accept-encoding");
+    this.timeoutMs = timeout.timeoutMs;
+    this.problem = versionProblem(exchange, rpc, query) ?? this.#encodings.problem ?? timeout.error;
+    this.body = format.body;
+    const { contentType } = format;
+    const { acceptEncodingFields } = this.#encodings;
+    this.#headerFields = acceptEncodingFields.length === 0 ? contentType : [...contentType, ...acceptEncodingFields];
+    this.responseHeader = new LazyHeaders(this.#headerFields);
+  }
+
+  get writesParts(): boolean {
+    return false;
+  }
+
+  get binary(): BinaryUnaryWire | undefined {
+    return this.#codec.isBinary === true ? this : undefined;
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    const bytes = this.#readBytes(body);
+    if (!(bytes instanceof Promise)) return this.#codec.decode(bytes);
+    return bytes.then((decompressed) => this.#codec.decode(decompressed));
+  }
+
+  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
+    const bytes = this.#readBytes(body);
+    return bytes instanceof Promise ? bytes.then(toEnvelope) : toEnvelope(bytes);
+  }
+
+  #readBytes(body: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    const { readMaxBytes } = this.#rpc.options;
+    const bytes = this.#query === undefined ? body : messageOfQuery(this.#query);
+    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+    const compression = this.#encodings.request;
+    return compression === undefined ? bytes : decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
+  }
+
+  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    return this.#respondWith(this.#codec.encode(message), header, trailer);
+  }
+
+  writeEnvelope({ bytes }: Envelope, header: Headers, trailer: Headers): void | Promise<void> {
+    return this.#respondWith(bytes, header, trailer);
+  }
+
+  #respondWith(bytes: Uint8Array, header: Headers, trailer: Headers): void | Promise<void> {
+    return this.#respond(200, headerFieldsToSend(header, this.#headerFields), trailer, bytes);
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    const { responseHeader: header, responseTrailer: trailer } = this;
+    header.set("content-type", "application/json");
+    const { fields, body } = unaryError(error, header.fields, this.#rpc.options.jsonOptions);
+    return this.#respond(codeToHttpStatus(error.code), fields, trailer, body);
+  }
+
+  disableCompression(): void {
+    this.#isCompressionDisabled = true;
+  }
+
+  #respond(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
+    const fields = withTrailer(header, trailer);
+    const compression = this.#encodings.response;
+    if (
+      compression === undefined ||
+      this.#isCompressionDisabled ||
+      body.byteLength < this.#rpc.options.compressMinBytes
+    ) {
+      return this.#exchange.respond(httpStatus, fields, body);
+    }
+    return compression
+      .compress(body)
+      .then((compressed) =>
+        this.#exchange.respond(httpStatus, [...fields, "content-encoding", compression.name], compressed),
+      );
+  }
+}
+
+/** Adds the trailer, which unary calls of Connect send as header fields with the prefix `trailer-`. */
+function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
+  const fields = headerFieldsToSend(trailer, []);
+  return fields.length === 0
+    ? header
+    : [...header, ...fields.map((field, i) => (i % 2 === 0 ? `trailer-${field}` : field))];
+}
+
+function messageOfQuery(query: URLSearchParams): Uint8Array {
+  const message = query.get("message") ?? "";
+  if (query.get("base64") !== "1") return toUtf8(message);
+  try {
+    return base64Decode(message);
+  } catch {
+    throw problem("ERR_PROTOCOL", 'query parameter "message" is not valid base64');
+  }
+}

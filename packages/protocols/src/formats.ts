@@ -1,0 +1,24 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { ReadJsonOptions } from "@plantstore/protobuf";
+import type { Codec, Format, FormatName } from "./formats/format.ts";
+import { json } from "./formats/json.ts";
+import { proto } from "./formats/proto.ts";
+
+/** The first one is that of content types without a format. */
+const byName: Readonly<Record<FormatName, Format>> = { proto, json };
+
+/** The formats of RPC protocols. A content type without a format, such as `application/grpc`, means the first one. */
+export const formats: readonly Format[] = Object.values(byName);
+
+/** The codecs of one RPC, by format name. */
+export type MethodCodecs = ReadonlyMap<string, Codec>;
+
+/** Creates the codecs of an RPC from Connect's options. */
+export function createMethodCodecs(
+  method: DescMethod,
+  options: UniversalHandlerOptions,
+  jsonRules: ReadJsonOptions,
+): MethodCodecs {
+  return new Map(formats.map((format) => [format.name, format.createCodec(method, options, jsonRules)]));
+}

@@ -1,0 +1,41 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { ReadJsonOptions } from "@plantstore/protobuf";
+
+/**
+ * The name of a format. Code outside this folder that differs per format uses a `Record<FormatName, …>`, so that it does
+ * not compile until a new format is added to it.
+ */
+export type FormatName = "json" | "proto";
+
+/**
+ * An encoding of messages in RPC protocols. To add one, add a file to this folder, a {@link FormatName} and an item to
+ * the list in `formats.ts`.
+ */
+export interface Format {
+  /** The name in content types (`application/grpc+proto`) and in the query of Connect (`encoding=proto`). */
+  readonly name: FormatName;
+  /** Whether the format is text. Only content types of text formats may have a charset. */
+  readonly isText: boolean;
+  createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
+}
+
+/** Converts the messages of one RPC to and from bytes, in one format. */
+export interface Codec {
+  /**
+   * Decodes a request.
+   *
+   * @throws ConnectError `InvalidArgument` if the bytes are not a valid message
+   */
+  decode(bytes: Uint8Array): Message;
+  /**
+   * Encodes a response into bytes that share no memory with the message.
+   *
+   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
+   */
+  encode(message: Message): Uint8Array;
+  /** Whether requests with unknown fields are refused. */
+  readonly refusesUnknownFields?: boolean | undefined;
+  /** Whether the bytes are those of the binary format, in which messages are forwarded. */
+  readonly isBinary?: boolean;
+}

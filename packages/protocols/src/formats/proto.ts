@@ -1,0 +1,49 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { createBinaryReader, createBinaryWriter, problem } from "@plantstore/protobuf";
+import { noBytes } from "@plantstore/http";
+import type { Codec, Format } from "./format.ts";
+import { serialize } from "./serialize.ts";
+
+/** The binary wire format of Protocol Buffers. */
+export const proto: Format = {
+  name: "proto",
+  isText: false,
+  createCodec: (method, options) => new ProtoCodec(method, options),
+};
+
+/** The reader and the writer are created on first use, because many RPCs may never be called. */
+class ProtoCodec implements Codec {
+  readonly isBinary = true;
+  readonly #method: DescMethod;
+  readonly #options: UniversalHandlerOptions;
+  #read: ReturnType<typeof createBinaryReader> | undefined;
+  #write: ReturnType<typeof createBinaryWriter> | undefined;
+
+  constructor(method: DescMethod, options: UniversalHandlerOptions) {
+    this.#method = method;
+    this.#options = options;
+  }
+
+  decode(bytes: Uint8Array): Message {
+    const { input } = this.#method;
+    const read = (this.#read ??= createBinaryReader(input, this.#options.binaryOptions));
+    try {
+      return read(bytes);
+    } catch (error) {
+      // A malformed message is the client's mistake, so the code is InvalidArgument. connect-node responds with
+      // Internal.
+      const message = `the message is not a valid ${input.typeName}`;
+      throw problem("ERR_MESSAGE_INVALID", message, { cause: error });
+    }
+  }
+
+  encode(message: Message): Uint8Array {
+    const { output } = this.#method;
+    // Shortcut for google.protobuf.Empty, which many RPCs return: the writer would take as long as for any small
+    // message.
+    if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
+    const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
+    return serialize(() => write(message), this.#options.writeMaxBytes);
+  }
+}

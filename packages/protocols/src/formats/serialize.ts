@@ -1,0 +1,20 @@
+import { Code } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+
+/**
+ * Serializes a response.
+ *
+ * @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` if the result exceeds `writeMaxBytes`
+ */
+export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = write();
+  } catch (error) {
+    throw problem("ERR_RESPONSE_FAILED", "the response cannot be serialized", { cause: error });
+  }
+  if (bytes.byteLength <= writeMaxBytes) return bytes;
+  const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
+  // Connect, which defines `writeMaxBytes`, uses the same code.
+  throw problem("ERR_RESPONSE_FAILED", message, { code: Code.ResourceExhausted });
+}

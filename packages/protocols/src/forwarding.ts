@@ -1,0 +1,95 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { Failure, BodyMemory } from "@plantstore/http";
+import type { AdmitRequest } from "./hooks.ts";
+import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
+
+/** The part of an AbortSignal that forwarding a call needs. An AbortSignal would cost a tenth of the call. */
+export interface CallSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
+  removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
+}
+
+/**
+ * Checks a message before the handler gets it.
+ *
+ * @throws ConnectError `InvalidArgument` if the message violates a rule
+ */
+export type MessageCheck = (message: Message, context: HandlerContext) => void;
+
+/** Reports faults to `onFault`, with the data of the request. */
+export interface FaultReceiver {
+  report(error: unknown, failure: Failure): void;
+}
+
+/**
+ * Passes on the calls of an RPC, to another server or to a handler that decodes messages itself. Errors are thrown or
+ * passed on; either way they end the call.
+ */
+export interface Forwarder {
+  /**
+   * The memory of requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces; "own"
+   * if an application gets them.
+   */
+  readonly memory: BodyMemory;
+  /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
+  unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
+  /** Sends any other call, or one whose message is large. Returns the messages of the response as they arrive. */
+  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
+  /** Encodes a message of a caller whose format is not binary. */
+  encode(message: Message): Envelope;
+  /** Decodes a message for such a caller. Throws a ConnectError if the server's message is not valid. */
+  decode(message: Envelope): Message;
+}
+
+/** The caller of a forwarded call. */
+export interface Caller {
+  readonly request: AdmitRequest & FaultReceiver;
+  /** The request header, and the response header and trailer, which get those of the other server. */
+  readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
+  /** Aborts when the call ends for any reason, or when this server shuts down. */
+  readonly signal: CallSignal;
+  /** Whether a large message of the response may be passed on in pieces. */
+  readonly takesParts: boolean;
+  /** Returns the milliseconds until the caller's deadline; `undefined` without one. */
+  timeoutMs(): number | undefined;
+  /** Called when the response header is complete, so that it can be sent before the first message. */
+  begin(): void;
+}
+
+/** Receives the response of {@link Forwarder.unary}: one of its methods is called once. */
+export interface ForwardReply {
+  resolve(message: Envelope): void;
+  /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */
+  resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
+  reject(error: unknown): void;
+}
+
+/** Runs interceptors, the last of which calls {@link InterceptedCall.forward}. */
+export type Intercept = (request: UnaryRequest) => Promise<UnaryResponse>;
+
+/** How the calls of an RPC are forwarded. */
+export class Forwarding {
+  readonly forwarder: Forwarder;
+  readonly check: MessageCheck | undefined;
+  readonly intercept: Intercept | undefined;
+  /** The memory of the bytes of a request. */
+  readonly memory: BodyMemory;
+  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs all of it. */
+  readonly takesParts: boolean;
+
+  /**
+   * @param check - checks requests, which must then be complete
+   * @param intercept - runs the interceptors of a unary RPC; `undefined` if there are none
+   */
+  constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
+    this.forwarder = forwarder;
+    this.check = check;
+    this.intercept = intercept;
+    // Interceptors may keep a message whose fields are views of its bytes.
+    this.memory = intercept === undefined ? forwarder.memory : "own";
+    this.takesParts = this.memory === "shared" && check === undefined;
+  }
+}

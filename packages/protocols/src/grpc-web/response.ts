@@ -1,0 +1,36 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import { trailerFlag, writeEnvelope } from "../shared/envelope.ts";
+import { endTrailer, statusOk } from "../grpc/status.ts";
+import { encodeGrpcWebText } from "./text.ts";
+
+/**
+ * Writes a complete response: its messages, and its trailer as the last envelope.
+ *
+ * @param bytes - the messages in their envelopes
+ * @param error - `undefined` on success
+ * @param isText - whether the body is base64
+ */
+export function writeResponse(
+  exchange: Exchange,
+  header: HeaderFields,
+  bytes: Uint8Array,
+  trailer: Headers,
+  error: ConnectError | undefined,
+  isText: boolean,
+): void {
+  const body = concatBytes([bytes, trailerEnvelope(trailer, error)]);
+  exchange.respond(200, header, isText ? encodeGrpcWebText(body) : body);
+}
+
+// The last envelope of nearly every response, encoded once.
+const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
+
+/** Returns the last envelope of a response, which contains the trailer section. */
+export function trailerEnvelope(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  const fields = endTrailer(trailer, error);
+  if (fields === statusOk) return statusOkEnvelope;
+  let section = "";
+  for (let at = 0; at < fields.length; at += 2) section += `${fields[at]}: ${fields[at + 1]}\r\n`;
+  return writeEnvelope(trailerFlag, toUtf8(section));
+}

@@ -1,0 +1,75 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
+
+/**
+ * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
+ * its chunks separately (gRPC-Web protocol, "Message Encoding").
+ *
+ * @throws ConnectError `InvalidArgument` if the body is not valid base64
+ */
+export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
+  if (body.byteLength % 4 !== 0) throw notBase64();
+  // A separate allocation, not a slice of Node's buffer pool, so that the application can transfer its ArrayBuffer.
+  const bytes = allocateBuffer((body.byteLength / 4) * 3);
+  let end = 0;
+  // One loop over all runs, because a body may have a separate run for each byte.
+  for (let at = 0; at < body.byteLength; at += 4) {
+    const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
+    const first = sextetOf(body, at);
+    const second = sextetOf(body, at + 1);
+    const third = padding === 2 ? 0 : sextetOf(body, at + 2);
+    const fourth = padding > 0 ? 0 : sextetOf(body, at + 3);
+    if ((first | second | third | fourth) < 0) throw notBase64();
+    // The array stores only the low eight bits of each value.
+    bytes[end] = (first << 2) | (second >> 4);
+    bytes[end + 1] = (second << 4) | (third >> 2);
+    bytes[end + 2] = (third << 6) | fourth;
+    end += 3 - padding;
+  }
+  return bytes.subarray(0, end);
+}
+
+/**
+ * Decodes a body of `application/grpc-web-text` in pieces. An incomplete group of four characters is kept until the
+ * next piece.
+ */
+export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let incompleteGroup = noBytes;
+  for await (const piece of pieces) {
+    const joined = incompleteGroup.byteLength === 0 ? piece : concatBytes([incompleteGroup, piece]);
+    const end = joined.byteLength - (joined.byteLength % 4);
+    incompleteGroup = joined.subarray(end);
+    if (end > 0) yield decodeGrpcWebText(joined.subarray(0, end));
+  }
+  // An incomplete group at the end is rejected by `decodeGrpcWebText`.
+  if (incompleteGroup.byteLength > 0) yield decodeGrpcWebText(incompleteGroup);
+}
+
+/** Encodes bytes for a body of `application/grpc-web-text`. */
+export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
+  return toUtf8(base64Encode(bytes));
+}
+
+/**
+ * Returns the maximum length in base64 of a body of `bytes` bytes that is encoded in up to three runs, each of which has
+ * its own padding.
+ */
+export function grpcWebTextBytes(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4 + 8;
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const paddingByte = 0x3d;
+// RFC 4648 §4: the six bits of each character, by character code; -1 for characters outside the alphabet.
+const sextets = new Int8Array(256).fill(-1);
+for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
+
+function sextetOf(body: Uint8Array, at: number): number {
+  return sextets[body[at] ?? paddingByte] ?? -1;
+}
+
+function notBase64(): ConnectError {
+  return problem("ERR_PROTOCOL", "the body is not valid base64");
+}

@@ -1,0 +1,46 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "@plantstore/http";
+import type { CallFormat } from "../shared/content-type.ts";
+import type { Envelope } from "../shared/envelope.ts";
+import { EnvelopedWire } from "../shared/enveloped-wire.ts";
+import { readGrpcHeader } from "../grpc/header.ts";
+import { statusOk } from "../grpc/status.ts";
+import { LazyHeaders } from "../shared/lazy-headers.ts";
+import type { Rpc } from "../rpc.ts";
+import { trailerEnvelope, writeResponse } from "./response.ts";
+import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText } from "./text.ts";
+
+/** A call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
+export class GrpcWebWire extends EnvelopedWire {
+  readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
+  readonly #isText: boolean;
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, isText: boolean) {
+    super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
+    this.#isText = isText;
+  }
+
+  override readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
+    return super.readEnvelope(this.#isText ? decodeGrpcWebText(body) : body);
+  }
+
+  protected override pieces(): AsyncIterable<Uint8Array> {
+    const body = super.pieces();
+    return this.#isText ? decodeTextPieces(body) : body;
+  }
+
+  override write(bytes: Uint8Array): void | Promise<void> {
+    // Each piece is encoded separately, so that a client can decode it without waiting for the rest.
+    return super.write(this.#isText ? encodeGrpcWebText(bytes) : bytes);
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    // This is the last write of the response, so backpressure can be ignored.
+    void this.write(trailerEnvelope(trailer, error));
+    this.exchange.end();
+  }
+
+  respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    writeResponse(this.exchange, header, bytes, trailer, error, this.#isText);
+  }
+}

@@ -1,0 +1,67 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { type Exchange, type HeaderFields, prepareHeaderFields } from "@plantstore/http";
+import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+
+/** The trailer of a successful response, unless the handler adds to it. */
+export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
+
+/**
+ * Returns the trailer of a successful response. Metadata of the handler cannot replace the status, because the names of
+ * the protocol are reserved (gRPC over HTTP/2, "Custom-Metadata").
+ */
+export function okTrailer(trailer: Headers): HeaderFields {
+  if (trailer instanceof LazyHeaders && trailer.isPristine) return trailer.fields;
+  const isOk = trailer.get(statusName) === "0" && !trailer.has(messageName) && !trailer.has(detailsName);
+  if (isOk) return headerFieldsToSend(trailer, statusOk);
+  const metadata = new Headers(trailer);
+  for (const name of [statusName, messageName, detailsName]) metadata.delete(name);
+  return headerFieldsToSend(metadata, statusOk);
+}
+
+/** Returns the trailer of a response: with the status of the error, or with OK if there is no error. */
+export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
+  if (error === undefined) return okTrailer(trailer);
+  setStatus(trailer, error);
+  return headerFieldsToSend(trailer, statusOk);
+}
+
+/** Writes an error as a response that is a single header section, called Trailers-Only in the specification. */
+export function writeTrailersOnly(
+  exchange: Exchange,
+  header: HeaderFields,
+  trailer: Headers,
+  error: ConnectError,
+): void {
+  setStatus(trailer, error);
+  exchange.respond(200, [...header, ...headerFieldsToSend(trailer, statusOk)]);
+}
+
+// delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.
+const delaySeconds = /^\d{1,5}$/;
+
+/**
+ * Sets the status of a response in its trailer, with the metadata of the error.
+ *
+ * A `retry-after` is also sent as `grpc-retry-pushback-ms` (gRFC A6), because gRPC clients honor only that.
+ */
+export function setStatus(trailer: Headers, error: ConnectError): void {
+  appendOwnMetadata(trailer, error);
+  // The handler may have set grpc-status-details-bin itself.
+  if (trailer.has(detailsName)) trailer.delete(detailsName);
+  // setTrailerStatus requires a copy of the error without metadata. The copy is a fifth of the cost of a refusal, so it
+  // is only made for errors with details.
+  if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
+  else trailer.set(statusName, String(error.code));
+  // encodeURI instead of encodeURIComponent, which Connect uses, because grpc-js does not decode "%3A" and "%2C".
+  trailer.set(messageName, encodeURI(error.rawMessage));
+  const retryAfter = error.metadata.get("retry-after");
+  if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
+  trailer.set(pushback, String(Number(retryAfter) * 1000));
+}
+
+const pushback = "grpc-retry-pushback-ms";
+const statusName = "grpc-status";
+const messageName = "grpc-message";
+const detailsName = "grpc-status-details-bin";

@@ -1,0 +1,56 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "@plantstore/http";
+import type { CallFormat } from "../shared/content-type.ts";
+import { envelopePrefix } from "../shared/envelope.ts";
+import { EnvelopedWire } from "../shared/enveloped-wire.ts";
+import { LazyHeaders } from "../shared/lazy-headers.ts";
+import type { ResponseParts, Rpc } from "../rpc.ts";
+import { readGrpcHeader } from "./header.ts";
+import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";
+
+/** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
+export class GrpcWire extends EnvelopedWire {
+  readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
+    super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
+  }
+
+  // In other protocols, the end of the response is in the body, where it would be read as a part of a truncated
+  // message.
+  override get writesParts(): boolean {
+    return true;
+  }
+
+  // Does the same as the base class, but sends a large uncompressed message without copying it into an envelope.
+  override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const bytes = this.codec.encode(message);
+    const isSentUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
+    if (isSentUncopied) return this.#respondUncopied(header, bytes, trailer);
+    return this.respondWith(this.envelop(bytes), header, trailer);
+  }
+
+  #respondUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
+    const { exchange } = this;
+    const trailerFields = okTrailer(trailer);
+    exchange.begin(200, this.headerToSend(header));
+    // The two calls are the last writes of the response, so backpressure can be ignored.
+    for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
+    exchange.end(trailerFields);
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    this.exchange.end(endTrailer(trailer, error));
+  }
+
+  respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    const isEmpty = error !== undefined && bytes.byteLength === 0;
+    // A single header section suffices unless the handler has set header fields.
+    if (isEmpty && this.responseHeader.isPristine) return writeTrailersOnly(this.exchange, header, trailer, error);
+    this.exchange.respond(200, header, isEmpty ? undefined : bytes, endTrailer(trailer, error));
+  }
+}
+
+/** The size from which a message is sent separately after its prefix, instead of being copied into an envelope. */
+// 64 KiB: for smaller messages, a separate write and its frame cost as much as the copy.
+const uncopiedBytesMin = 64 * 1024;

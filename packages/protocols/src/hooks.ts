@@ -1,0 +1,108 @@
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
+import type { Exchange, HeaderReader, Peer } from "@plantstore/http";
+import type { ProtocolName } from "./protocol-name.ts";
+
+/** The properties of a request. Each hook gets some of them. */
+export interface RequestView {
+  /** `/package.Service/Method` of the called RPC; `undefined` if the request matched none. */
+  readonly procedure: string | undefined;
+  readonly protocol: ProtocolName;
+  readonly httpMethod: string;
+  /** Path and query as sent. */
+  readonly target: string;
+  /** The request target without its query. */
+  readonly path: string;
+  /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  readonly httpRoute: string | undefined;
+  /** The version of HTTP; `undefined` over Fetch, which does not expose it. */
+  readonly httpVersion: Exchange["httpVersion"];
+  readonly scheme: "http" | "https";
+  readonly header: HeaderReader;
+  /** The `Authorization` field (RFC 9110 §11.6.2); `null` if there is none; several are joined with ", ". */
+  readonly authorization: string | null;
+  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` if there is none. */
+  readonly xRequestId: string | null;
+  /** The `X-Request-Id` of the response, or otherwise of the request: up to 128 characters of printable ASCII. */
+  readonly requestId: string | undefined;
+  /** Whether the RPC has a stream in at least one direction, so that it may fail after its response has begun. */
+  readonly stream: boolean;
+  /** The sender of the request: the client that trusted proxies report, otherwise the peer of the connection. */
+  readonly peer: Peer;
+  /** Scheme and authority that the client used, as reported by trusted proxies if any: `https://orders.example`. */
+  readonly origin: string;
+  /**
+   * Identifies the connection: an empty object that is the same for all its requests. Use it as a key of a WeakMap to
+   * store data for as long as the connection is open.
+   */
+  readonly connection: object;
+  /**
+   * Whether another server has accepted the request and passed it on to `handler` or `fetch`. If so, `onRequest` runs
+   * in an async context that belongs to this request.
+   */
+  readonly isMounted: boolean;
+  /** The context values that the interceptors and the handler of this request see. */
+  readonly contextValues: ContextValues;
+}
+
+/** A request before a byte of its body is read. */
+export interface AdmitRequest extends Pick<
+  RequestView,
+  | "procedure"
+  | "protocol"
+  | "httpMethod"
+  | "path"
+  | "httpRoute"
+  | "header"
+  | "authorization"
+  | "xRequestId"
+  | "stream"
+  | "peer"
+  | "origin"
+  | "connection"
+  | "isMounted"
+  | "contextValues"
+> {
+  /**
+   * Adds a header field to the response, whether it is a message or an error. Has no effect once the header is sent,
+   * nor for fields that the gateway sets itself, such as `Content-Type`, `Content-Length` and `Date`. A name or value
+   * that HTTP does not allow (RFC 9110 §5.5) makes the response fail with a fault.
+   */
+  addResponseHeader(name: string, value: string): void;
+}
+
+/**
+ * Admits or refuses a request by its header. Called exactly once per request, before any response and before a byte of
+ * the body is read or decompressed. The `procedure` is `undefined` if the body names it, as in MCP.
+ *
+ * Return to admit the request, or return an {@link AdmitProcedure}, which decides about the procedure. Throw a
+ * `ConnectError` to refuse the request; its metadata become response headers (trailers in the gRPC protocols). Any other
+ * thrown value results in `Internal`.
+ */
+export type Admit = (request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>;
+
+/**
+ * Admits or refuses the procedure (`/package.Service/Method`) of an admitted request, for example by the scopes of its
+ * caller. Called once, as soon as the procedure is known: immediately if the path names the procedure, and otherwise
+ * when the body has named it, before the message is decoded. Not called for requests without a procedure.
+ *
+ * Throw to refuse the call, as in {@link Admit}.
+ */
+export type AdmitProcedure = (procedure: string) => void | Promise<void>;
+
+/** A request after its response, for logs and metrics. Cannot be spread, because most members are getters. */
+export interface CompletedRequest extends Pick<
+  RequestView,
+  "procedure" | "protocol" | "httpMethod" | "path" | "httpRoute" | "httpVersion" | "scheme" | "contextValues" | "peer"
+> {
+  /** 0 if nothing was sent because the client disconnected or the response could not be written; see `error`. */
+  readonly httpStatus: number;
+  /** The error in the response; `undefined` on success. */
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+}
+
+/**
+ * A request that failed on the server's side. Contains neither the credential nor the body, because logs may print all
+ * members.
+ */
+export interface FailedRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

@@ -1,0 +1,86 @@
+/**
+ * The protocols of calls.
+ *
+ * Each protocol is a folder, whose `protocol.ts` finds the targets of requests, opens their wires, and responds to
+ * requests that never become a call; `protocols.ts` lists them. `formats`, and compression, envelopes and headers in
+ * `shared`, are common to several protocols. Independent of authentication and authorization.
+ */
+export type {
+  BinaryStreamWire,
+  BinaryUnaryWire,
+  BodyCaller,
+  BodyReply,
+  BodyTarget,
+  BodyWire,
+  CallTarget,
+  Mismatch,
+  Protocol,
+  ProtocolParts,
+  Refusal,
+  RequestHead,
+  RequestMessages,
+  StreamTarget,
+  StreamWire,
+  UnaryTarget,
+  UnaryWire,
+  Wire,
+} from "./protocol.ts";
+export type { Codec, FormatName } from "./formats/format.ts";
+export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
+export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
+export {
+  messageTooLarge,
+  type PieceDecompression,
+  type PieceEncoder,
+  type StreamCompression,
+} from "./shared/compression.ts";
+export {
+  envelopeBytes,
+  envelopePrefixBytes,
+  Envelope,
+  EnvelopeReader,
+  type ForwardedMessage,
+  isLargeEnvelope,
+  messageBytesMax,
+  readLargeEnvelope,
+  readSingleEnvelope,
+  toEnvelope,
+  compressedFlag,
+  writeEnvelope,
+} from "./shared/envelope.ts";
+export { formatGrpcTimeout } from "./shared/format-grpc-timeout.ts";
+export { normalizeContentType } from "./shared/content-type.ts";
+export { metadataFields } from "./shared/error-metadata.ts";
+export { clientGoneError, httpError } from "./shared/http-error.ts";
+export { LazyHeaders, toFields } from "./shared/lazy-headers.ts";
+export { type MessageSplitter, readMessages } from "./shared/message-splitter.ts";
+export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";
+export { oneMessage } from "./shared/one-message.ts";
+export { isOriginAllowed } from "./shared/origin.ts";
+export { readRestTimeout } from "./shared/timeouts.ts";
+export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export type { ProtocolName } from "./protocol-name.ts";
+export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
+export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
+export { JsonValueReader } from "./rest/json-value-reader.ts";
+export { toRestHeader } from "./rest/response-header.ts";
+export { createTarget } from "./target.ts";
+export {
+  type Caller,
+  type CallSignal,
+  type FaultReceiver,
+  type Forwarder,
+  Forwarding,
+  type ForwardReply,
+  type Intercept,
+  type MessageCheck,
+} from "./forwarding.ts";
+export {
+  type Admit,
+  type AdmitProcedure,
+  type AdmitRequest,
+  type CompletedRequest,
+  type FailedRequest,
+  type RequestView,
+} from "./hooks.ts";
+export * from "./rest/rules/index.ts";

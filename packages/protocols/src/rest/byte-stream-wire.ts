@@ -1,0 +1,83 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { type HeaderFields, noBytes } from "@plantstore/http";
+import type { StreamWire } from "../protocol.ts";
+import { protectBytes } from "./protect-bytes.ts";
+import { RestStreamWire } from "./stream-wire.ts";
+
+/** A stream of bytes in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
+export class RestByteStreamWire extends RestStreamWire implements StreamWire {
+  #contentType: string | undefined;
+  /** The `Content-Length` that the handler has set, and its header field. */
+  #length: number | undefined;
+  #lengthField: HeaderFields = noFields;
+  #bytes = 0;
+
+  encode(message: Message): Uint8Array {
+    const { contentType = "application/octet-stream", body = noBytes } = this.selection.binding.encode(message);
+    // The content type of the first message applies to the whole response.
+    this.#contentType ??= contentType;
+    this.#bytes += body.byteLength;
+    this.#checkNotLonger();
+    return body;
+  }
+
+  override headerToSend(header: Headers): HeaderFields {
+    return protectBytes(super.headerToSend(header));
+  }
+
+  contentFields(header: Headers): HeaderFields {
+    const length = header.get("content-length");
+    if (length !== null && contentLength.test(length)) {
+      this.#length = Number(length);
+      this.#lengthField = ["content-length", length];
+    }
+    return ["content-type", this.#contentType ?? "application/octet-stream"];
+  }
+
+  begin(header: HeaderFields): void {
+    // The first message was encoded before the length was known.
+    this.#checkNotLonger();
+    this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    return this.exchange.write(bytes);
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) return this.exchange.reset();
+    this.#checkNotShorter();
+    this.exchange.end();
+  }
+
+  respond(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    _trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
+    if (error !== undefined) return this.writeError(error);
+    this.#checkNotLonger();
+    if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
+    this.#checkNotShorter();
+    this.exchange.respond(this.httpStatus, header, bytes);
+  }
+
+  /** Rejects bytes beyond the announced length, which an HTTP/1.1 client would parse as the next response. */
+  #checkNotLonger(): void {
+    if (this.#length !== undefined && this.#bytes > this.#length) throw wrongLength();
+  }
+
+  #checkNotShorter(): void {
+    if (this.#length !== undefined && this.#bytes < this.#length) throw wrongLength();
+  }
+}
+
+const noFields: HeaderFields = [];
+// 15 digits: larger than any file, and still exact as a JavaScript number.
+const contentLength = /^[0-9]{1,15}$/;
+
+function wrongLength(): Error {
+  return new Error("the length of the response does not match the handler's Content-Length");
+}

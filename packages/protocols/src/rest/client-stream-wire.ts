@@ -1,0 +1,47 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+import { type HeaderFields, noBytes } from "@plantstore/http";
+import type { StreamWire } from "../protocol.ts";
+import { RestUnaryWire } from "./unary-wire.ts";
+
+/**
+ * A client-streaming call made through its `google.api.http` rule. The response is one message, like a unary call's.
+ */
+export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
+  readonly reportsErrorAtEnd = false;
+  #header: Headers = this.responseHeader;
+  #response: Message | undefined;
+
+  /** Keeps the message, which becomes the response when the handler returns. */
+  encode(message: Message): Uint8Array {
+    this.#response = message;
+    return noBytes;
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    this.#header = header;
+    return noFields;
+  }
+
+  readonly begin: () => never = singleResponse;
+  readonly write: () => never = singleResponse;
+  readonly end: () => never = singleResponse;
+
+  respond(
+    _header: HeaderFields,
+    _bytes: Uint8Array,
+    trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
+    if (error !== undefined) return this.writeError(error);
+    if (this.#response === undefined) return this.writeError(problem("ERR_RESPONSE_FAILED", "internal error"));
+    return this.writeMessage({ message: this.#response, header: this.#header, trailer });
+  }
+}
+
+const noFields: HeaderFields = [];
+
+function singleResponse(): never {
+  throw new TypeError("client-streaming calls get a single response");
+}

@@ -1,0 +1,32 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { HeaderFields } from "@plantstore/http";
+import type { ErrorResponse, RestFailure } from "./rules/index.ts";
+import { ownMetadata } from "../shared/error-metadata.ts";
+import { withResponseMetadata } from "./grpc-metadata.ts";
+import { toRestHeader } from "./response-header.ts";
+
+/** An error as a REST response. */
+export interface RestErrorResponse {
+  readonly httpStatus: number;
+  readonly fields: HeaderFields;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Returns an error as a REST response: its error record, and its metadata as header fields.
+ *
+ * @param otherFields - further header fields of the response
+ * @param usesGrpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`
+ */
+export function toErrorResponse(
+  writeErrorRecord: (error: ConnectError, failure: RestFailure) => ErrorResponse,
+  error: ConnectError,
+  failure: RestFailure,
+  otherFields: HeaderFields,
+  usesGrpcMetadata: boolean,
+): RestErrorResponse {
+  const { httpStatus, contentType, body } = writeErrorRecord(error, failure);
+  const metadata = toRestHeader(ownMetadata(error));
+  const metadataToSend = usesGrpcMetadata ? withResponseMetadata(metadata) : metadata;
+  return { httpStatus, fields: ["content-type", contentType, ...otherFields, ...metadataToSend], body };
+}

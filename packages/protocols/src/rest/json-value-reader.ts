@@ -1,0 +1,187 @@
+import { ConnectError } from "@connectrpc/connect";
+import { CollectedBytes, noBytes } from "@plantstore/http";
+import { problem, withMessage } from "@plantstore/protobuf";
+import { messageTooLarge } from "../shared/compression.ts";
+import type { MessageSplitter } from "../shared/message-splitter.ts";
+
+/** The position between two values, which decides what may come next. */
+type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
+
+/** The kind of the current value: an object or array, a string, or anything else. */
+type ValueKind = "nested" | "string" | "scalar";
+
+/** Receives the values of a body, for example to convert them to messages. */
+export interface ValueStream<T> {
+  read(value: Uint8Array): T;
+  /** Called at the end of the body. Returns the message of a body without values, if it has one. */
+  end(): T | undefined;
+}
+
+/**
+ * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
+ * array.
+ *
+ * Finds only where values end; the stream checks whether they are valid JSON. Time and memory are proportional to the
+ * received bytes of a value. Throws a `ConnectError` that names the number of the message: the error of the stream,
+ * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the limit.
+ */
+export class JsonValueReader<T> implements MessageSplitter<T> {
+  readonly #stream: ValueStream<T>;
+  readonly #valueMaxBytes: number;
+  #state: State;
+  #number = 1;
+  #piece: Uint8Array = noBytes;
+  #at = 0;
+  /** The kind of the current value; `undefined` between values. */
+  #kind: ValueKind | undefined;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  /** The part of the value from earlier pieces. */
+  #partial: CollectedBytes | undefined;
+
+  /** @param mayBeArray - whether a body that starts with `[` is an array of messages instead of one message */
+  constructor(valueMaxBytes: number, stream: ValueStream<T>, mayBeArray: boolean) {
+    this.#valueMaxBytes = valueMaxBytes;
+    this.#stream = stream;
+    this.#state = mayBeArray ? "start" : "sequence";
+  }
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+    this.#at = 0;
+  }
+
+  take(): T | undefined {
+    return this.#withMessageNumber(() => {
+      const isNew = this.#kind === undefined;
+      if (isNew && !this.#findValue()) return undefined;
+      const start = this.#at;
+      // The first byte is consumed even if no value can start with it, so that each value is at least one byte long.
+      if (isNew && this.#kind === "scalar") this.#at++;
+      const found = this.#findEnd();
+      const part = this.#piece.subarray(start, this.#at);
+      if (found) return this.#read(part);
+      this.#collect(part);
+      // Releases the chunk while waiting for the client.
+      this.add(noBytes);
+      return undefined;
+    });
+  }
+
+  end(): T | undefined {
+    return this.#withMessageNumber(() => {
+      const inArray = this.#state !== "start" && this.#state !== "sequence" && this.#state !== "end";
+      if (inArray) throw problem("ERR_MESSAGE_INVALID", "the array is not closed");
+      return this.#kind === undefined ? this.#stream.end() : this.#read(noBytes);
+    });
+  }
+
+  /** Skips to the next value, and returns whether there is one in this piece. */
+  #findValue(): boolean {
+    for (; this.#at < this.#piece.byteLength; this.#at++) {
+      const byte = this.#piece[this.#at];
+      if (isSpace(byte) || this.#consumePunctuation(byte)) continue;
+      if (this.#state === "separator" || this.#state === "end") {
+        throw problem("ERR_MESSAGE_INVALID", 'expected "," or "]" after a value of the array');
+      }
+      this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quote ? "string" : "scalar";
+      return true;
+    }
+    return false;
+  }
+
+  /** Consumes a bracket or comma of the array itself; returns `false` for any other byte. */
+  #consumePunctuation(byte: number | undefined): boolean {
+    const state = this.#state;
+    if (state === "start") this.#state = byte === openBracket ? "first" : "sequence";
+    else if (byte === comma && state === "separator") this.#state = "value";
+    else if (byte === closeBracket && (state === "first" || state === "separator")) this.#state = "end";
+    else return false;
+    return this.#state !== "sequence";
+  }
+
+  /** Advances to the end of the value, and returns whether it is in this piece. */
+  #findEnd(): boolean {
+    const piece = this.#piece;
+    const isScalar = this.#kind === "scalar";
+    for (; this.#at < piece.byteLength; this.#at++) {
+      const byte = piece[this.#at];
+      if (isScalar && endsScalar(byte)) return true;
+      if (!isScalar && this.#isLast(byte)) {
+        this.#at++;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Consumes a byte of a string, object or array, and returns whether it is the last one. */
+  #isLast(byte: number | undefined): boolean {
+    if (this.#escaped) this.#escaped = false;
+    else if (this.#inString) {
+      if (byte === backslash) this.#escaped = true;
+      else if (byte === quote) this.#inString = false;
+    } else if (byte === quote) this.#inString = true;
+    else if (byte === openBrace || byte === openBracket) this.#depth++;
+    else if (byte === closeBrace || byte === closeBracket) this.#depth--;
+    return this.#depth === 0 && !this.#inString;
+  }
+
+  /** Adds a part of a value. @throws ConnectError `ResourceExhausted` above the limit */
+  #collect(part: Uint8Array): void {
+    const partial = (this.#partial ??= new CollectedBytes(0, this.#valueMaxBytes));
+    if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLarge(this.#valueMaxBytes);
+    partial.add(part);
+  }
+
+  /** Reads a complete value: the parts that were collected, followed by `rest`. */
+  #read(rest: Uint8Array): T {
+    const isInOnePiece = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
+    // Most values arrive in one piece and are not copied.
+    if (!isInOnePiece) this.#collect(rest);
+    const bytes = this.#partial?.bytes ?? rest;
+    this.#partial = undefined;
+    this.#kind = undefined;
+    if (this.#state !== "sequence") this.#state = "separator";
+    const message = this.#stream.read(bytes);
+    this.#number++;
+    return message;
+  }
+
+  #withMessageNumber(read: () => T | undefined): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof ConnectError)) throw error;
+      throw withMessage(error, `message ${this.#number}: ${error.rawMessage}`);
+    }
+  }
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+// Returns whether a byte is white space (RFC 8259 §2).
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+// Characters that end a number or a literal name.
+const punctuation: ReadonlySet<number | undefined> = new Set([
+  comma,
+  quote,
+  openBracket,
+  closeBracket,
+  openBrace,
+  closeBrace,
+]);
+
+function endsScalar(byte: number | undefined): boolean {
+  return isSpace(byte) || punctuation.has(byte);
+}

@@ -1,0 +1,112 @@
+import type { Message } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import { CollectedBytes, noBytes } from "@plantstore/http";
+import { withMessage } from "@plantstore/protobuf";
+import type { RequestStream } from "./rules/index.ts";
+import { messageTooLarge } from "../shared/compression.ts";
+import type { MessageSplitter } from "../shared/message-splitter.ts";
+
+const lineFeed = 0x0a;
+
+/**
+ * Reads a body's messages, one per line. Blank lines are skipped but counted; the last line may lack its line feed.
+ *
+ * Time and memory are proportional to the received bytes of a line, in any number of pieces. Throws a `ConnectError`
+ * that names the number of the line: the error of the stream, or `ResourceExhausted` as soon as a line is longer than
+ * the limit.
+ */
+export class LineReader implements MessageSplitter<Message> {
+  readonly #stream: RequestStream;
+  readonly #lineMaxBytes: number;
+  /** The part of the line from earlier pieces. */
+  #partial: CollectedBytes | undefined;
+  #piece: Uint8Array = noBytes;
+  #at = 0;
+  #number = 1;
+
+  constructor(lineMaxBytes: number, stream: RequestStream) {
+    this.#lineMaxBytes = lineMaxBytes;
+    this.#stream = stream;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+    this.#at = 0;
+  }
+
+  take(): Message | undefined {
+    try {
+      return this.#take();
+    } catch (error) {
+      throw withLineNumber(this.#number, error);
+    }
+  }
+
+  end(): Message | undefined {
+    try {
+      const line = this.#complete(noBytes);
+      if (!isBlank(line)) return this.#stream.read(line);
+    } catch (error) {
+      throw withLineNumber(this.#number, error);
+    }
+    return this.#stream.end();
+  }
+
+  #take(): Message | undefined {
+    const piece = this.#piece;
+    for (;;) {
+      if (this.#partial === undefined) this.#skipEmptyLines();
+      const at = this.#at;
+      const end = piece.indexOf(lineFeed, at);
+      if (end < 0) break;
+      const line = this.#complete(piece.subarray(at, end));
+      this.#at = end + 1;
+      const message = isBlank(line) ? undefined : this.#stream.read(line);
+      this.#number += 1;
+      if (message !== undefined) return message;
+    }
+    this.#collect(piece.subarray(this.#at));
+    // Releases the chunk while waiting for the client.
+    this.add(noBytes);
+    return undefined;
+  }
+
+  /** Adds a part of a line. @throws ConnectError `ResourceExhausted` above the limit */
+  #collect(part: Uint8Array): void {
+    if (part.byteLength === 0) return;
+    const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
+    if (partial.byteLength + part.byteLength > this.#lineMaxBytes) throw messageTooLarge(this.#lineMaxBytes);
+    partial.add(part);
+  }
+
+  /** Adds the rest of a line, and returns the line. */
+  #complete(rest: Uint8Array): Uint8Array {
+    // Most lines arrive in one piece and are not copied.
+    if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;
+    this.#collect(rest);
+    const line = this.#partial?.bytes ?? noBytes;
+    this.#partial = undefined;
+    return line;
+  }
+
+  // Skips empty lines in a short loop, so that a body of them is cheap.
+  #skipEmptyLines(): void {
+    const start = this.#at;
+    while (this.#piece[this.#at] === lineFeed) this.#at += 1;
+    this.#number += this.#at - start;
+  }
+}
+
+function withLineNumber(number: number, error: unknown): unknown {
+  if (!(error instanceof ConnectError)) return error;
+  return withMessage(error, `line ${number}: ${error.rawMessage}`);
+}
+
+// White space as in RFC 8259 §2. For most lines the first byte decides.
+function isBlank(line: Uint8Array): boolean {
+  for (let at = 0; at < line.byteLength; at += 1) {
+    const byte = line[at];
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  }
+  return true;
+}

@@ -1,0 +1,88 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import type { StreamForm } from "./rules/index.ts";
+import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
+import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
+import type { StreamWire } from "../protocol.ts";
+import { RestStreamWire } from "./stream-wire.ts";
+import type { RestSelection } from "./selection.ts";
+
+/** A stream of JSON messages: lines, one array, or Server-Sent Events. */
+export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
+  readonly heartbeat: Uint8Array | undefined;
+  readonly sendsHeaderEarly = true;
+  readonly #form: StreamForm;
+  #messages = 0;
+  #encoder: PieceEncoder | undefined;
+
+  constructor(exchange: Exchange, selection: RestSelection) {
+    super(exchange, selection);
+    this.#form = negotiateType(exchange.get("accept"), selection.binding.streamForms);
+    this.heartbeat = this.#form.heartbeat;
+  }
+
+  encode(message: Message): Uint8Array {
+    const json = this.selection.binding.toJson(message);
+    return toUtf8(this.#form.message(this.select === undefined ? json : this.select(json), this.#messages++));
+  }
+
+  contentFields(): HeaderFields {
+    // RFC 9110 §12.5.5: the format depends on the client's Accept field.
+    const { contentType, fields } = this.#form;
+    return ["content-type", contentType, ...fields, "vary", "accept", ...this.varyFields()];
+  }
+
+  begin(header: HeaderFields): void {
+    const varying = [...header, "vary", "accept-encoding"];
+    // Short first messages are compressed too, because the length of the response is not known yet.
+    const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
+    const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
+    if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
+    this.#encoder = coding.openEncoder();
+    this.exchange.begin(this.httpStatus, [...varying, "content-encoding", coding.name]);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#encoder === undefined) return this.exchange.write(bytes);
+    return this.#encoder.write(bytes).then((encoded) => this.exchange.write(encoded));
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+    const end = this.#end(error);
+    if (this.#encoder === undefined) return this.#finish(end);
+    return this.#encoder.end(end).then((encoded) => this.#finish(encoded));
+  }
+
+  release(): void {
+    this.#encoder?.close();
+  }
+
+  #finish(end: Uint8Array): void {
+    // This is the last write of the response, so backpressure can be ignored.
+    if (end.byteLength > 0) void this.exchange.write(end);
+    this.exchange.end();
+  }
+
+  respond(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    _trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
+    // An error before the first message gets the same response as on a unary call.
+    if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
+    if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, header);
+    const body = concatBytes([bytes, this.#end(error)]);
+    return this.respondEncoded(this.httpStatus, header, body);
+  }
+
+  #end(error: ConnectError | undefined): Uint8Array {
+    return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
+  }
+
+  /** Returns the error record, which is a single line because JSON.stringify has written it. */
+  #errorJson(error: ConnectError): string {
+    return new TextDecoder().decode(this.errorResponse(error).body);
+  }
+}

@@ -1,0 +1,36 @@
+import { type HeaderFields, readHeaderField } from "@plantstore/http";
+
+/**
+ * Adds fields to the header of a google.api.HttpBody that keep browsers from running its bytes as a page or script of
+ * this origin, for which they may have stored credentials.
+ *
+ * A Content-Security-Policy of the handler is sent instead of the sandbox.
+ *
+ * @param fields - without a content type, the response has no body, and nothing is added
+ */
+export function protectBytes(fields: HeaderFields): HeaderFields {
+  const contentType = readHeaderField(fields, "content-type");
+  if (contentType === null) return fields;
+  const needsSandbox = readHeaderField(fields, policyField) === null && mayRunScripts(contentType);
+  const others = fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== sniffingField);
+  return [...others, sniffingField, "nosniff", ...(needsSandbox ? sandboxed : noFields)];
+}
+
+/**
+ * Returns whether a browser may run scripts of a document of this type. PDF is excluded because browsers do not show it
+ * in a sandbox. Every type that ends in `+xml`, such as SVG, can contain scripts. Of several types that are joined by
+ * commas, browsers use the last one (Fetch, "extract a MIME type").
+ */
+function mayRunScripts(contentType: string): boolean {
+  const [sent = ""] = contentType.split(";");
+  // Browsers ignore spaces around the type.
+  const type = sent.trim().toLowerCase();
+  return contentType.includes(",") || type.endsWith("+xml") || !typesWithoutScripts.test(type);
+}
+
+const typesWithoutScripts = /^(?:application\/pdf|(?:image|audio|video|font)\/[\w.+-]+)$/;
+
+const policyField = "content-security-policy";
+const sniffingField = "x-content-type-options";
+const sandboxed: HeaderFields = [policyField, "sandbox"];
+const noFields: HeaderFields = [];

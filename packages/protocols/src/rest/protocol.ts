@@ -1,0 +1,117 @@
+import { type BodyPlan, type Exchange, planBody } from "@plantstore/http";
+import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
+import type { Protocol, ProtocolParts, StreamTarget, StreamWire, UnaryTarget, UnaryWire } from "../protocol.ts";
+import type { Rpc, StreamRpc, UnaryRpc } from "../rpc.ts";
+import { RestByteStreamWire } from "./byte-stream-wire.ts";
+import { RestClientStreamWire } from "./client-stream-wire.ts";
+import { toErrorResponse } from "./error-response.ts";
+import { RestMessageStreamWire } from "./message-stream-wire.ts";
+import { createRepresentations, type Representations } from "./representation.ts";
+import type { RestSelection } from "./selection.ts";
+import { RestUnaryWire } from "./unary-wire.ts";
+
+/** REST, as defined by the `google.api.http` rules of RPCs. */
+export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts): Protocol {
+  const byName = new Map(rpcs.map((rpc) => [rpc.name, rpc]));
+  const rules = new Map<RestBinding, RestRule>();
+  for (const binding of restRoutes.bindings) {
+    const rpc = byName.get(binding.procedure);
+    if (rpc !== undefined) rules.set(binding, createRule(rpc, binding, writeErrorRecord));
+  }
+  const rest: Protocol = {
+    name: "rest",
+    hasHttpStatus: true,
+    // On REST, RPCs are only reachable by the paths of their rules.
+    targetsOf: () => [],
+    find({ httpMethod, literalsAsSent }, path, query) {
+      const found = restRoutes.match(httpMethod, path, literalsAsSent);
+      if (found.kind !== "binding") return found;
+      const rule = rules.get(found.binding);
+      if (rule === undefined) return undefined;
+      if (rule.kind === "unary") return new RestUnaryTarget(rest, rule, found.captures, query);
+      return new RestStreamTarget(rest, rule, found.captures, query);
+    },
+    handlesUnmatched: () => true,
+    refuse(exchange, { error, httpStatus, fields, rpc }) {
+      const failure = { httpStatus, procedure: rpc?.name };
+      const response = toErrorResponse(writeErrorRecord, error, failure, fields, false);
+      exchange.respond(response.httpStatus, response.fields, response.body);
+    },
+  };
+  return rest;
+}
+
+/** A rule of an RPC, prepared before the first call. */
+type RestRule = UnaryRule | StreamRule;
+
+interface AnyRule {
+  readonly binding: RestBinding;
+  readonly body: BodyPlan | undefined;
+  readonly writeErrorRecord: ErrorRecordWriter;
+  readonly representations: Representations | undefined;
+}
+
+interface UnaryRule extends AnyRule {
+  readonly kind: "unary";
+  readonly rpc: UnaryRpc;
+}
+
+interface StreamRule extends AnyRule {
+  readonly kind: "stream";
+  readonly rpc: StreamRpc;
+}
+
+function createRule(rpc: Rpc, binding: RestBinding, writeErrorRecord: ErrorRecordWriter): RestRule {
+  const body = binding.bodyFormat.kind === "ignored" ? undefined : planBody(rpc.options.readMaxBytes);
+  const common = { binding, body, writeErrorRecord };
+  if (rpc.kind === "stream") return { kind: "stream", rpc, ...common, representations: undefined };
+  return { kind: "unary", rpc, ...common, representations: createRepresentations(rpc, binding, writeErrorRecord) };
+}
+
+abstract class RestTarget<Rule extends RestRule> implements RestSelection {
+  readonly protocol: Protocol;
+  readonly rpc: Rule["rpc"];
+  readonly binding: RestBinding;
+  readonly body: BodyPlan | undefined;
+  readonly writeErrorRecord: ErrorRecordWriter;
+  readonly representations: Representations | undefined;
+  readonly captures: readonly string[];
+  readonly query: string;
+
+  constructor(protocol: Protocol, rule: Rule, captures: readonly string[], query: string) {
+    this.protocol = protocol;
+    this.rpc = rule.rpc;
+    this.binding = rule.binding;
+    this.body = rule.body;
+    this.writeErrorRecord = rule.writeErrorRecord;
+    this.representations = rule.representations;
+    this.captures = captures;
+    this.query = query;
+  }
+
+  get pathTemplate(): string {
+    return this.binding.pattern.pathTemplate;
+  }
+
+  needsBody(contentType: string | null): boolean {
+    return this.body !== undefined && this.binding.bodyProblem(contentType, false) === undefined;
+  }
+}
+
+class RestUnaryTarget extends RestTarget<UnaryRule> implements UnaryTarget {
+  readonly kind = "unary";
+
+  open(exchange: Exchange): UnaryWire {
+    return new RestUnaryWire(exchange, this);
+  }
+}
+
+class RestStreamTarget extends RestTarget<StreamRule> implements StreamTarget {
+  readonly kind = "stream";
+
+  open(exchange: Exchange): StreamWire {
+    if (this.rpc.method.methodKind === "client_streaming") return new RestClientStreamWire(exchange, this);
+    const Wire = this.binding.toRaw === undefined ? RestMessageStreamWire : RestByteStreamWire;
+    return new Wire(exchange, this);
+  }
+}

@@ -1,0 +1,93 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { type Exchange, noBytes } from "@plantstore/http";
+import type { RequestStream } from "./rules/index.ts";
+import type { RequestMessages } from "../protocol.ts";
+import { decodesPieces, type PieceDecompression } from "../shared/compression.ts";
+import { clientGoneError } from "../shared/http-error.ts";
+import { type MessageSplitter, readMessages } from "../shared/message-splitter.ts";
+import { JsonValueReader } from "./json-value-reader.ts";
+import { LineReader } from "./line-reader.ts";
+import type { RestSelection } from "./selection.ts";
+
+/**
+ * Reads the messages that a client streams in the body of a REST request: one per line, JSON values if the service
+ * accepts them, or the bytes as they arrive if the body is a google.api.HttpBody.
+ *
+ * @param coding - the content coding of the body, which must be able to decode pieces; `undefined` for none
+ * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, `ResourceExhausted` for one
+ * above the limit; both name the number of the line or message
+ */
+export function readRestMessages(
+  exchange: Exchange,
+  { rpc, binding, captures, query }: RestSelection,
+  coding: Compression | undefined,
+): RequestMessages {
+  const { contentType } = exchange.common;
+  const { readMaxBytes } = rpc.options;
+  const stream = binding.openStream({ captures, query, contentType });
+  const reader = createReader(binding.bodyFormat, contentType, readMaxBytes, stream);
+  if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);
+  const controller = new AbortController();
+  const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, controller.signal), reader);
+  return Object.assign(messages, { close: () => controller.abort(clientGoneError()) });
+}
+
+function createReader(
+  { kind, jsonValues }: RestSelection["binding"]["bodyFormat"],
+  contentType: string | null,
+  readMaxBytes: number,
+  stream: RequestStream,
+): MessageSplitter<Message> {
+  if (kind === "bytes") return new ByteReader(readMaxBytes, stream);
+  if (jsonValues === undefined || contentType === null || !jsonType.test(contentType)) {
+    return new LineReader(readMaxBytes, stream);
+  }
+  return new JsonValueReader(readMaxBytes, stream, jsonValues === "or-array");
+}
+
+const jsonType = /^application\/json[\t ]*(?:;|$)/i;
+
+/** Starts reading the body when the handler starts reading messages. */
+async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
+  if (exchange.body !== undefined) yield* exchange.body.pieces();
+}
+
+/** Starts decompressing the body when the handler starts reading messages. */
+async function* decodePieces(
+  exchange: Exchange,
+  coding: PieceDecompression,
+  freeBytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
+}
+
+/**
+ * Converts bytes to messages: one for each piece of the body, or several if the piece exceeds the limit of a message.
+ */
+class ByteReader implements MessageSplitter<Message> {
+  readonly #readMaxBytes: number;
+  readonly #stream: RequestStream;
+  #piece = noBytes;
+
+  constructor(readMaxBytes: number, stream: RequestStream) {
+    this.#readMaxBytes = readMaxBytes;
+    this.#stream = stream;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+  }
+
+  take(): Message | undefined {
+    const piece = this.#piece;
+    if (piece.byteLength === 0) return undefined;
+    this.#piece = piece.subarray(this.#readMaxBytes);
+    return this.#stream.read(piece.subarray(0, this.#readMaxBytes));
+  }
+
+  end(): Message | undefined {
+    return this.#stream.end();
+  }
+}

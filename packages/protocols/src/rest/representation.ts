@@ -1,0 +1,165 @@
+import { create, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import type { ConnectError } from "@connectrpc/connect";
+import { type Exchange, noBytes, parseMediaType, toUtf8 } from "@plantstore/http";
+import { createBinaryWriter, findField, loadField } from "@plantstore/protobuf";
+import { proto } from "../formats/proto.ts";
+import { serialize } from "../formats/serialize.ts";
+import type { UnaryRpc } from "../rpc.ts";
+import { negotiateType } from "../shared/negotiation.ts";
+import {
+  type ErrorRecordWriter,
+  type ErrorResponse,
+  findParameter,
+  findProtoField,
+  type HttpPattern,
+  prettyType,
+  protobufTypes,
+  type RestBinding,
+  type RestFailure,
+  type RestResponse,
+  type SelectFields,
+} from "./rules/index.ts";
+
+/** How the response to a request is written, if it is not JSON in one line. */
+export interface Representation {
+  readonly contentType: string;
+  write(message: Message, select: SelectFields | undefined): RestResponse;
+  writeError(error: ConnectError, failure: RestFailure): ErrorResponse;
+}
+
+/** The representations of a rule that offers others than JSON in one line. */
+export interface Representations {
+  /** Returns the one that a request asks for; `undefined` for JSON in one line. */
+  choose(exchange: Exchange, query: string): Representation | undefined;
+  /** Decodes a request in the binary format; `undefined` if the rule does not accept it. */
+  readonly decodeProtobuf: ((bytes: Uint8Array) => Message) | undefined;
+}
+
+/**
+ * Creates the representations of a rule; `undefined` if it has only JSON in one line.
+ *
+ * As in grpc-gateway, a response has the format that `Accept` names, otherwise that of the request. The parameter
+ * `pretty` is a convention of its documentation.
+ */
+export function createRepresentations(
+  rpc: UnaryRpc,
+  binding: RestBinding,
+  writeErrorRecord: ErrorRecordWriter,
+): Representations | undefined {
+  const { acceptsProtobuf, hasPrettyJson, contentType } = binding;
+  if (!acceptsProtobuf && !hasPrettyJson) return undefined;
+  const pretty = hasPrettyJson ? createPretty(binding, writeErrorRecord) : undefined;
+  const writeMessage = acceptsProtobuf ? createProtobufWriter(rpc, binding.pattern) : undefined;
+  const protobufs =
+    writeMessage === undefined
+      ? []
+      : protobufTypes.map((type) => createProtobuf(type, binding, writeMessage, writeErrorRecord));
+  const json = { contentType };
+  const offered = [json, ...(pretty === undefined ? [] : [pretty]), ...protobufs];
+  // A parameter that names a field of the request sets this field.
+  const isParameter = pretty !== undefined && findField(rpc.method.input, "pretty") === undefined;
+  const codec = acceptsProtobuf ? rpc.codecs.get(proto.name) : undefined;
+  return {
+    decodeProtobuf: codec && ((bytes) => codec.decode(bytes)),
+    choose(exchange, query) {
+      const sent = exchange.common.contentType;
+      if (isParameter && query.includes("pretty") && findParameter(query, ["pretty"]) !== undefined) return pretty;
+      const sentType = sent === null || sent === contentType ? undefined : parseMediaType(sent)?.type;
+      const fallback = protobufs.find((each) => each.contentType === sentType) ?? json;
+      const chosen = negotiateType(exchange.get("accept"), { offered, fallback });
+      return [pretty, ...protobufs].find((each) => each === chosen);
+    },
+  };
+}
+
+function createPretty(binding: RestBinding, writeErrorRecord: ErrorRecordWriter): Representation {
+  const indent = <Response extends RestResponse>(response: Response): Response =>
+    response.body === undefined ? response : { ...response, body: toUtf8(indentJson(utf8.decode(response.body))) };
+  return {
+    contentType: prettyType,
+    write: (message, select) => indent(binding.preparedResponse ?? binding.encode(message, select)),
+    writeError: (error, failure) => indent(writeErrorRecord(error, failure)),
+  };
+}
+
+const utf8 = new TextDecoder();
+
+/**
+ * Indents JSON that is written in one line by two spaces. Parsing it would not preserve `-0` and the order of keys that
+ * are numbers.
+ */
+function indentJson(json: string): string {
+  let depth = 0;
+  let isString = false;
+  const line = (): string => `\n${"  ".repeat(depth)}`;
+  // Strings are not matched as a whole: one of ten megabytes would overflow the stack of the regular expression.
+  return json.replaceAll(/\\.|\{\}|\[\]|["{}[\],:]/g, (token) => {
+    if (token === '"') isString = !isString;
+    if (isString || token === '"') return token;
+    if (token === "{" || token === "[") {
+      depth += 1;
+      return token + line();
+    }
+    if (token === "}" || token === "]") {
+      depth -= 1;
+      return line() + token;
+    }
+    if (token === ",") return token + line();
+    return token === ":" ? ": " : token;
+  });
+}
+
+function createProtobuf(
+  contentType: string,
+  { preparedResponse }: RestBinding,
+  writeMessage: (message: Message) => Uint8Array,
+  writeErrorRecord: ErrorRecordWriter,
+): Representation {
+  return {
+    contentType,
+    write: (message) =>
+      preparedResponse !== undefined && preparedResponse.body === undefined
+        ? preparedResponse
+        : { httpStatus: 200, contentType, body: writeMessage(message) },
+    writeError: (error, failure) =>
+      writeErrorRecord.isStatus
+        ? { httpStatus: failure.httpStatus, contentType, body: encodeStatus(error) }
+        : writeErrorRecord(error, failure),
+  };
+}
+
+/** Returns the function that encodes the body of a response; `undefined` if the body is not a message. */
+function createProtobufWriter(
+  { method, codecs, options }: UnaryRpc,
+  { responseBody }: HttpPattern,
+): ((message: Message) => Uint8Array) | undefined {
+  if (responseBody === "") {
+    const codec = codecs.get(proto.name);
+    return codec && ((message) => codec.encode(message));
+  }
+  const field = findProtoField(method.output, responseBody);
+  if (field?.fieldKind !== "message") return undefined;
+  const write = createBinaryWriter(field.message, options.binaryOptions);
+  return (message) => {
+    const body = loadField(message, field);
+    return isMessage(body) ? serialize(() => write(body), options.writeMaxBytes) : noBytes;
+  };
+}
+
+/** Encodes an error as google.rpc.Status: `code` 1, `message` 2, `details` 3, which are of google.protobuf.Any. */
+function encodeStatus({ code, rawMessage, details }: ConnectError): Uint8Array {
+  const writer = new BinaryWriter();
+  writer.tag(1, WireType.Varint).int32(code);
+  writer.tag(2, WireType.LengthDelimited).string(rawMessage);
+  for (const detail of details) {
+    const [type, value] =
+      "desc" in detail
+        ? [detail.desc.typeName, toBinary(detail.desc, create(detail.desc, detail.value))]
+        : [detail.type, detail.value];
+    writer.tag(3, WireType.LengthDelimited).fork();
+    writer.tag(1, WireType.LengthDelimited).string(`type.googleapis.com/${type}`);
+    writer.tag(2, WireType.LengthDelimited).bytes(value).join();
+  }
+  return writer.finish();
+}

@@ -1,0 +1,47 @@
+import type { HeaderFields } from "@plantstore/http";
+import { isSendable } from "../shared/lazy-headers.ts";
+
+// Fields that are not copied from the metadata of a handler, because the gateway sets or interprets them itself.
+const gatewayFields: ReadonlySet<string> = new Set([
+  "content-encoding",
+  "content-type",
+  "host",
+  "proxy-authenticate",
+  "status",
+]);
+
+/**
+ * Returns the metadata of an RPC as header fields of a REST response: name, value, name, value, …
+ *
+ * Trailers also become header fields, because plain HTTP clients do not read trailers. A header field takes precedence
+ * over a trailer of the same name.
+ */
+export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
+  const fields: string[] = [];
+  for (const [name, value] of header) {
+    if (isRestField(name) && isSendable(name, value)) fields.push(name, value);
+  }
+  if (trailer === undefined) return fields;
+  for (const [name, value] of trailer) {
+    if (isRestField(name) && isSendable(name, value) && !header.has(name)) fields.push(name, value);
+  }
+  return fields;
+}
+
+/**
+ * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3);
+ * `undefined` if there is none, or it does not match the outcome of the call.
+ *
+ * @param failed - whether the call failed: errors may have 4xx or 5xx, other responses 2xx or 3xx
+ */
+export function statusOfHandler(header: Headers, failed: boolean): number | undefined {
+  const status = header.get("status");
+  return status !== null && (failed ? errorStatus : successStatus).test(status) ? Number(status) : undefined;
+}
+
+const successStatus = /^[23][0-9]{2}$/;
+const errorStatus = /^[45][0-9]{2}$/;
+
+function isRestField(name: string): boolean {
+  return !name.startsWith("grpc-") && !name.startsWith("connect-") && !gatewayFields.has(name);
+}

@@ -1,0 +1,114 @@
+/** One HTTP pattern of one RPC, compiled once: converts requests to messages, and messages to responses. */
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { BoundFields } from "@plantstore/protobuf";
+import { createFieldSelector, type SelectFields } from "./field-selection.ts";
+import { createRawBodyReader, type RawBody } from "./http-body.ts";
+import type { HttpPattern } from "./http-rule.ts";
+import { parsePathTemplate } from "./parse-path-template.ts";
+import type { PathTemplate } from "./path-template.ts";
+import { compilePathVariables } from "./path-variables.ts";
+import { createRequestReader, type RequestReader } from "./request-reader.ts";
+import { createJsonWriter, jsonResponse, prepareResponse, type RestResponse } from "./response-body.ts";
+import type { BindingOptions } from "./rest-options.ts";
+import type { StreamForms } from "./stream-form.ts";
+
+/** One HTTP pattern of one RPC. */
+export interface RestBinding extends RequestReader {
+  readonly method: DescMethod;
+  /** `/package.Service/Method`. */
+  readonly procedure: string;
+  readonly pattern: HttpPattern;
+  readonly template: PathTemplate;
+  /** The fields of the request message that the path sets. */
+  readonly boundByPath: BoundFields;
+  /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
+  readonly preparedResponse: RestResponse | undefined;
+  /**
+   * Reads which fields of the response a request selects, from its query and its `X-Goog-FieldMask`; `undefined` if
+   * requests cannot select fields. Returns `undefined` for all fields.
+   *
+   * @throws ConnectError `InvalidArgument` for a selection that is not valid
+   */
+  readonly selectFields: ((query: string, fieldMask: string | null) => SelectFields | undefined) | undefined;
+  /**
+   * Writes the response, or the selected fields of it.
+   *
+   * @throws Error if the message cannot be written as JSON, which is an error of the handler
+   */
+  encode(message: Message, select?: SelectFields): RestResponse;
+  /**
+   * Returns the google.api.HttpBody to respond with; `undefined` if responses are JSON. Throws as {@link encode} does.
+   */
+  readonly toRaw: ((message: Message) => RawBody) | undefined;
+  /** Writes a message of a stream as JSON. Throws as {@link encode} does. */
+  toJson(message: Message): string;
+  /** The content type of JSON that is not a stream. */
+  readonly contentType: string;
+  /** The formats of the response stream. */
+  readonly streamForms: StreamForms;
+  /** Whether fields with default values are written. */
+  readonly emitsImplicit: boolean;
+  /** Whether the query may set entries of maps. */
+  readonly acceptsMapsInQuery: boolean;
+  /** Whether the body may repeat the fields of the path. */
+  readonly acceptsPathInBody: boolean;
+  /** Whether unknown fields and parameters are refused. */
+  readonly refusesUnknown: boolean;
+  /** Whether bodies may be in the binary format of protobuf. */
+  readonly acceptsProtobuf: boolean;
+  /** Whether clients may ask for indented JSON. */
+  readonly hasPrettyJson: boolean;
+  /** Whether metadata is also accepted and sent under the header names of grpc-gateway. */
+  readonly usesGrpcMetadata: boolean;
+}
+
+/** Returns whether the response of an RPC is a stream of messages. */
+export function hasResponseStream({ methodKind }: DescMethod): boolean {
+  return methodKind === "server_streaming" || methodKind === "bidi_streaming";
+}
+
+/**
+ * Compiles a pattern of an RPC.
+ *
+ * @throws Error if the template is not valid, names a field that does not exist or cannot be in a path, or cannot be
+ * applied to a stream of messages
+ */
+export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
+  const { input, output, parent, name } = method;
+  const template = parsePathTemplate(pattern.pathTemplate);
+  const variables = compilePathVariables(input, template);
+  const preparedResponse = prepareResponse(output, pattern.responseBody, options);
+  const toRaw = createRawBodyReader(output, pattern.responseBody);
+  const toJson = createJsonWriter(output, pattern.responseBody, options);
+  const isSingle = toRaw === undefined && method.methodKind === "unary";
+  return {
+    ...createRequestReader(method, pattern, variables, options),
+    method,
+    procedure: `/${parent.typeName}/${name}`,
+    pattern,
+    template,
+    boundByPath: variables.boundFields,
+    preparedResponse,
+    contentType: options.contentType,
+    streamForms: options.streamForms,
+    emitsImplicit: options.emitsImplicit,
+    usesGrpcMetadata: options.grpcMetadata,
+    acceptsProtobuf: options.protobufBodies && isSingle,
+    hasPrettyJson: options.prettyJson && isSingle,
+    acceptsMapsInQuery: options.mapsInQuery,
+    acceptsPathInBody: options.sameValueAsPath,
+    refusesUnknown: !options.lenient,
+    toJson,
+    toRaw,
+    selectFields:
+      options.partialResponses && toRaw === undefined
+        ? createFieldSelector(input, output, pattern.responseBody, options.writeJson)
+        : undefined,
+    encode: (message, select) => {
+      if (toRaw !== undefined) return { httpStatus: 200, ...toRaw(message) };
+      if (preparedResponse !== undefined) return preparedResponse;
+      const json = toJson(message);
+      return jsonResponse(select === undefined ? json : select(json), options.contentType);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem, quote } from "@plantstore/protobuf";
+import { isUtf8, parseMediaType } from "@plantstore/http";
+import { findProtoField } from "./field-path.ts";
+import { isMediaType } from "./http-body.ts";
+import type { HttpPattern } from "./http-rule.ts";
+import type { BindingOptions } from "./rest-options.ts";
+
+/** The format of the bodies of a rule. */
+export interface BodyFormat {
+  /** No body, a body that is not read, one JSON value, a stream of JSON values, or bytes of any type. */
+  readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
+  /**
+   * The content types of this format, the preferred one first. A body without a content type is also read in this
+   * format, unless {@link requiresContentType}.
+   */
+  readonly contentTypes: readonly string[];
+  /** Further content types: of protobuf in its binary format, and of indented JSON. */
+  readonly otherTypes?: readonly string[];
+  /**
+   * How a stream sent as `application/json` is read: `"sequence"` accepts consecutive JSON values, and `"or-array"`
+   * also one array of them. If `undefined`, the stream is read as lines.
+   */
+  readonly jsonValues?: "sequence" | "or-array";
+  /** Whether an empty body is refused, rather than read as the default message. */
+  readonly isRequired?: true;
+  /** Whether a body without a content type is refused, as QUERY requires (RFC 10008 §2). */
+  readonly requiresContentType?: true;
+}
+
+/** The type of indented JSON in the documentation of grpc-gateway. */
+export const prettyType = "application/json+pretty";
+
+/** The types of the binary format of protobuf that clients of grpc-gateway use. `ProtoMarshaller` sends the last one. */
+export const protobufTypes: readonly string[] = [
+  "application/x-protobuf",
+  "application/protobuf",
+  "application/octet-stream",
+];
+
+const noBody: BodyFormat = { kind: "none", contentTypes: [] };
+const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
+const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
+// An empty body would be a google.protobuf.Value without a kind, which has no JSON form (struct.proto).
+const requiredJson: BodyFormat = { ...json, isRequired: true };
+const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
+// Excludes `application/json`, which is one JSON value.
+const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
+// Clients of grpc-gateway send their streams as `application/json`.
+const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
+
+/** The types whose JSON may be an array. */
+const arrayTypes: ReadonlySet<string> = new Set(["google.protobuf.ListValue", "google.protobuf.Value"]);
+
+/** Returns whether a message, or its field that is the body, may be a JSON array. */
+function mayBeArray(input: DescMessage, body: string): boolean {
+  const field = findProtoField(input, body);
+  return field?.fieldKind === "list" || arrayTypes.has((field === undefined ? input : field.message)?.typeName ?? "");
+}
+
+/**
+ * Returns the format of the bodies of a rule.
+ *
+ * @param rule - whether the body is a google.api.HttpBody, whether the client sends a stream of messages, and whether no
+ * side does
+ * @param options - the options of the service
+ */
+export function bodyFormatOf(
+  input: DescMessage,
+  { body, httpMethod }: HttpPattern,
+  rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean; readonly isUnary: boolean },
+  options: BindingOptions,
+): BodyFormat {
+  const jsonFormat = formatOf(input, body, rule, options);
+  const otherTypes = rule.isUnary && jsonFormat.kind === "json" ? otherTypesOf(input, body, options) : [];
+  const format = otherTypes.length === 0 ? jsonFormat : { ...jsonFormat, otherTypes };
+  return httpMethod === "QUERY" && body !== "" ? { ...format, requiresContentType: true } : format;
+}
+
+function otherTypesOf(input: DescMessage, body: string, options: BindingOptions): readonly string[] {
+  const acceptsProtobuf = options.protobufBodies && isProtobufBody(input, body);
+  return [...(options.prettyJson ? [prettyType] : []), ...(acceptsProtobuf ? protobufTypes : [])];
+}
+
+/** Returns whether a body is a message, which can be in the binary format. */
+function isProtobufBody(input: DescMessage, body: string): boolean {
+  const field = findProtoField(input, body);
+  return body === "*" || (field?.fieldKind === "message" && !field.delimitedEncoding);
+}
+
+/** Returns whether a body that a rule accepts is in the binary format of protobuf. */
+export function isProtobuf({ otherTypes }: BodyFormat, contentType: string | null): boolean {
+  if (otherTypes === undefined || contentType === null) return false;
+  const type = parseMediaType(contentType)?.type ?? "";
+  return otherTypes.includes(type) && protobufTypes.includes(type);
+}
+
+function formatOf(
+  input: DescMessage,
+  body: string,
+  rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean },
+  options: BindingOptions,
+): BodyFormat {
+  if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
+  if (rule.isRaw) return anyBytes;
+  if (!rule.hasRequestStream) return body === "*" && input.typeName === "google.protobuf.Value" ? requiredJson : json;
+  if (options.jsonClientStreams) {
+    return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
+  }
+  return options.streamInResults ? gatewayLines : lines;
+}
+
+/**
+ * Returns the error if a rule refuses every body of this content type; otherwise `undefined`.
+ *
+ * @param isEmpty - whether the body is empty; the content type of an empty body is only checked if the format is bytes
+ */
+export function bodyProblem(
+  format: BodyFormat,
+  contentType: string | null,
+  isEmpty: boolean,
+): ConnectError | undefined {
+  if (contentType === null && !isEmpty && format.requiresContentType) {
+    return problem("ERR_CONTENT_TYPE", "the content type is missing");
+  }
+  if (format.kind === "bytes") {
+    if (contentType === null) return undefined;
+    if (!isMediaType(contentType)) {
+      const gotType = quote(contentType);
+      return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${gotType}`);
+    }
+    return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", multipartRefused) : undefined;
+  }
+  if (isEmpty || format.kind === "ignored") return undefined;
+  if (format.kind === "none")
+    return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body", { option: "ignoreBodies" });
+  if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
+  const others = format.otherTypes === undefined ? "" : `${format.otherTypes.join(", ")} or `;
+  const expected = others + format.contentTypes.join(" or ");
+  const hint = format.kind === "json" ? curlHint(contentType) : "";
+  const option = format === lines && isOfFormat(json, contentType) ? "jsonClientStreams" : undefined;
+  const message = `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`;
+  return problem("ERR_CONTENT_TYPE", message, { option });
+}
+
+// RFC 7578: a form of a browser or of `curl -F`. A handler that expects the bytes of a file would also store the
+// boundaries of the parts.
+function isMultipartForm(contentType: string): boolean {
+  return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
+}
+
+const multipartRefused =
+  "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
+
+/** Returns a hint for users of `curl -d`, which labels any data as a form. */
+export function curlHint(contentType: string): string {
+  return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; with curl, use --json to send JSON" : "";
+}
+
+function isOfFormat({ kind, contentTypes, otherTypes }: BodyFormat, contentType: string): boolean {
+  const media = parseMediaType(contentType);
+  // RFC 8259 §11: JSON ignores parameters other than charset.
+  if (media === undefined || !isUtf8(media)) return false;
+  // RFC 6839 §3.1: a `+json` type is JSON too.
+  return (
+    contentTypes.includes(media.type) ||
+    otherTypes?.includes(media.type) === true ||
+    (kind === "json" && media.type.endsWith("+json"))
+  );
+}

@@ -1,0 +1,191 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { runSteps, toOneLine, toShortLine, withCode } from "@plantstore/http";
+import { memoize } from "@plantstore/protobuf";
+import { hasResponseStream, compileBinding, type RestBinding } from "./binding.ts";
+import { type FindHttpRule, type HttpPattern, createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
+import type { PathTemplate } from "./path-template.ts";
+import { isAmbiguousWithError } from "./stream-form.ts";
+import { isPathPrefix } from "./raw-path.ts";
+import { findShadowedBindings } from "./reachability.ts";
+import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
+import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/** Constraints of the server that the routes belong to. */
+export interface RouteConstraints {
+  /** Paths that are served by something other than REST. The paths of the RPCs themselves need not be listed. */
+  readonly reservedPaths?: Iterable<string>;
+  /** The prefix of all paths; templates do not include it. */
+  readonly requestPathPrefix?: string;
+  /** The HTTP methods that the server's parser accepts. Default: any token. */
+  readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
+}
+
+/** The result of matching a REST request by method and path. */
+export type RestMatch = RouteMatch<RestBinding>;
+
+/** The routes of a set of RPCs. */
+export interface RestRoutes {
+  /** Every binding, in the order of declaration. */
+  readonly bindings: readonly RestBinding[];
+  /**
+   * Finds the binding of a request.
+   *
+   * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
+   * @param path - without the query, percent escapes as sent
+   * @param literalsAsSent - whether literals and verbs match only as {@link printTemplateLiteral} writes them. Default:
+   * false, so that they match however they are escaped
+   */
+  match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
+}
+
+/**
+ * Compiles the rules of RPCs, and checks that each rule can be reached. Skips RPCs without a rule.
+ *
+ * @throws Error with the code ERR_HTTP_RULES and all problems of all rules, one per line
+ */
+export function compileRestRoutes(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): RestRoutes {
+  return runSteps(compileInSteps(methods, options, constraints));
+}
+
+/** Compiles rules as {@link compileRestRoutes} does, with one step per RPC and per binding. */
+export function* compileInSteps(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): Generator<void, RestRoutes> {
+  const { routes, problems } = yield* new Compiler([...methods], options, constraints).compile();
+  if (problems.length > 0) {
+    throw withCode(new Error(`invalid HTTP rules:\n${problems.join("\n")}`), "ERR_HTTP_RULES");
+  }
+  return routes;
+}
+
+/** Compiles rules as {@link compileRestRoutes} does, but returns the problems along with the valid bindings. */
+export function surveyRestRoutes(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): SurveyedRoutes {
+  return runSteps(new Compiler([...methods], options, constraints).compile());
+}
+
+/** The routes of the valid rules, and the problems of the others. */
+interface SurveyedRoutes {
+  readonly routes: RestRoutes;
+  readonly problems: readonly string[];
+}
+
+/** Compiles rules and collects all problems, so that they can be fixed together. */
+class Compiler {
+  readonly #methods: readonly DescMethod[];
+  readonly #options: RestRouteOptions;
+  readonly #constraints: RouteConstraints;
+  readonly #table: RouteTable<RestBinding>;
+  readonly #bindings: RestBinding[] = [];
+  readonly #problems: string[] = [];
+  readonly #optionsOf: (service: DescService) => BindingOptions;
+
+  constructor(methods: readonly DescMethod[], options: RestRouteOptions, constraints: RouteConstraints) {
+    this.#methods = methods;
+    this.#options = options;
+    this.#constraints = constraints;
+    this.#table = new RouteTable(options.fullyDecodeReservedExpansion);
+    this.#optionsOf = memoize((service) => bindingOptionsOf(service, options));
+  }
+
+  *compile(): Generator<void, SurveyedRoutes> {
+    const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
+    if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
+      this.#problems.push(`requestPathPrefix must be a path such as "/api", got "${requestPathPrefix}"`);
+    }
+    const { rules = [], ignoreUnregistered = false } = this.#options;
+    const findRule =
+      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods, ignoreUnregistered)) ??
+      createHttpRuleFinder([], [], false);
+    const selectors = new Set(this.#methods.map(selectorOf));
+    for (const selector of this.#options.omit ?? []) {
+      if (!selectors.has(selector))
+        this.#problems.push(`omit: selector "${toShortLine(selector)}" does not match an RPC`);
+    }
+    const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
+    const omitted = new Set(this.#options.omit);
+    for (const method of this.#methods) {
+      if (!omitted.has(selectorOf(method))) this.#addMethod(method, findRule, reserved);
+      yield;
+    }
+    for (const { binding, by } of yield* findShadowedBindings(this.#table, this.#bindings)) {
+      const shadowingBindings = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "matches" : "match"} all of its paths`;
+      const problem = `is never reached because ${shadowingBindings}; to exclude an RPC, add it to rest.omit`;
+      this.#problems.push(`${describeBinding(binding)}: ${problem}`);
+    }
+    const routes = { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
+    return { routes, problems: this.#problems };
+  }
+
+  #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {
+    const rule = findRule(method);
+    const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
+    for (const pattern of patterns ?? []) {
+      this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`, () => {
+        this.#addPattern(method, pattern, reserved);
+      });
+    }
+  }
+
+  #addPattern(method: DescMethod, pattern: HttpPattern, reserved: ReadonlySet<string>): void {
+    const { parsedMethods } = this.#constraints;
+    if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
+      throw new RuleProblem("the HTTP/1.1 parser does not accept this method");
+    }
+    const options = this.#optionsOf(method.parent);
+    if (
+      hasResponseStream(method) &&
+      !options.streamInResults &&
+      isAmbiguousWithError(method.output, pattern.responseBody, options.errors)
+    ) {
+      throw new RuleProblem("messages of this stream could be mistaken for an error; set the option streamInResults");
+    }
+    const binding = compileBinding(method, pattern, options);
+    const { template } = binding;
+    const path = fixedPathOf(template);
+    if (path !== undefined && reserved.has(path))
+      throw new RuleProblem("the path is already used by an RPC or an endpoint");
+    const existing = this.#table.add(pattern.httpMethod, template, binding);
+    if (existing !== undefined) throw new RuleProblem(`matches the same requests as ${describeBinding(existing)}`);
+    this.#bindings.push(binding);
+  }
+
+  #collect<Value>(where: string, compile: () => Value): Value | undefined {
+    try {
+      return compile();
+    } catch (error) {
+      if (!(error instanceof RuleProblem)) throw error;
+      this.#problems.push(`${where}: ${error.message}`);
+      return undefined;
+    }
+  }
+}
+
+/** Returns the name of a binding for messages: `package.Service.Method: GET /v1/{id}`. */
+export function describeBinding({ method, pattern }: RestBinding): string {
+  return `${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`;
+}
+
+function procedureOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+/**
+ * Returns the path of a template without wildcards. A template with a verb cannot collide with an RPC or an endpoint,
+ * because neither has a colon in its path.
+ */
+export function fixedPathOf(template: PathTemplate): string | undefined {
+  const literals = template.segments.filter((segment) => segment.kind === "literal");
+  const isFixed = literals.length === template.segments.length && template.verb === undefined;
+  return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
+}

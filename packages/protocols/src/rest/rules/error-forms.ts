@@ -1,0 +1,66 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { Code } from "@connectrpc/connect";
+import { reasonPhraseOf } from "@plantstore/http";
+
+/**
+ * The formats of errors on REST:
+ *
+ * - `"status"`: google.rpc.Status as JSON, with the name of the code
+ * - `"google"`: the format of Google's APIs (AIP-193): `{"error":{"code":404,"message":…,"status":"NOT_FOUND"}}`
+ * - `"problem"`: problem details (RFC 9457), as `application/problem+json`
+ */
+export type ErrorForm = "status" | "google" | "problem";
+
+/** The parts of an error that a format uses. */
+export interface ErrorParts {
+  readonly code: Code;
+  /** The name of the code in google/rpc/code.proto. */
+  readonly codeName: string;
+  readonly httpStatus: number;
+  readonly message: string;
+  /** The details, each a google.protobuf.Any in JSON. */
+  readonly details: JsonObject[];
+}
+
+/** A format of errors. */
+interface ErrorFormat {
+  /** `undefined` for the content type of the other JSON responses. */
+  readonly contentType: string | undefined;
+  toJson(parts: ErrorParts): JsonObject;
+}
+
+/** The formats by name. */
+export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
+  status: {
+    contentType: undefined,
+    toJson: ({ code, codeName, message, details }) => ({ code, status: codeName, message, details }),
+  },
+  google: {
+    contentType: undefined,
+    toJson: ({ codeName, httpStatus, message, details }) => ({
+      error: { code: httpStatus, message, status: codeName, ...detailsMember(details) },
+    }),
+  },
+  problem: {
+    contentType: "application/problem+json",
+    // RFC 9457 §4.2.1: with the type "about:blank", the title is the reason phrase of the status. `code` and `details`
+    // are extensions.
+    toJson: ({ codeName, httpStatus, message, details }) => ({
+      type: "about:blank",
+      ...titleOf(httpStatus),
+      status: httpStatus,
+      detail: message,
+      code: codeName,
+      ...detailsMember(details),
+    }),
+  },
+};
+
+function detailsMember(details: JsonObject[]): { readonly details?: JsonValue } {
+  return details.length === 0 ? {} : { details };
+}
+
+function titleOf(httpStatus: number): { readonly title?: string } {
+  const title = reasonPhraseOf(httpStatus);
+  return title === undefined ? {} : { title };
+}

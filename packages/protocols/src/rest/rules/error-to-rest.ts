@@ -1,0 +1,152 @@
+import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
+import { create, createRegistry, fromBinary } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { toUtf8, refusePromise } from "@plantstore/http";
+import { problemStatusOf, anyToJson, type JsonStyle } from "@plantstore/protobuf";
+import { file_google_rpc_error_details } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
+import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
+
+/** Details of a failed request, in addition to its error. */
+export interface RestFailure {
+  /**
+   * The default HTTP status of the response: set by the handler, derived from the error, or defined by HTTP (405, 413,
+   * 431).
+   */
+  readonly httpStatus: number;
+  /** `/package.Service/Method` of the RPC that matched; `undefined` if none matched. */
+  readonly procedure: string | undefined;
+}
+
+/** The response to a failed request, as returned by a policy. */
+export interface ErrorRecord {
+  readonly httpStatus: number;
+  /** The JSON of the body. */
+  readonly body: JsonValue;
+  /** Default: the content type of JSON responses, `contentType` of `rest`. */
+  readonly contentType?: string;
+}
+
+/** Returns the REST response for an error of any layer. */
+export type ErrorRecordPolicy = (error: ConnectError, failure: RestFailure) => ErrorRecord;
+
+/** The response to a failed request, without the metadata of the error. */
+export interface ErrorResponse {
+  readonly httpStatus: number;
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+/** Writes the response to a failed request. */
+export interface ErrorRecordWriter {
+  (error: ConnectError, failure: RestFailure): ErrorResponse;
+  /** Whether errors have the standard form, because no policy is configured. */
+  readonly isDefault: boolean;
+  /** Whether errors are google.rpc.Status. */
+  readonly isStatus: boolean;
+}
+
+/**
+ * Returns the types that error details may have: those of `registry`, and those of google/rpc/error_details.proto,
+ * which services can send without importing that file, so that their descriptors do not include them.
+ */
+export function withDetailTypes(registry: Registry = createRegistry()): Registry {
+  return createRegistry(file_google_rpc_error_details, registry);
+}
+
+/** The form of errors, and the content type of those that are plain JSON. */
+export interface ErrorStyle {
+  readonly form: ErrorForm;
+  readonly contentType: string;
+}
+
+/**
+ * Creates the error writer of a gateway.
+ *
+ * @param policy - replaces the form
+ * @param registry - the types of error details that arrive as bytes, from an upstream service, in addition to those of
+ * google/rpc/error_details.proto
+ */
+export function createErrorRecordWriter(
+  policy?: ErrorRecordPolicy,
+  registry?: Registry,
+  { form, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
+): ErrorRecordWriter {
+  // Errors with details are rare, so no code is generated for them.
+  const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
+  const { contentType: standardType = jsonType, toJson } = errorFormats[form];
+  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({
+    httpStatus,
+    contentType: standardType,
+    body: toJson(partsOf(error, httpStatus, options)),
+  });
+  const recordOf = policy ?? standard;
+  const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
+    const record = refusePromise(recordOf(error, failure), "rest.errorRecord must be synchronous");
+    const { httpStatus, body, contentType = jsonType } = record;
+    return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
+  };
+  return Object.assign(write, { isDefault: policy === undefined, isStatus: policy === undefined && form === "status" });
+}
+
+/** Returns the HTTP status of an error: the status of its identifier if it has one, otherwise that of its code. */
+export function httpStatusOf(error: ConnectError): number {
+  return problemStatusOf(error) ?? codes[error.code][1];
+}
+
+// The names and HTTP statuses of the codes in google/rpc/code.proto.
+const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
+  [Code.Canceled]: ["CANCELLED", 499],
+  [Code.Unknown]: ["UNKNOWN", 500],
+  [Code.InvalidArgument]: ["INVALID_ARGUMENT", 400],
+  [Code.DeadlineExceeded]: ["DEADLINE_EXCEEDED", 504],
+  [Code.NotFound]: ["NOT_FOUND", 404],
+  [Code.AlreadyExists]: ["ALREADY_EXISTS", 409],
+  [Code.PermissionDenied]: ["PERMISSION_DENIED", 403],
+  [Code.ResourceExhausted]: ["RESOURCE_EXHAUSTED", 429],
+  [Code.FailedPrecondition]: ["FAILED_PRECONDITION", 400],
+  [Code.Aborted]: ["ABORTED", 409],
+  [Code.OutOfRange]: ["OUT_OF_RANGE", 400],
+  [Code.Unimplemented]: ["UNIMPLEMENTED", 501],
+  [Code.Internal]: ["INTERNAL", 500],
+  [Code.Unavailable]: ["UNAVAILABLE", 503],
+  [Code.DataLoss]: ["DATA_LOSS", 500],
+  [Code.Unauthenticated]: ["UNAUTHENTICATED", 401],
+};
+
+/** The names of the codes, by their numbers. */
+export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(codes).map(([number, [name]]) => [number, name]),
+);
+
+function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): ErrorParts {
+  return {
+    code: error.code,
+    codeName: codes[error.code][0],
+    httpStatus,
+    message: error.rawMessage,
+    details: error.details.map((detail) => detailToJson(detail, options)),
+  };
+}
+
+// Converts a detail to a google.protobuf.Any in JSON. A detail of an unknown type keeps its bytes, so that nothing is
+// lost.
+function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
+  if ("desc" in detail) {
+    const { desc, value } = detail;
+    return anyToJson(typeUrl(desc.typeName), desc, create(desc, value), options);
+  }
+  const desc = options.registry?.getMessage(detail.type);
+  if (desc !== undefined) {
+    try {
+      return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
+    } catch {
+      // Bytes that are not valid for the type are passed on unchanged.
+    }
+  }
+  return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };
+}
+
+function typeUrl(typeName: string): string {
+  return `type.googleapis.com/${typeName}`;
+}

@@ -1,0 +1,138 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import {
+  asFieldValues,
+  createFieldSetter,
+  type FieldSetter,
+  type FieldValues,
+  findField,
+  hasCustomJsonRepresentation,
+  loadField,
+  refuseOtherMember,
+  setOwn,
+} from "@plantstore/protobuf";
+
+/** The path from a message to a field inside it; the last item is the field itself. */
+export type FieldPath = readonly [DescField, ...DescField[]];
+
+/** Finds a field of a message by a name. */
+type FindField = (message: DescMessage, name: string) => DescField | undefined;
+
+/** Finds a field by its proto name, which HTTP rules use. JSON names are for requests only. */
+export function findProtoField(message: DescMessage, name: string): DescField | undefined {
+  return message.fields.find((field) => field.name === name);
+}
+
+/**
+ * Resolves a path of proto names, as in HTTP rules.
+ *
+ * @returns `undefined` if a name is unknown, or the path leads through something other than a message with fields: a
+ * scalar, a list, a map, or a well-known type such as Timestamp, whose fields are not in its JSON either
+ */
+export function resolveProtoPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
+  return resolvePath(message, names, findProtoField);
+}
+
+/** Resolves a path of JSON names or proto names, as in requests. Otherwise the same as {@link resolveProtoPath}. */
+export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
+  return resolvePath(message, names, findField);
+}
+
+function resolvePath(message: DescMessage, names: readonly string[], find: FindField): FieldPath | undefined {
+  let parent: DescMessage | undefined = message;
+  const fields: DescField[] = [];
+  for (const name of names) {
+    const field: DescField | undefined = parent === undefined ? undefined : find(parent, name);
+    if (field === undefined) return undefined;
+    fields.push(field);
+    parent = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) ? field.message : undefined;
+  }
+  const [first, ...rest] = fields;
+  return first === undefined ? undefined : [first, ...rest];
+}
+
+/**
+ * Resolves a path as {@link resolveFieldPath} does, but also finds JSON names that contain dots, by joining adjacent
+ * names. The time is at most quadratic in the number of names.
+ */
+export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
+  // For each index, the messages from which the remaining names do not resolve.
+  const unresolvable = names.map(() => new Set<DescMessage>());
+  const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
+    if (unresolvable[start]?.has(parent) === true) return undefined;
+    for (let end = start + 1; end <= names.length; end += 1) {
+      const field = findField(parent, names.slice(start, end).join("."));
+      if (field === undefined) continue;
+      if (end === names.length) return [field];
+      const nested = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) && field.message;
+      const restOfPath = nested === false ? undefined : resolve(nested, end);
+      if (restOfPath !== undefined) return [field, ...restOfPath];
+    }
+    unresolvable[start]?.add(parent);
+    return undefined;
+  };
+  const [first, ...rest] = resolve(message, 0) ?? [];
+  return first === undefined ? undefined : [first, ...rest];
+}
+
+/** Prints a path in proto names, as rules and error messages do. */
+export function printFieldPath(path: FieldPath): string {
+  return path.map((field) => field.name).join(".");
+}
+
+/** Returns the last field of the path. */
+export function leafOf(path: FieldPath): DescField {
+  return path.at(-1) ?? path[0];
+}
+
+/**
+ * Creates the setter of a field path. The setter creates missing messages along the path, and appends if the field is
+ * repeated. For a map, the value is a pair: the key and the value of an entry.
+ *
+ * The setter throws a FieldProblem if the field belongs to a oneof of which another member is already set.
+ */
+export function createPathSetter(path: FieldPath): FieldSetter {
+  const leaf = leafOf(path);
+  const [first] = path;
+  const isSingle = leaf.fieldKind !== "list" && leaf.fieldKind !== "map";
+  if (path.length === 1 && isSingle && leaf.oneof === undefined) return createFieldSetter(first);
+  const parents = path.slice(0, -1);
+  const setLeaf = isSingle
+    ? createFieldSetter(leaf)
+    : leaf.fieldKind === "list"
+      ? createAppend(leaf)
+      : createEntry(leaf);
+  return (fields, value) => {
+    let parent = fields;
+    for (const field of parents) parent = childOf(parent, field);
+    refuseOtherMember(parent, leaf);
+    setLeaf(parent, value);
+  };
+}
+
+/**
+ * Returns the message in a field, and creates it if it is missing. @throws FieldProblem if another member of the
+ * field's oneof is set
+ */
+function childOf(parent: FieldValues, field: DescField): FieldValues {
+  const child = loadField(parent, field);
+  if (child !== undefined) return asFieldValues(child);
+  refuseOtherMember(parent, field);
+  if (field.fieldKind !== "message") throw new TypeError("not a message field");
+  const created = create(field.message);
+  createFieldSetter(field)(parent, created);
+  return created;
+}
+
+function createAppend(field: DescField): FieldSetter {
+  return (fields, value) => {
+    const items = fields[field.localName];
+    if (Array.isArray(items)) items.push(value);
+  };
+}
+
+function createEntry(field: DescField): FieldSetter {
+  return (fields, value) => {
+    if (Array.isArray(value)) setOwn(asFieldValues(fields[field.localName]), String(value[0]), value[1]);
+  };
+}

@@ -1,0 +1,95 @@
+import { create, type DescField, type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
+import { createFieldSetter, loadField } from "@plantstore/protobuf";
+import { findProtoField } from "./field-path.ts";
+import type { RestBody } from "./rest-request.ts";
+
+/** A google.api.HttpBody: bytes that are sent over HTTP unchanged, with their content type. */
+interface HttpBody extends Message<"google.api.HttpBody"> {
+  contentType: string;
+  data: Uint8Array;
+}
+
+// Compared by name, because every service generates its own descriptor.
+const httpBodyName = "google.api.HttpBody";
+
+/** Returns whether a type is google.api.HttpBody. */
+export function isHttpBodyType(type: DescMessage | undefined): boolean {
+  return type?.typeName === httpBodyName;
+}
+
+type HttpBodyField = DescField & { readonly fieldKind: "message"; readonly message: DescMessage };
+
+/** Returns where the HttpBody is: the message itself, a field of it, or `undefined` if there is none. */
+function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBodyField | "message" | undefined {
+  if (field === all) return isHttpBodyType(desc) ? "message" : undefined;
+  const found = findProtoField(desc, field);
+  return found?.fieldKind === "message" && isHttpBodyType(found.message) ? found : undefined;
+}
+
+/**
+ * Creates a function that builds a request message from the bytes of a body; `undefined` for a rule with a JSON body.
+ *
+ * @param body - the request field that is the body, or `*`
+ */
+export function createRawReader(input: DescMessage, body: string): ((request: RestBody) => Message) | undefined {
+  const location = locateHttpBody(input, body, "*");
+  if (location === undefined) return undefined;
+  if (location === "message") return (request) => fill(create(input), request);
+  const setField = createFieldSetter(location);
+  return (request) => {
+    const message = create(input);
+    setField(message, fill(create(location.message), request));
+    return message;
+  };
+}
+
+function fill(message: Message, { contentType, body }: RestBody): Message {
+  return Object.assign(message, { contentType: contentType ?? "", data: body });
+}
+
+/** The body of a response. */
+export interface RawBody {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Creates a function that returns the body of a response message; `undefined` for a rule with JSON responses. The
+ * function throws an `Error` if the content type is not a media type, which is an error of the handler.
+ *
+ * @param responseBody - the field that is the body; `""` for the complete message
+ */
+export function createRawBodyReader(
+  output: DescMessage,
+  responseBody: string,
+): ((message: Message) => RawBody) | undefined {
+  const location = locateHttpBody(output, responseBody, "");
+  if (location === undefined) return undefined;
+  return location === "message" ? toRawBody : (message) => toRawBody(loadField(message, location));
+}
+
+// type "/" subtype, which are tokens, and optional parameters.
+const mediaType = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+\/[!#$%&'*+\-.^_`|~0-9A-Za-z]+[\t ]*(?:;[\t\x20-\x7e]*)?$/;
+
+/**
+ * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks, which could inject a header
+ * field.
+ */
+export function isMediaType(text: string): boolean {
+  return mediaType.test(text);
+}
+
+function toRawBody(message: unknown): RawBody {
+  if (!isHttpBody(message)) return { contentType: defaultType, body: new Uint8Array(0) };
+  const { contentType, data } = message;
+  if (contentType === "") return { contentType: defaultType, body: data };
+  if (!isMediaType(contentType)) throw new Error("the content type of a google.api.HttpBody is not a media type");
+  return { contentType, body: data };
+}
+
+// RFC 9110 §8.3: what recipients may assume about bytes without a content type.
+const defaultType = "application/octet-stream";
+
+function isHttpBody(message: unknown): message is HttpBody {
+  return isMessage(message) && message.$typeName === httpBodyName;
+}

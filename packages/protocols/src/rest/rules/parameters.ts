@@ -1,0 +1,225 @@
+import { type DescField, type DescMessage, toJson } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import {
+  type BoundFields,
+  createUrlEntryParser,
+  createUrlTextParser,
+  FieldProblem,
+  findField,
+  type FieldValues,
+  isUnknownEnumName,
+  type LocalForm,
+  localFormOf,
+  parseGoDuration,
+  quote,
+  readJson,
+  UnknownNames,
+  problem,
+} from "@plantstore/protobuf";
+import {
+  createPathSetter,
+  type FieldPath,
+  leafOf,
+  printFieldPath,
+  resolveDottedPath,
+  resolveFieldPath,
+} from "./field-path.ts";
+
+/** The fields of a message that the parameters of a query may set. */
+export interface ParameterBinding {
+  readonly message: DescMessage;
+  /** The fields that the path or the body sets, which no parameter may set. */
+  readonly boundFields: BoundFields;
+  /** Whether unknown and bound parameters and unknown enum values are ignored and reported instead of refused. */
+  readonly lenient: boolean;
+  /** Whether `labels[color]=red` sets an entry of a map. */
+  readonly acceptsMaps: boolean;
+  /** Whether JSON sets a Struct, a Value or a ListValue. */
+  readonly acceptsStructs: boolean;
+  /** Whether durations may have the form of Go. */
+  readonly acceptsGoDurations: boolean;
+}
+
+/** The field that a parameter sets, and the key of the entry if the field is a map. */
+interface Parameter {
+  readonly path: FieldPath;
+  readonly key: string | undefined;
+}
+
+/** The result of the parameters so far. */
+interface ParameterResults {
+  readonly fields: FieldValues;
+  /** The paths of the fields that are set, with the keys of map entries. */
+  readonly paths: Set<string>;
+  readonly unknown: UnknownNames;
+}
+
+/**
+ * Sets a field to a string. Adds the name to `unknown` if there is no such field.
+ *
+ * @param parameter - the result of {@link resolveParameter}
+ * @throws ConnectError `InvalidArgument` that names the parameter, also if it is unknown but starts with the name of a
+ * field that has no fields
+ */
+export function setParameter(
+  binding: ParameterBinding,
+  parameter: Parameter | undefined,
+  name: string,
+  value: string,
+  { fields, paths, unknown }: ParameterResults,
+): void {
+  if (parameter === undefined) {
+    const withoutFields = findFieldWithoutFields(binding, name);
+    if (withoutFields === undefined) return unknown.addField(name);
+    const reason = `${withoutFields.name} is not a message`;
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${reason}`);
+  }
+  const { path, key } = parameter;
+  if (binding.lenient && isOfNewerEnum(parameter, value)) return unknown.addEnumValue(value, path);
+  const leaf = leafOf(path);
+  try {
+    const parsed = parseParameter(binding, leaf, key, value);
+    const fullPath = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
+    if (leaf.fieldKind !== "list" && paths.has(fullPath)) {
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is set more than once`);
+    }
+    paths.add(fullPath);
+    createPathSetter(path)(fields, parsed);
+  } catch (error) {
+    if (!(error instanceof FieldProblem)) throw error;
+    const option = isOfNewerEnum(parameter, value) ? "lenient" : undefined;
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`, { option });
+  }
+}
+
+/** The most names in the dotted path of a parameter. 100: the recursion limit of protobuf messages. */
+export const parameterNamesMax = 100;
+
+/**
+ * The most opening brackets of a name that are tried as the start of a map key. 8: more than the JSON name of any field
+ * contains.
+ */
+const bracketsMax = 8;
+
+/**
+ * Finds the field of a parameter; `undefined` if there is none, or if a lenient binding ignores it. @throws
+ * ConnectError if the path or the body already sets the field
+ */
+export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
+  const found = findNamed(binding.message, name, binding.acceptsMaps);
+  if (found === undefined) return undefined;
+  let bound: BoundFields | "whole" | undefined = binding.boundFields;
+  for (const field of found.path) {
+    bound = bound.get(field);
+    if (bound === undefined) return found;
+    if (bound !== "whole") continue;
+    if (binding.lenient) return undefined;
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is already set by the path or the body`, {
+      option: "lenient",
+    });
+  }
+  return found;
+}
+
+/**
+ * Returns the name of the parameter that sets a field, without the key of a map: the dotted path of JSON names, or the
+ * dotted path of proto names if the JSON names mean another field.
+ *
+ * @param nameOf - returns the JSON name of a field
+ * @returns `undefined` if both mean other fields
+ */
+export function parameterNameOf(
+  message: DescMessage,
+  path: FieldPath,
+  nameOf: (field: DescField) => string,
+): string | undefined {
+  const [suffix, key] = leafOf(path).fieldKind === "map" ? ["[key]", "key"] : ["", undefined];
+  return [path.map(nameOf).join("."), printFieldPath(path)].find((name) => {
+    const found = findNamed(message, name + suffix, true);
+    return found?.key === key && path.every((field, at) => field === found?.path[at]);
+  });
+}
+
+function findNamed(message: DescMessage, name: string, acceptsMaps: boolean): Parameter | undefined {
+  const entry = acceptsMaps && name.endsWith("]") ? findEntry(message, name) : undefined;
+  const path = entry === undefined ? findPath(message, name) : undefined;
+  return entry ?? (path && { path, key: undefined });
+}
+
+/** Returns whether a name sets an entry of a map, which only {@link ParameterBinding.acceptsMaps} allows. */
+export function isMapEntry({ message }: ParameterBinding, name: string): boolean {
+  return name.endsWith("]") && findEntry(message, name) !== undefined;
+}
+
+function findEntry(message: DescMessage, name: string): Parameter | undefined {
+  let bracket = name.indexOf("[");
+  // Several brackets are tried, because a JSON name may contain brackets itself; almost none does.
+  for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
+    const path = findPath(message, name.slice(0, bracket));
+    if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
+    bracket = name.indexOf("[", bracket + 1);
+  }
+  return undefined;
+}
+
+/**
+ * Returns the field that is not a message but has a part of the name after it, as `size` of `crop.size.max`. Not even a
+ * newer version of the definition can have such a parameter. Fields that the path or the body sets are not checked.
+ */
+function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name: string): DescField | undefined {
+  let parent: DescMessage | undefined = message;
+  for (const part of name.split(".", parameterNamesMax).slice(0, -1)) {
+    const field: DescField | undefined = findField(parent, part);
+    if (field === undefined || boundFields.has(field)) return undefined;
+    if (field.fieldKind !== "message") return field;
+    parent = field.message;
+  }
+  return undefined;
+}
+
+function findPath(message: DescMessage, name: string): FieldPath | undefined {
+  const names = name.split(".");
+  if (names.length > parameterNamesMax) return undefined;
+  // Almost no JSON name contains a dot, so the cheaper lookup comes first.
+  return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
+}
+
+/** Returns whether a value may belong to a newer version of the enum. */
+function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
+  const leaf = leafOf(path);
+  const isEnumValue = leaf.fieldKind !== "map" || key !== undefined;
+  return isEnumValue && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
+}
+
+/** Returns the value of a field or of an element of it; for a map, the key and value of an entry. */
+function parseParameter(binding: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
+  if (leaf.fieldKind === "map") {
+    const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);
+    if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
+  }
+  if (leaf.fieldKind !== "map" && leaf.message !== undefined) {
+    const { typeName } = leaf.message;
+    if (binding.acceptsStructs && structTypes.has(typeName)) return parseStruct(leaf.message, localFormOf(leaf), text);
+    const isDuration = binding.acceptsGoDurations && typeName === "google.protobuf.Duration";
+    const duration = isDuration ? parseGoDuration(text) : undefined;
+    if (duration !== undefined) return duration;
+  }
+  const parse = createUrlTextParser(leaf);
+  if (parse === undefined) throw new FieldProblem("its field cannot be set in a query");
+  return parse(text);
+}
+
+const structTypes: ReadonlySet<string> = new Set(
+  ["Struct", "Value", "ListValue"].map((name) => `google.protobuf.${name}`),
+);
+
+function parseStruct(desc: DescMessage, form: LocalForm, text: string): unknown {
+  try {
+    const message = readJson(desc, text);
+    return form === "json-object" ? toJson(desc, message) : message;
+  } catch (error) {
+    throw new FieldProblem(
+      `${quote(text)} is not the JSON of a ${desc.typeName}: ${ConnectError.from(error).rawMessage}`,
+    );
+  }
+}

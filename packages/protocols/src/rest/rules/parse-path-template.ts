@@ -1,0 +1,136 @@
+import { toShortLine } from "@plantstore/http";
+import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
+import { decodePercent } from "./raw-path.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/**
+ * Parses a path template by the grammar of google/api/http.proto:
+ *
+ * ```
+ * Template  = "/" Segments [ Verb ] ;
+ * Segments  = Segment { "/" Segment } ;
+ * Segment   = "*" | "**" | LITERAL | Variable ;
+ * Variable  = "{" FieldPath [ "=" Segments ] "}" ;
+ * FieldPath = IDENT { "." IDENT } ;
+ * Verb      = ":" LITERAL ;
+ * ```
+ *
+ * As the comments in http.proto require, variables do not nest and no field is bound twice. The literals `.` and `..`
+ * are also rejected, because no path can match them. As extensions, the template may be `/` for the root, and segments
+ * may follow `**`, as in some public APIs. A second `**` is rejected, because it would be ambiguous.
+ *
+ * @throws RuleProblem that quotes the template, and states the problem and its position
+ */
+export function parsePathTemplate(text: string): PathTemplate {
+  return new Parser(text).parse();
+}
+
+// A literal consists of the path characters of RFC 3986 §3.3 that have no meaning in templates: unreserved, sub-delims
+// except "*", "@", and percent escapes.
+const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
+const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;
+
+class Parser {
+  readonly #text: string;
+  #at = 0;
+  readonly #segments: TemplateSegment[] = [];
+  readonly #variables: TemplateVariable[] = [];
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  parse(): PathTemplate {
+    this.#expect("/");
+    if (this.#isAtEnd) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
+    this.#parseSegments(false);
+    const verb = this.#consume(":") ? this.#parseLiteral("a verb") : undefined;
+    if (!this.#isAtEnd) throw this.#problem(verb === undefined ? 'expected "/", ":" or the end' : "expected the end");
+    return { segments: this.#segments, variables: this.#variables, verb };
+  }
+
+  #parseSegments(insideVariable: boolean): void {
+    do {
+      this.#parseSegment(insideVariable);
+    } while (this.#consume("/"));
+  }
+
+  #parseSegment(insideVariable: boolean): void {
+    const start = this.#at;
+    if (this.#consume("**")) this.#addRest(start);
+    else if (this.#consume("*")) this.#segments.push({ kind: "*" });
+    else if (this.#consume("{")) this.#parseVariable(insideVariable ? start : undefined);
+    else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
+  }
+
+  #addRest(at: number): void {
+    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#problem('"**" must appear only once', at);
+    this.#segments.push({ kind: "**" });
+  }
+
+  #parseVariable(insideVariableAt: number | undefined): void {
+    if (insideVariableAt !== undefined) throw this.#problem("variables must not be nested", insideVariableAt);
+    const fieldPath = this.#parseFieldPath();
+    const start = this.#segments.length;
+    // {var} is short for {var=*}.
+    if (this.#consume("=")) this.#parseSegments(true);
+    else this.#segments.push({ kind: "*" });
+    this.#expect("}");
+    this.#variables.push({ fieldPath, start, end: this.#segments.length });
+  }
+
+  #parseFieldPath(): readonly string[] {
+    const at = this.#at;
+    const fieldPath: string[] = [];
+    do {
+      const ident = this.#consumeToken(identToken);
+      if (ident === undefined) throw this.#problem("expected a field name");
+      fieldPath.push(ident);
+    } while (this.#consume("."));
+    const overlapping = this.#variables.find((variable) => overlaps(variable.fieldPath, fieldPath));
+    if (overlapping !== undefined) throw this.#problem(`field ${fieldPath.join(".")} is bound more than once`, at);
+    return fieldPath;
+  }
+
+  #parseLiteral(what: string): string {
+    const at = this.#at;
+    const rawLiteral = this.#consumeToken(literalToken);
+    if (rawLiteral === undefined) throw this.#problem(`expected ${what}`);
+    const text = decodePercent(rawLiteral);
+    if (text === undefined) throw this.#problem("percent escapes must be UTF-8", at);
+    if (text === "." || text === "..") throw this.#problem(`no path can match the segment "${text}"`, at);
+    return text;
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#at === this.#text.length;
+  }
+
+  /** Consumes a string if it comes next. */
+  #consume(text: string): boolean {
+    if (!this.#text.startsWith(text, this.#at)) return false;
+    this.#at += text.length;
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#consume(text)) throw this.#problem(`expected "${text}"`);
+  }
+
+  #consumeToken(token: RegExp): string | undefined {
+    token.lastIndex = this.#at;
+    const text = token.exec(this.#text)?.[0];
+    this.#at += text?.length ?? 0;
+    return text;
+  }
+
+  #problem(problem: string, at = this.#at): RuleProblem {
+    return new RuleProblem(`path template "${toShortLine(this.#text)}": ${problem} at character ${at + 1}`);
+  }
+}
+
+// A field and a field inside it cannot both be bound.
+function overlaps(one: readonly string[], other: readonly string[]): boolean {
+  const length = Math.min(one.length, other.length);
+  return one.slice(0, length).join(".") === other.slice(0, length).join(".");
+}

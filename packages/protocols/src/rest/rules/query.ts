@@ -1,0 +1,100 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { type BoundFields, type FieldValues, quote, UnknownNames, problem } from "@plantstore/protobuf";
+import { createNameFilter } from "./name-filter.ts";
+import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
+import { decodePercent } from "./raw-path.ts";
+import type { BindingOptions } from "./rest-options.ts";
+
+/** The fields of a message that a query may set. */
+export interface QueryBinding extends ParameterBinding {
+  /**
+   * Returns whether a parameter that names no field is ignored without a report; `undefined` if no parameter is
+   * ignored.
+   */
+  readonly isIgnored: ((name: string) => boolean) | undefined;
+}
+
+const unknownOptions = "lenient or ignoredQueryParameters";
+
+/** Creates the query binding of a rule. */
+export function createQueryBinding(
+  message: DescMessage,
+  boundFields: BoundFields,
+  options: BindingOptions,
+): QueryBinding {
+  const { lenient, mapsInQuery, structsInQuery, goDurations, ignoredQueryParameters } = options;
+  const selections = options.partialResponses ? ["$fields", "fields"] : [];
+  const formats = options.prettyJson ? ["pretty"] : [];
+  const isIgnored = createNameFilter([...ignoredQueryParameters, ...selections, ...formats]);
+  return {
+    message,
+    boundFields,
+    lenient,
+    acceptsMaps: mapsInQuery,
+    acceptsStructs: structsInQuery,
+    acceptsGoDurations: goDurations,
+    isIgnored,
+  };
+}
+
+/**
+ * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
+ * a space.
+ *
+ * The query never overrides a field that the path or the body sets. Fields that are not repeated and entries of maps
+ * may be set only once, and only one member of a oneof may be set.
+ *
+ * @param query - the raw string after the question mark
+ * @returns the ignored parameters; none unless `lenient`
+ * @throws ConnectError `InvalidArgument` that names all unknown parameters, or the first invalid one
+ */
+export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
+  const unknown = new UnknownNames();
+  const results = { fields, paths: new Set<string>(), unknown };
+  for (const text of query.split("&")) {
+    if (text === "") continue;
+    const equals = text.indexOf("=");
+    const name = decodeQueryText(equals < 0 ? text : text.slice(0, equals));
+    const parameter = name === undefined ? undefined : resolveParameter(binding, name);
+    if (name !== undefined && parameter === undefined && binding.isIgnored?.(name) === true) continue;
+    const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
+    if (name === undefined || value === undefined) {
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(text)} is malformed`);
+    }
+    setParameter(binding, parameter, name, value, results);
+  }
+  if (unknown.count === 0 || binding.lenient) return unknown;
+  const option = unknown.names.some((name) => isMapEntry(binding, name)) ? "mapsInQuery" : unknownOptions;
+  throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"), { option });
+}
+
+/** Returns the values of the first of these parameters that a query has, joined by commas; `undefined` without one. */
+export function findParameter(query: string, names: readonly string[]): string | undefined {
+  const parameters = query.split("&").map((text) => text.split(/=(.*)/s, 2).map((part) => decodeQueryText(part) ?? ""));
+  for (const name of names) {
+    const values = parameters.filter(([sent]) => sent === name).map(([, value = ""]) => value);
+    if (values.length > 0) return values.join(",");
+  }
+  return undefined;
+}
+
+/**
+ * Returns whether a query has a parameter that is not ignored, valid or not.
+ *
+ * @throws ConnectError `InvalidArgument` that names a parameter that the path or the body sets
+ */
+export function hasParameters(binding: QueryBinding, query: string): boolean {
+  const isParameter = (text: string): boolean => {
+    const [sent = ""] = text.split("=", 1);
+    const name = decodeQueryText(sent) ?? "";
+    return text !== "" && (binding.isIgnored?.(name) !== true || resolveParameter(binding, name) !== undefined);
+  };
+  return query.split("&").some(isParameter);
+}
+
+// Printable ASCII: more than RFC 3986 §3.4 allows, because browsers do not escape some characters.
+const queryText = /^[!-~]*$/;
+
+function decodeQueryText(text: string): string | undefined {
+  return queryText.test(text) ? decodePercent(text.replaceAll("+", " ")) : undefined;
+}

@@ -1,0 +1,102 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import {
+  type BodyRules,
+  type BoundFields,
+  createJsonFieldReader,
+  type FieldNotes,
+  hasCustomJsonRepresentation,
+  type ReadJsonOptions,
+  readPartialJson,
+  type UnknownNames,
+} from "@plantstore/protobuf";
+import { toShortLine } from "@plantstore/http";
+import { findProtoField } from "./field-path.ts";
+import { createRawReader } from "./http-body.ts";
+import type { RestBody } from "./rest-request.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/**
+ * Reads a body whose content type is valid. Has one of the two functions, or none if the rule has no body. The body
+ * never overrides the path: the path sets its fields after a message was created from bytes, and JSON is checked
+ * against the fields of the path.
+ */
+export interface BodyReader {
+  /** Whether a body is bytes of any type: a google.api.HttpBody. */
+  readonly isRaw: boolean;
+  /** Creates a message from bytes. */
+  readonly createMessage?: (request: RestBody) => Message;
+  /**
+   * Sets the fields of the JSON body in a message that already has the fields of the path. Returns the names that were
+   * ignored.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field
+   */
+  readonly setFields?: (message: Message, body: Uint8Array, notes: FieldNotes | undefined) => UnknownNames;
+}
+
+/**
+ * Creates the body reader of a rule.
+ *
+ * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
+ * @throws RuleProblem if there is no such field, or the path sets it
+ */
+export function createBodyReader(
+  input: DescMessage,
+  body: string,
+  rules: BodyRules,
+  options: ReadJsonOptions,
+): BodyReader {
+  if (body === "") return { isRaw: false };
+  const readRaw = createRawReader(input, body);
+  if (readRaw !== undefined) return { isRaw: true, createMessage: readRaw };
+  if (body !== "*") {
+    const field = bodyFieldOf(input, body);
+    if (rules.bound.get(field) === "whole")
+      throw new RuleProblem(`body must not be a field that the path binds, got "${toShortLine(body)}"`);
+    return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
+  }
+  if (rules.bound.size === 0) {
+    return {
+      isRaw: false,
+      setFields(message, bytes, notes) {
+        const { message: read, ignored } = readPartialJson(input, bytes, options, rules, undefined, notes);
+        Object.assign(message, read);
+        return ignored;
+      },
+    };
+  }
+  if (hasCustomJsonRepresentation(input))
+    throw new RuleProblem(`body must not be "*" because the path binds a part of ${input.typeName}`);
+  return {
+    isRaw: false,
+    setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,
+  };
+}
+
+/**
+ * Returns the function that makes a request in the binary format of a body in it: if the body is a field, its tag and
+ * length are added. All messages are then decoded by the same options.
+ */
+export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {
+  const field = findProtoField(input, body);
+  if (field === undefined) return (bytes) => bytes;
+  return (bytes) => new BinaryWriter().tag(field.number, WireType.LengthDelimited).bytes(bytes).finish();
+}
+
+/**
+ * Returns the fields that the path sets and those that the body may set. The query must set none of them.
+ *
+ * @throws RuleProblem if the body is a field that does not exist
+ */
+export function bindBody(input: DescMessage, body: string, boundByPath: BoundFields): BoundFields {
+  if (body === "") return boundByPath;
+  if (body === "*") return new Map(input.fields.map((field) => [field, "whole"]));
+  return new Map([...boundByPath, [bodyFieldOf(input, body), "whole"]]);
+}
+
+function bodyFieldOf(input: DescMessage, body: string): DescField {
+  const field = findProtoField(input, body);
+  if (field === undefined) throw new RuleProblem(`body "${toShortLine(body)}" is not a field of ${input.typeName}`);
+  return field;
+}

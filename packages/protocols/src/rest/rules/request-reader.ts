@@ -1,0 +1,134 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  type BoundFields,
+  type FieldNotes,
+  hasRequiredFields,
+  requireFields,
+  type UnknownNames,
+} from "@plantstore/protobuf";
+import { type BodyFormat, bodyFormatOf, bodyProblem, isProtobuf } from "./body-format.ts";
+import type { HttpPattern } from "./http-rule.ts";
+import type { PathVariables } from "./path-variables.ts";
+import { createQueryBinding, hasParameters, readQuery } from "./query.ts";
+import { bindBody, createBodyReader, createFieldWrapper } from "./request-body.ts";
+import { openRequestStream, type RequestStream, requireStreamable } from "./request-stream.ts";
+import type { BindingOptions, OnIgnored } from "./rest-options.ts";
+import type { RequestUrl, RestRequest } from "./rest-request.ts";
+import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
+
+/** Converts the requests of a rule to messages. */
+export interface RequestReader {
+  readonly bodyFormat: BodyFormat;
+  /** Whether the client sends a stream of messages, which {@link openStream} reads, instead of one. */
+  readonly hasRequestStream: boolean;
+  /** The fields that the path or the body may set; the query may set none of them. */
+  readonly boundByPathOrBody: BoundFields;
+  /**
+   * Reads the request message.
+   *
+   * @throws ConnectError `InvalidArgument`, with a message that names the field, or with the HTTP status 415 for a
+   * wrong content type
+   * @param decodeProtobuf - decodes a request message; required if the rule accepts the binary format
+   */
+  decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
+  /** Opens the stream of messages of a request with this URL and content type. */
+  openStream(request: Omit<RestRequest, "body">): RequestStream;
+  /**
+   * Returns the error if the rule refuses every body of this content type, which is known before the body arrives;
+   * otherwise `undefined`.
+   *
+   * @param isEmpty - whether the body is empty or missing
+   */
+  bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
+}
+
+/** Decodes a message in the binary format of protobuf. */
+type DecodeProtobuf = (bytes: Uint8Array) => Message;
+
+/** Reads a message; `url` is `undefined` for the second and later messages of a stream. */
+type ReadMessage = (
+  contentType: string | null,
+  body: Uint8Array | undefined,
+  url: RequestUrl | undefined,
+  decodeProtobuf?: DecodeProtobuf,
+) => Message;
+
+/**
+ * Creates the reader of a rule.
+ *
+ * @throws Error if the body is a field that does not exist or that the path sets, or if the rule cannot be applied to a
+ * stream of messages
+ */
+export function createRequestReader(
+  method: DescMethod,
+  pattern: HttpPattern,
+  variables: PathVariables,
+  options: BindingOptions,
+): RequestReader {
+  const { sameValueAsPath, updateMaskFromBody, readJson, onIgnored } = options;
+  const { input, methodKind } = method;
+  const { body } = pattern;
+  const bound = variables.boundFields;
+  const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
+  // In a stream, only the first message has the fields of the path, so later ones cannot be compared with them.
+  const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
+  const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
+  if (hasRequestStream) requireStreamable(input, body, bound);
+  const isUnary = methodKind === "unary";
+  const bodyFormat = bodyFormatOf(input, pattern, { isRaw, hasRequestStream, isUnary }, options);
+  const boundByPathOrBody = bindBody(input, body, bound);
+  const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
+  const maskField = updateMaskFromBody && !hasRequestStream ? findUpdateMask(input, pattern) : undefined;
+  const checksRequired = hasRequiredFields(input);
+  const wrap = createFieldWrapper(input, body);
+  const readBytes = (contentType: string | null, bytes: Uint8Array, decode?: DecodeProtobuf): Message | undefined =>
+    decode !== undefined && isProtobuf(bodyFormat, contentType)
+      ? decode(wrap(bytes))
+      : createMessage?.({ contentType, body: bytes });
+
+  const readMessage: ReadMessage = (contentType, bytes, url, decodeProtobuf) => {
+    const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
+    const fromBytes = bytes && readBytes(contentType, bytes, decodeProtobuf);
+    const message = fromBytes ?? create(input);
+    if (url !== undefined) variables.set(message, url.captures);
+    const unknownInBody = bytes && fromBytes === undefined ? setFields?.(message, bytes, notes) : undefined;
+    const unknownInQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
+    if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
+    if (checksRequired) requireFields(input, message);
+    if (onIgnored !== undefined) reportIgnored(onIgnored, method, [unknownInQuery, unknownInBody]);
+    return message;
+  };
+
+  return {
+    bodyFormat,
+    hasRequestStream,
+    boundByPathOrBody,
+    bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
+    decode(request, decodeProtobuf) {
+      const { body: bytes, contentType } = request;
+      // If the body is raw, an empty one is a google.api.HttpBody without bytes, for example an empty file.
+      const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
+      const bodyBytes = isRead ? bytes : undefined;
+      const problem = bodyBytes && bodyProblem(bodyFormat, contentType, false);
+      if (problem !== undefined) throw problem;
+      return readMessage(contentType, bodyBytes, request, decodeProtobuf);
+    },
+    openStream(request) {
+      const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);
+      return openRequestStream(request, { isRaw, setsFields }, readMessage);
+    },
+  };
+}
+
+/** Reports the names that were ignored in the query and in the body, if there are any. */
+function reportIgnored(onIgnored: OnIgnored, method: DescMethod, unknown: readonly (UnknownNames | undefined)[]): void {
+  const count = unknown.reduce((sum, names) => sum + (names?.count ?? 0), 0);
+  if (count === 0) return;
+  onIgnored(
+    method,
+    unknown.flatMap((names) => names?.names ?? []),
+    count,
+  );
+}

@@ -1,0 +1,74 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { problem, type BoundFields, isRequiredField } from "@plantstore/protobuf";
+import type { RequestUrl, RestRequest } from "./rest-request.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/**
+ * The messages of one client stream. Only the first message gets the content type and the fields in the URL. Later
+ * messages must not set fields of the path either, so that nothing overrides the path.
+ */
+export interface RequestStream {
+  /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
+  read(body: Uint8Array): Message;
+  /**
+   * Ends the stream.
+   *
+   * @returns the message of an empty body of bytes, for example an empty file; otherwise `undefined`
+   * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
+   * see
+   */
+  end(): Message | undefined;
+}
+
+/** Reads a message of a stream; `url` is `undefined` except for the first one. */
+type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
+
+/**
+ * Opens the stream of a request.
+ *
+ * @param rule - whether its body is bytes, and whether the URL sets fields
+ */
+export function openRequestStream(
+  request: Omit<RestRequest, "body">,
+  { isRaw, setsFields }: { readonly isRaw: boolean; readonly setsFields: () => boolean },
+  readMessage: ReadStreamed,
+): RequestStream {
+  let begun = false;
+  const read = (body: Uint8Array): Message => {
+    const first = begun ? undefined : request;
+    begun = true;
+    return readMessage(first?.contentType ?? null, body, first);
+  };
+  return {
+    read,
+    end() {
+      if (begun) return undefined;
+      if (isRaw) return read(new Uint8Array(0));
+      if (!setsFields()) return undefined;
+      throw problem("ERR_PROTOCOL", "the stream has no message, but the URL sets fields of the first one");
+    },
+  };
+}
+
+/**
+ * Checks that a rule can be applied to a stream of messages: it has a body, and the messages after the first, which
+ * have neither path nor query, can set all required fields.
+ *
+ * @throws RuleProblem with the reason if it cannot
+ */
+export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
+  if (body === "") throw new RuleProblem("a client-streaming RPC must have a body");
+  const notInBody = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
+  const unsettable = notInBody[0] ?? findRequired(boundByPath);
+  if (unsettable !== undefined) {
+    throw new RuleProblem(`only the first message of the stream can set the required field "${unsettable.name}"`);
+  }
+}
+
+function findRequired(bound: BoundFields): DescField | undefined {
+  for (const [field, nested] of bound) {
+    const found = nested !== "whole" ? findRequired(nested) : isRequiredField(field) ? field : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,57 @@
+import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { toUtf8, toShortLine } from "@plantstore/http";
+import { createJsonFieldWriter, createJsonMessageWriter } from "@plantstore/protobuf";
+import { findProtoField } from "./field-path.ts";
+import type { BindingOptions } from "./rest-options.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/** The response to a successful request. */
+export interface RestResponse {
+  readonly httpStatus: number;
+  /** The content type of the body; `undefined` if there is no body. */
+  readonly contentType: string | undefined;
+  /** The body; `undefined` if the status is 204, which allows none. */
+  readonly body: Uint8Array | undefined;
+}
+
+const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
+
+/**
+ * Returns the response of an RPC whose response message has neither fields nor extensions; `undefined` for all others.
+ *
+ * @param responseBody - the field that is the body; `""` for the complete message
+ */
+export function prepareResponse(
+  output: DescMessage,
+  responseBody: string,
+  { emptyResponse, contentType }: BindingOptions,
+): RestResponse | undefined {
+  if (responseBody !== "" || output.fields.length > 0 || output.proto.extensionRange.length > 0) return undefined;
+  return output.typeName === "google.protobuf.Empty" && emptyResponse === 204
+    ? noContent
+    : jsonResponse("{}", contentType);
+}
+
+/**
+ * Creates the function that writes a response message, or its body field, as JSON.
+ *
+ * @param responseBody - the field that is the body; `""` for the complete message
+ * @throws RuleProblem if the response has no such field
+ */
+export function createJsonWriter(
+  output: DescMessage,
+  responseBody: string,
+  { writeJson: options }: BindingOptions,
+): (message: Message) => string {
+  if (responseBody === "") return createJsonMessageWriter(output, options);
+  const field = findProtoField(output, responseBody);
+  if (field === undefined)
+    throw new RuleProblem(`response_body "${toShortLine(responseBody)}" is not a field of ${output.typeName}`);
+  // A message writer would omit a field with the default value, but a body must be a JSON value.
+  return createJsonFieldWriter(field, options);
+}
+
+/** Returns a successful response with this JSON. */
+export function jsonResponse(json: string, contentType: string): RestResponse {
+  return { httpStatus: 200, contentType, body: toUtf8(json) };
+}

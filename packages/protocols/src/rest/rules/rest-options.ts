@@ -1,0 +1,216 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import {
+  type JsonStyle,
+  type ReadJsonOptions,
+  readJsonOptionNames,
+  type ReadServiceJsonOptions,
+  type WriteJsonOptions,
+} from "@plantstore/protobuf";
+import { withCode, type OptionNames, refusePromise, refuseUnknownOptions, requireName } from "@plantstore/http";
+import { type ErrorForm, errorFormats } from "./error-forms.ts";
+import type { ErrorRecordPolicy } from "./error-to-rest.ts";
+import type { ExternalHttpRule } from "./http-rule.ts";
+import { restProfiles } from "./rest-profiles.ts";
+import type { RestProfile, RestServiceOptions } from "./service-options.ts";
+import { type StreamForms, streamFormsOf } from "./stream-form.ts";
+
+/** Receives what a lenient binding has ignored: up to 16 names each from query and body, and the total count. */
+export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
+
+/** Options of REST and JSON, for deviations from the standard mapping. */
+export interface RestOptions {
+  /** The status of a response of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
+  readonly emptyResponse?: 200 | 204;
+  /**
+   * A preset for clients of another gateway or API. Applies to errors, and to each service that does not set its own
+   * profile. Default `"strict"`.
+   */
+  readonly profile?: RestProfile;
+  /**
+   * The format of errors, which have the HTTP status of their code. Default: the format of the profile, otherwise
+   * `"status"`.
+   */
+  readonly errors?: ErrorForm;
+  /** Returns the record and the status of each error. Replaces {@link errors}. */
+  readonly errorRecord?: ErrorRecordPolicy;
+  /**
+   * The content type of JSON responses and errors, except of streams and problem details: `application/json` or a
+   * `+json` type. Default: that of the profile, otherwise `application/json`. Requests may have any of them.
+   */
+  readonly contentType?: string;
+  /**
+   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`;
+   * `false` if the format of errors is `"google"`, because clients of Google's APIs expect only messages.
+   */
+  readonly endEvent?: boolean;
+  /** How JSON is read, in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
+  readonly json?: ReadJsonOptions;
+  /**
+   * Returns the options of a service, such as `{ lenient: true }`, or `{}`. Called once for each service that has
+   * rules, when the rules are compiled.
+   */
+  readonly service?: (service: DescService) => RestServiceOptions;
+  /** Called when a {@link RestServiceOptions.lenient} service has ignored something. */
+  readonly onIgnored?: OnIgnored;
+  /** Excludes RPCs that have a rule from REST, by selector: `package.Service.Method`. */
+  readonly omit?: readonly string[];
+  /** Rules that replace the annotations of their RPCs, as in a service config. */
+  readonly rules?: readonly ExternalHttpRule[];
+  /**
+   * Ignores {@link rules} for RPCs that are not registered, for example the mixins of a service config. A selector that
+   * names an unknown RPC of a registered service is rejected in any case.
+   */
+  readonly ignoreUnregistered?: boolean;
+  /** Also decodes `%2F` in path variables of several segments; `fully_decode_reserved_expansion` of google.api.Http. */
+  readonly fullyDecodeReservedExpansion?: boolean;
+}
+
+/** The names of {@link RestOptions}. */
+export const restOptionNames: OptionNames<RestOptions> = {
+  emptyResponse: true,
+  profile: true,
+  errors: true,
+  errorRecord: true,
+  contentType: true,
+  endEvent: true,
+  json: readJsonOptionNames,
+  service: true,
+  onIgnored: true,
+  omit: true,
+  rules: true,
+  ignoreUnregistered: true,
+  fullyDecodeReservedExpansion: true,
+};
+
+const serviceDefaults: Required<RestServiceOptions> = {
+  profile: "strict",
+  lenient: false,
+  sameValueAsPath: false,
+  updateMaskFromBody: false,
+  streamInResults: false,
+  arrayStreams: false,
+  eventStreams: false,
+  ignoredQueryParameters: [],
+  partialResponses: false,
+  ignoreBodies: false,
+  mapsInQuery: false,
+  structsInQuery: false,
+  goDurations: false,
+  protobufBodies: false,
+  prettyJson: false,
+  grpcMetadata: false,
+  jsonClientStreams: false,
+  int64Numbers: false,
+};
+
+/** {@link RestOptions}, and how JSON responses are written. */
+export interface RestRouteOptions extends RestOptions {
+  readonly writeJson?: WriteJsonOptions;
+}
+
+/** The part of {@link RestRouteOptions} that the bindings of one service use. */
+export interface BindingOptions extends Required<RestServiceOptions> {
+  readonly emptyResponse: 200 | 204;
+  readonly errors: ErrorForm;
+  readonly contentType: string;
+  readonly streamForms: StreamForms;
+  /** Whether fields with default values are written. */
+  readonly emitsImplicit: boolean;
+  readonly readJson: ReadServiceJsonOptions;
+  /** One object for all services with default options, because writers are compiled and cached per object. */
+  readonly writeJson: JsonStyle;
+  readonly onIgnored: OnIgnored | undefined;
+}
+
+/** Returns the options of the bindings of a service. Throws as {@link serviceOptionsOf} does. */
+export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
+  const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
+  const serviceOptions = serviceOptionsOf(service, options);
+  const { profile, lenient, int64Numbers } = serviceOptions;
+  const errors = errorFormOf(options);
+  const emitsImplicit = writeJson.alwaysEmitImplicit ?? restProfiles[profile].alwaysEmitImplicit;
+  const { endEvent = errors !== "google" } = options;
+  return {
+    ...serviceOptions,
+    emptyResponse,
+    errors,
+    contentType: contentTypeOf(options),
+    streamForms: streamFormsOf({ ...serviceOptions, errors, endEvent }),
+    emitsImplicit,
+    readJson: { ...json, unknownFields: lenient ? "ignore" : "reject", unknownOption: "lenient" },
+    writeJson: styleOf(writeJson, int64Numbers, emitsImplicit),
+    onIgnored,
+  };
+}
+
+/** Returns the same object if nothing differs, because writers are compiled and cached per object. */
+function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitImplicit: boolean): JsonStyle {
+  const isSame = alwaysEmitImplicit === (writeJson.alwaysEmitImplicit ?? false);
+  const style = isSame ? writeJson : { ...writeJson, alwaysEmitImplicit };
+  return int64Numbers ? { ...style, int64Numbers } : style;
+}
+
+/**
+ * Returns the format of errors: `"status"` if `errorRecord` is set, so that errors in streams are marked with `@error`.
+ *
+ * @throws TypeError for an unknown format or profile
+ */
+export function errorFormOf({
+  profile = "strict",
+  errors,
+  errorRecord,
+}: Pick<RestOptions, "profile" | "errors" | "errorRecord">): ErrorForm {
+  requireName(restProfiles, profile, "rest.profile");
+  const form = errors ?? restProfiles[profile].errors;
+  requireName(errorFormats, form, "rest.errors");
+  return errorRecord === undefined ? form : "status";
+}
+
+// RFC 6839 §3.1. Without parameters, because JSON has no charset (RFC 8259 §11).
+const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
+
+/**
+ * Returns the content type of JSON responses.
+ *
+ * @throws TypeError if it is not a type of JSON
+ */
+export function contentTypeOf({
+  profile = "strict",
+  contentType = restProfiles[profile].contentType,
+}: Pick<RestOptions, "profile" | "contentType">): string {
+  if (typeof contentType === "string" && jsonType.test(contentType)) return contentType;
+  throw withCode(
+    new TypeError(
+      `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,
+    ),
+    "ERR_OPTIONS",
+  );
+}
+
+/**
+ * Returns the options of a service from {@link RestOptions.service}, with defaults for the rest.
+ *
+ * @throws TypeError for an unknown name or a value of the wrong type; rethrows what the function throws
+ */
+export function serviceOptionsOf(
+  service: DescService,
+  { service: optionsOf, profile: ofAll = "strict" }: Pick<RestOptions, "service" | "profile">,
+): Required<RestServiceOptions> {
+  if (optionsOf === undefined) return { ...serviceDefaults, profile: ofAll, ...restProfiles[ofAll].service };
+  const owner = `rest.service of ${service.typeName}`;
+  const returned = refusePromise(optionsOf(service), "rest.service must be synchronous");
+  refuseUnknownOptions(returned, serviceDefaults, owner);
+  const set = Object.entries(returned).filter(([, value]) => value !== undefined);
+  for (const [name, value] of set) requireType(name, value, owner);
+  const profile = returned.profile ?? ofAll;
+  return { ...serviceDefaults, ...restProfiles[profile].service, ...Object.fromEntries(set), profile };
+}
+
+// A function or the string "false" instead of a boolean would silently disable a check.
+function requireType(name: string, value: unknown, owner: string): void {
+  if (name === "profile") return requireName(restProfiles, value, `profile of ${owner}`);
+  const isArray = name === "ignoredQueryParameters";
+  if (isArray ? Array.isArray(value) : typeof value === "boolean") return;
+  const expected = isArray ? "an array" : "a boolean";
+  throw withCode(new TypeError(`${name} of ${owner} must be ${expected}, got ${typeof value}`), "ERR_OPTIONS");
+}

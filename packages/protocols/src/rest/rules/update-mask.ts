@@ -1,0 +1,26 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { create, isMessage } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { createFieldSetter, loadField } from "@plantstore/protobuf";
+import { findProtoField } from "./field-path.ts";
+import type { HttpPattern } from "./http-rule.ts";
+
+/**
+ * Returns the field that grpc-gateway fills with the paths of the body's fields: the only FieldMask in the request of a
+ * PATCH whose body is a message field.
+ */
+export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
+  const bodyField = findProtoField(input, body);
+  if (httpMethod !== "PATCH" || bodyField?.fieldKind !== "message") return undefined;
+  const [mask, other] = input.fields.filter((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  return other === undefined && mask?.fieldKind === "message" && mask.oneof === undefined ? mask : undefined;
+}
+
+/** Fills a missing or empty update mask with the paths of the fields that the body has set. */
+export function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
+  const sentMask = loadField(message, maskField);
+  if (fieldPaths.length === 0 || (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0)) return;
+  // Paths in the mask are relative to the resource, so they lack the name of the body field.
+  const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
+  createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
+}

@@ -1,0 +1,19 @@
+import type { BodyPlan } from "@plantstore/http";
+import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
+import type { Rpc } from "../rpc.ts";
+import type { Representations } from "./representation.ts";
+
+/** The RPC that a REST request calls, with the matched rule and the parts of the URL. */
+export interface RestSelection {
+  readonly rpc: Rpc;
+  readonly binding: RestBinding;
+  /** How the body is read when the client sends one message; `undefined` if the rule ignores it. */
+  readonly body: BodyPlan | undefined;
+  readonly writeErrorRecord: ErrorRecordWriter;
+  /** The representations of messages other than JSON in one line; `undefined` if there are none. */
+  readonly representations: Representations | undefined;
+  /** The values of the variables in the path template. */
+  readonly captures: readonly string[];
+  /** The query as sent, without its question mark. */
+  readonly query: string;
+}

@@ -1,0 +1,190 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { problem } from "@plantstore/protobuf";
+import { httpStatusOf, type SelectFields } from "./rules/index.ts";
+import { readRestMessages } from "./read-rest-messages.ts";
+import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc-metadata.ts";
+import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
+import { protectBytes } from "./protect-bytes.ts";
+import { statusOfHandler, toRestHeader } from "./response-header.ts";
+import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "@plantstore/http";
+import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
+import { decompressQueued } from "../shared/queued-decompression.ts";
+import { areUnchanged, LazyHeaders } from "../shared/lazy-headers.ts";
+import type { ResponseParts } from "../rpc.ts";
+import type { RequestMessages, UnaryWire } from "../protocol.ts";
+import { decodesPieces } from "../shared/compression.ts";
+import type { Representation } from "./representation.ts";
+import type { RestSelection } from "./selection.ts";
+import { readRestTimeout } from "../shared/timeouts.ts";
+
+/** A unary call made through its `google.api.http` rule. */
+export class RestUnaryWire implements UnaryWire {
+  readonly timeoutMs: number | undefined;
+  readonly problem: unknown;
+  readonly body: BodyPlan | undefined;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+  protected readonly exchange: Exchange;
+  protected readonly selection: RestSelection;
+  /** `undefined` for a body without `Content-Encoding`. */
+  readonly #coding: BodyCoding | undefined;
+  /** `undefined` if the response has all fields. */
+  protected readonly select: SelectFields | undefined;
+  /** `undefined` for JSON in one line. */
+  readonly #representation: Representation | undefined;
+  #isCompressionDisabled = false;
+
+  constructor(exchange: Exchange, selection: RestSelection) {
+    const { rpc, binding, body } = selection;
+    const { acceptCompression, maxTimeoutMs } = rpc.options;
+    const { contentType, contentEncoding, expect } = exchange.common;
+    const { fields } = exchange;
+    this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
+    this.responseHeader = new LazyHeaders(noFields);
+    this.responseTrailer = new LazyHeaders(noFields);
+    this.exchange = exchange;
+    this.selection = selection;
+    this.body = body;
+    this.#representation = selection.representations?.choose(exchange, selection.query);
+    const timeout = readRestTimeout(exchange, maxTimeoutMs);
+    this.timeoutMs = timeout.timeoutMs;
+    let error: unknown = timeout.error;
+    const hasBody = exchange.body !== undefined && body !== undefined;
+    // A client that sends `Expect: 100-continue` must not get a 100 for a body that will be refused (RFC 9110 §10.1.1).
+    if (hasBody && expect !== null) error ??= binding.bodyProblem(contentType, false);
+    if (hasBody && contentEncoding !== null) {
+      const isReadable = binding.hasRequestStream ? decodesPieces : () => true;
+      this.#coding = readCoding(contentEncoding, acceptCompression.filter(isReadable));
+      error ??= this.#coding.problem;
+    }
+    if (binding.hasRequestStream) error ??= binding.bodyProblem(contentType, !hasBody);
+    try {
+      this.select = binding.selectFields?.(selection.query, exchange.get("x-goog-fieldmask"));
+    } catch (invalid) {
+      error ??= invalid;
+    }
+    this.problem = error;
+  }
+
+  #decode(body: Uint8Array): Message {
+    const { binding, captures, query, representations } = this.selection;
+    const { contentType } = this.exchange.common;
+    return binding.decode({ captures, query, contentType, body }, representations?.decodeProtobuf);
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    const compression = this.#coding?.compression;
+    if (compression === undefined) return this.#decode(body);
+    const decompressed = decompressQueued(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
+    return decompressed.then((bytes) => this.#decode(bytes));
+  }
+
+  /** Reads the messages of a streaming client as they arrive. */
+  readMessages(): RequestMessages {
+    return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
+  }
+
+  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const { binding } = this.selection;
+    const response =
+      this.#representation?.write(message, this.select) ??
+      binding.preparedResponse ??
+      binding.encode(message, this.select);
+    const { httpStatus: standardStatus, contentType, body } = response;
+    const typeFields: HeaderFields =
+      contentType === undefined ? noFields : ["content-type", contentType, ...this.varyFields()];
+    const untouched = areUnchanged(header, trailer);
+    const metadata = untouched ? noFields : this.metadataOf(header, trailer);
+    const httpStatus = (untouched ? undefined : statusOfHandler(header, false)) ?? standardStatus;
+    if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
+    const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
+    const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
+    // The bytes of an HttpBody are sent unchanged.
+    if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, protectBytes(fields), body, end?.fields);
+    return this.respondEncoded(httpStatus, fields, body, end?.fields);
+  }
+
+  /** Returns the fields for caches: the request's header may select the format and the fields of the response. */
+  protected varyFields(): HeaderFields {
+    const { binding, representations } = this.selection;
+    const formatFields = representations === undefined ? noFields : ["vary", "accept"];
+    return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
+  }
+
+  /** Returns the metadata of a response as header fields. */
+  protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
+    const fields = toRestHeader(header, trailer);
+    return this.selection.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    const { httpStatus, fields, body } = this.errorResponse(error);
+    const { usesGrpcMetadata } = this.selection.binding;
+    const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
+    if (end === undefined) return this.respondEncoded(httpStatus, fields, body);
+    return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
+  }
+
+  disableCompression(): void {
+    this.#isCompressionDisabled = true;
+  }
+
+  protected errorResponse(error: ConnectError): RestErrorResponse {
+    const { responseHeader: header, responseTrailer: trailer } = this;
+    const { rpc, binding, writeErrorRecord, representations } = this.selection;
+    const untouched = areUnchanged(header, trailer);
+    const handlerStatus = untouched ? undefined : statusOfHandler(header, true);
+    const failure = { httpStatus: handlerStatus ?? httpStatusOf(error), procedure: rpc.name };
+    const metadata = untouched ? noFields : this.metadataOf(header, trailer);
+    const formatFields = representations === undefined ? noFields : ["vary", "accept"];
+    const otherFields = [...formatFields, ...(this.#coding?.acceptEncodingFields ?? noFields), ...metadata];
+    const write = this.#representation?.writeError ?? writeErrorRecord;
+    return toErrorResponse(write, error, failure, otherFields, binding.usesGrpcMetadata);
+  }
+
+  /** Sends a complete response, compressed if the client accepts a coding and the body is large enough. */
+  protected respondEncoded(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer?: HeaderFields,
+  ): void | Promise<void> {
+    if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
+      return this.exchange.respond(httpStatus, fields, body, trailer);
+    }
+    // RFC 9110 §12.5.5: the coding depends on what the client accepts.
+    const varying = [...fields, "vary", "accept-encoding"];
+    const { acceptCompression } = this.selection.rpc.options;
+    const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
+    if (coding === undefined || this.#isCompressionDisabled)
+      return this.exchange.respond(httpStatus, varying, body, trailer);
+    const encoded = [...varying, "content-encoding", coding.name];
+    return coding.compress(body).then((compressed) => this.exchange.respond(httpStatus, encoded, compressed, trailer));
+  }
+}
+
+/** The parsed `Content-Encoding` of a request. */
+interface BodyCoding {
+  /** `undefined` for identity and for an unsupported coding. */
+  readonly compression: Compression | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly acceptEncodingFields: HeaderFields;
+}
+
+function readCoding(encoding: string, readable: readonly Compression[]): BodyCoding {
+  const names = readable.map(({ name }) => name);
+  const coding = readContentCoding(encoding, names);
+  const compression = readable.find(({ name }) => name === coding);
+  if (coding !== undefined) return { compression, problem: undefined, acceptEncodingFields: noFields };
+  const supported = names.length === 0 ? "identity" : names.join(", ");
+  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`, {
+    option: "acceptCompression",
+  });
+  // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
+  return { compression, problem: unsupported, acceptEncodingFields: ["accept-encoding", supported] };
+}
+
+const noFields: HeaderFields = [];

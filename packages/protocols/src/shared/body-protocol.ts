@@ -1,0 +1,75 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import type { Codec } from "../formats/format.ts";
+import type { BodyTarget, BodyWire, Protocol, Wire } from "../protocol.ts";
+import type { Rpc } from "../rpc.ts";
+import { messageTooLarge } from "./compression.ts";
+import { LazyHeaders } from "./lazy-headers.ts";
+import { readRestTimeout } from "./timeouts.ts";
+
+/** Creates a protocol whose requests are POSTs to one path, each with a body that names its RPC. */
+export function createBodyProtocol(
+  name: Protocol["name"],
+  path: string,
+  open: (exchange: Exchange, protocol: Protocol) => BodyWire,
+  refuse: Protocol["refuse"],
+): Protocol & Required<Pick<Protocol, "find">> {
+  const protocol: Protocol & Required<Pick<Protocol, "find">> = {
+    name,
+    hasHttpStatus: true,
+    bodyPath: path,
+    targetsOf: () => [],
+    find: ({ httpMethod }, requestPath) => {
+      if (requestPath !== path) return undefined;
+      return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
+    },
+    handlesUnmatched: () => false,
+    refuse,
+  };
+  const target: BodyTarget = {
+    kind: "body",
+    protocol,
+    rpc: undefined,
+    pathTemplate: path,
+    open: (exchange) => open(exchange, protocol),
+  };
+  return protocol;
+}
+
+/** The common parts of the wires of calls whose message was in the body that named the RPC, in JSON. */
+export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeError"> {
+  readonly timeoutMs: number | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly body = undefined;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders = new LazyHeaders([]);
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+  protected readonly exchange: Exchange;
+  protected readonly codec: Codec;
+  readonly #readMaxBytes: number;
+
+  /**
+   * @param fields - the request header that the handler sees
+   * @param defaultTimeoutMs - the timeout of a call whose client sets none
+   */
+  constructor(exchange: Exchange, rpc: Rpc, fields: HeaderFields, defaultTimeoutMs?: number) {
+    const { maxTimeoutMs, readMaxBytes } = rpc.options;
+    const { timeoutMs = defaultTimeoutMs, error } = readRestTimeout(exchange, maxTimeoutMs);
+    const codec = rpc.codecs.get("json");
+    if (codec === undefined) throw new TypeError("there is no codec for JSON");
+    this.timeoutMs = timeoutMs;
+    this.problem = error;
+    this.requestHeader = new LazyHeaders(fields);
+    this.exchange = exchange;
+    this.codec = codec;
+    this.#readMaxBytes = readMaxBytes;
+  }
+
+  /** Decodes the message, whose limit was not known when the body was read. */
+  protected decode(json: string): Message {
+    const bytes = toUtf8(json);
+    if (bytes.byteLength > this.#readMaxBytes) throw messageTooLarge(this.#readMaxBytes);
+    return this.codec.decode(bytes);
+  }
+}

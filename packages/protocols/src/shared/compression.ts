@@ -1,0 +1,61 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { problem, type ProblemDetails } from "@plantstore/protobuf";
+
+/**
+ * A compression that can also decompress bodies in pieces. `decompress` stops soon after the limit is exceeded, for any
+ * window size that the message uses.
+ */
+export interface PieceDecompression extends Compression {
+  /**
+   * Decompresses a body as it arrives, with backpressure.
+   *
+   * @param freeBytes - the decompressed size that is allowed for any body, even a very small one
+   * @param signal - frees the decoder when aborted, even if nobody reads the rest; a reader gets the abort reason as
+   * error
+   * @throws ConnectError `InvalidArgument` for bytes that are not in the coding, including bytes after its end;
+   * `ResourceExhausted` for a body whose compression ratio is too high, or if too many bodies are being decompressed
+   */
+  decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** A compression that can also decompress and compress bodies in pieces. */
+export interface StreamCompression extends PieceDecompression {
+  /** Opens the encoder of one body. The encoder holds memory until it has ended or is closed. */
+  openEncoder(): PieceEncoder;
+}
+
+/** Encodes a body in pieces that a client can decode as soon as they arrive. */
+export interface PieceEncoder {
+  /** Encodes a piece. Rejects after {@link close} was called. */
+  write(bytes: Uint8Array): Promise<Uint8Array>;
+  /**
+   * Encodes the last piece and the end. Rejects if encoding this or an earlier piece fails, and never settles if
+   * {@link close} was called.
+   */
+  end(bytes: Uint8Array): Promise<Uint8Array>;
+  /** Frees the memory of a body that will not be completed. */
+  close(): void;
+}
+
+/** Returns whether a compression decodes pieces; compressions that the user has added only decode complete messages. */
+export function decodesPieces(compression: Compression): compression is PieceDecompression {
+  return "decodePieces" in compression;
+}
+
+/** Returns whether a compression encodes pieces. The Compression Streams API cannot, because it has no flush. */
+export function encodesPieces(compression: Compression): compression is StreamCompression {
+  return "openEncoder" in compression;
+}
+
+/**
+ * Returns the error for a message that is larger than the limit, before or after decompression.
+ *
+ * @param more - the option that sets the limit
+ */
+export function messageTooLarge(
+  bytesMax: number,
+  more: Pick<ProblemDetails, "option"> = { option: "readMaxBytes" },
+): ConnectError {
+  return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${bytesMax} bytes`, more);
+}

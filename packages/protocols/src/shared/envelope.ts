@@ -1,0 +1,273 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+import { allocateBytes, CollectedBytes, HttpProblem, noBytes } from "@plantstore/http";
+import { messageTooLarge } from "./compression.ts";
+import { httpError } from "./http-error.ts";
+import type { MessageSplitter } from "./message-splitter.ts";
+
+/**
+ * The length of the prefix of each message of gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
+ * unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+ */
+export const envelopePrefixBytes = 5;
+
+/** The most bytes of a message in an envelope: the largest length in 32 bits. */
+export const messageBytesMax: number = 2 ** 32 - 1;
+
+/**
+ * The size in bytes above which an uncompressed message may be forwarded in parts. 64 KiB: a smaller message arrives in
+ * one read of a socket, and parts would cost more than they save.
+ */
+export const wholeMessageBytesMax: number = 64 * 1024;
+
+/** Flag: the message is compressed with the encoding of the call. */
+export const compressedFlag = 0b0000_0001;
+
+/** Flag of gRPC-Web: the envelope has the trailer section, in the format of an HTTP/1.1 header. */
+export const trailerFlag = 0b1000_0000;
+
+/** A received envelope of one encoded message. */
+export class Envelope {
+  readonly compressed: boolean;
+  readonly #piece: Uint8Array;
+  readonly #at: number;
+  readonly #end: number;
+
+  /** @param piece - bytes that contain the envelope from `at` to `end` */
+  constructor(compressed: boolean, piece: Uint8Array, at: number, end: number) {
+    this.compressed = compressed;
+    this.#piece = piece;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  /** The encoded message. */
+  get bytes(): Uint8Array {
+    return this.#piece.subarray(this.#at + envelopePrefixBytes, this.#end);
+  }
+
+  /** The encoded message with its prefix. */
+  get withPrefix(): Uint8Array {
+    const { byteLength } = this.#piece;
+    return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
+  }
+}
+
+/**
+ * Reads the envelope of a unary body.
+ *
+ * @throws ConnectError `Unimplemented` for no message or more than one (as Connect does), `ResourceExhausted` for a
+ * length over the limit, `InvalidArgument` for a body that is truncated or has reserved flags
+ */
+export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
+  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
+  const end = envelopeBytes(body);
+  if (end === 0) throw truncatedError();
+  const envelope = envelopeAt(body, 0, end, readMaxBytes);
+  if (body.byteLength < end) throw truncatedError();
+  if (body.byteLength > end) throw severalMessages();
+  return envelope;
+}
+
+/** A message of a forwarded call: uncompressed, in binary form. A large one may be several pieces of its envelope. */
+export type ForwardedMessage = Envelope | Uint8Array;
+
+/** Returns an encoded message in an envelope. */
+export function toEnvelope(message: Uint8Array): Envelope {
+  const envelope = writeEnvelope(0, message);
+  return new Envelope(false, envelope, 0, envelope.byteLength);
+}
+
+/**
+ * Yields the pieces of a body with one large envelope.
+ *
+ * @throws ConnectError `ResourceExhausted` for a length over the limit, before the first piece; later, the errors of
+ * {@link readSingleEnvelope}, and why the body was aborted
+ */
+export function readLargeEnvelope(
+  start: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+  readMaxBytes: number,
+): AsyncIterable<Uint8Array> {
+  const bytes = envelopeBytes(start);
+  if (bytes > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+  return piecesOf(start, rest, bytes);
+}
+
+async function* piecesOf(
+  start: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+  bytes: number,
+): AsyncGenerator<Uint8Array> {
+  let missingBytes = bytes - start.byteLength;
+  if (missingBytes < 0) throw severalMessages();
+  yield start;
+  try {
+    for await (const piece of rest) {
+      missingBytes -= piece.byteLength;
+      if (missingBytes < 0) throw severalMessages();
+      yield piece;
+    }
+  } catch (error) {
+    throw error instanceof HttpProblem ? httpError(error) : error;
+  }
+  if (missingBytes > 0) throw truncatedError();
+}
+
+/** Returns the length in bytes of the envelope that starts at `at`; 0 if its prefix is incomplete. */
+export function envelopeBytes(bytes: Uint8Array, at = 0): number {
+  if (bytes.byteLength - at < envelopePrefixBytes) return 0;
+  const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
+  // Multiplied, because the result of a shift would be signed.
+  return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
+}
+
+/** Returns whether bytes start with the prefix of an uncompressed message that may be forwarded in parts. */
+export function isLargeEnvelope(bytes: Uint8Array): boolean {
+  return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + wholeMessageBytesMax;
+}
+
+/** Writes an envelope. */
+export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
+  const envelope = allocateBytes(envelopePrefixBytes + message.byteLength);
+  writePrefix(envelope, flags, message.byteLength);
+  envelope.set(message, envelopePrefixBytes);
+  return envelope;
+}
+
+/** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
+export function envelopePrefix(messageBytes: number): Uint8Array {
+  // A separate allocation: a slice of Node's buffer pool would keep 64 KiB alive while it waits to be sent.
+  return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
+}
+
+function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uint8Array {
+  into[0] = flags;
+  // The array stores the lowest eight bits of each value.
+  into[1] = messageBytes >>> 24;
+  into[2] = messageBytes >>> 16;
+  into[3] = messageBytes >>> 8;
+  into[4] = messageBytes;
+  return into;
+}
+
+/**
+ * Reads the envelopes of a stream.
+ *
+ * Time and memory are proportional to the received bytes, for any number of pieces and any announced length. Throws a
+ * `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within an
+ * envelope or has reserved flags.
+ */
+export class EnvelopeReader<T> implements MessageSplitter<T> {
+  readonly #readMaxBytes: number;
+  readonly #read: (envelope: Envelope) => T | Promise<T>;
+  #piece: Uint8Array = noBytes;
+  #at = 0;
+  /** An incomplete envelope. `announcedBytes` is the length of the prefix until the prefix has arrived. */
+  #partial: CollectedBytes | undefined;
+  readonly #readPart: ((part: Uint8Array) => T) | undefined;
+  /** The bytes of a message that is read in parts that have not been taken. */
+  #missingBytes = 0;
+
+  /**
+   * @param read - converts an envelope to a message
+   * @param readPart - converts a part of an envelope; if set, large uncompressed messages are read in parts
+   */
+  constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>, readPart?: (part: Uint8Array) => T) {
+    this.#readMaxBytes = readMaxBytes;
+    this.#read = read;
+    this.#readPart = readPart;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+    this.#at = 0;
+  }
+
+  take(): T | Promise<T> | undefined {
+    const at = this.#at;
+    const piece = this.#piece;
+    if (this.#missingBytes > 0) return this.#takePart();
+    if (this.#partial === undefined) {
+      const end = at + envelopeBytes(piece, at);
+      if (end > at && end <= piece.byteLength) {
+        this.#advance(end);
+        return this.#read(envelopeAt(piece, at, end, this.#readMaxBytes));
+      }
+      if (at === piece.byteLength) return undefined;
+    }
+    const collected = this.#collect();
+    if (collected === undefined) return undefined;
+    if (this.#missingBytes > 0) return this.#readPart?.(collected);
+    return this.#read(envelopeAt(collected, 0, collected.byteLength, this.#readMaxBytes));
+  }
+
+  end(): undefined {
+    if (this.#partial !== undefined || this.#missingBytes > 0) throw truncatedError();
+  }
+
+  #takePart(): T | undefined {
+    const part = this.#piece.subarray(this.#at, this.#at + this.#missingBytes);
+    if (part.byteLength === 0) return undefined;
+    this.#missingBytes -= part.byteLength;
+    this.#advance(this.#at + part.byteLength);
+    return this.#readPart?.(part);
+  }
+
+  /**
+   * Collects the bytes of the envelope that are in the current piece.
+   *
+   * @returns the envelope once it is complete, or its prefix if the message is read in parts
+   */
+  #collect(): Uint8Array | undefined {
+    const limitBytes = envelopePrefixBytes + this.#readMaxBytes;
+    const partial = (this.#partial ??= new CollectedBytes(envelopePrefixBytes, limitBytes));
+    if (partial.byteLength < envelopePrefixBytes) {
+      this.#collectAnnounced(partial);
+      if (partial.byteLength < envelopePrefixBytes) return undefined;
+      partial.announcedBytes = envelopeBytes(partial.bytes);
+      if (partial.announcedBytes > limitBytes) throw messageTooLarge(this.#readMaxBytes);
+      if (this.#readPart !== undefined && isLargeEnvelope(partial.bytes)) {
+        this.#missingBytes = partial.announcedBytes - envelopePrefixBytes;
+        this.#partial = undefined;
+        return partial.bytes;
+      }
+    }
+    this.#collectAnnounced(partial);
+    if (partial.byteLength < partial.announcedBytes) return undefined;
+    this.#partial = undefined;
+    return partial.bytes;
+  }
+
+  #collectAnnounced(partial: CollectedBytes): void {
+    const part = this.#piece.subarray(this.#at, this.#at + partial.announcedBytes - partial.byteLength);
+    partial.add(part);
+    this.#advance(this.#at + part.byteLength);
+  }
+
+  #advance(at: number): void {
+    this.#at = at;
+    // Releases the chunk while waiting for the client.
+    if (at === this.#piece.byteLength) this.add(noBytes);
+  }
+}
+
+/** @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for reserved flags */
+function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: number): Envelope {
+  if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+  const flags = bytes[at] ?? 0;
+  if ((flags & ~compressedFlag) !== 0) {
+    throw problem("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`);
+  }
+  return new Envelope(flags === compressedFlag, bytes, at, end);
+}
+
+function severalMessages(): ConnectError {
+  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
+}
+
+function truncatedError(): ConnectError {
+  return problem("ERR_PROTOCOL", "the message is truncated");
+}

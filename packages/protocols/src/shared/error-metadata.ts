@@ -1,0 +1,57 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { HeaderFields } from "@plantstore/http";
+import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
+
+/** Returns the metadata of an error as header fields, without fields of the protocols. */
+export function metadataFields(error: ConnectError): HeaderFields {
+  return toFields(ownMetadata(error));
+}
+
+/** Returns the metadata of an error without fields of the protocols. */
+export function ownMetadata(error: ConnectError): Headers {
+  const metadata = new Headers();
+  appendOwnMetadata(metadata, error);
+  return metadata;
+}
+
+/** Appends {@link ownMetadata} to a header or trailer. */
+export function appendOwnMetadata(into: Headers, error: ConnectError): void {
+  // Metadata received from another server describes that call, not this one. Errors of Connect before 2.2 have no
+  // `isWireError`; the metadata of a received one includes the response header, and thus its content type.
+  const { metadata } = error;
+  if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
+  metadata.forEach((value, name) => {
+    if (!protocolFields.has(name) && isSendable(name, value)) into.append(name, value);
+  });
+}
+
+/**
+ * Returns an error without metadata, for functions of Connect that would also write the metadata. Which fields they
+ * write depends on the minor version of Connect.
+ */
+export function withoutMetadata(error: ConnectError): ConnectError {
+  return Object.create(error, { metadata: { value: noMetadata } });
+}
+
+const noMetadata = new LazyHeaders([]);
+
+// The fields of HTTP, Connect and gRPC that Connect's own servers omit, in addition to those that are never sent with a
+// call. Connect exports no such list before 2.2.
+const protocolFields: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "content-encoding",
+  "content-type",
+  "host",
+  "user-agent",
+  "connect-accept-encoding",
+  "connect-content-encoding",
+  "connect-protocol-version",
+  "connect-timeout-ms",
+  "grpc-accept-encoding",
+  "grpc-encoding",
+  "grpc-message",
+  "grpc-status",
+  "grpc-status-details-bin",
+  "grpc-timeout",
+  "trailer-",
+]);

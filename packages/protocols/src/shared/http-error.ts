@@ -1,0 +1,13 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem } from "@plantstore/protobuf";
+import { clientGone, type HttpProblem } from "@plantstore/http";
+
+/** Returns the error for a problem of HTTP. */
+export function httpError({ errorCode, message, code, httpStatus, option }: HttpProblem): ConnectError {
+  return problem(errorCode, message, { code: Code[code], httpStatus, option });
+}
+
+/** Returns the error of a call whose client has disconnected or cancelled it. */
+export function clientGoneError(): ConnectError {
+  return httpError(clientGone());
+}

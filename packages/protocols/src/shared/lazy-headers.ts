@@ -1,0 +1,194 @@
+import { type HeaderFields, isToken, notSentAsMetadata, readHeaderField } from "@plantstore/http";
+
+/**
+ * Returns whether a field may be sent with a call: `false` if it describes the connection, or has control characters
+ * (RFC 9110 §5.5), which a `Headers` object accepts.
+ */
+export function isSendable(name: string, value: string): boolean {
+  return !notSentAsMetadata.has(name) && !controlCharacter.test(value);
+}
+
+// A tab is the only control character allowed in a field.
+// oxlint-disable-next-line no-control-regex
+const controlCharacter = /[\0-\x08\x0a-\x1f\x7f]/;
+
+/**
+ * Returns the fields of a header or trailer that may be sent with a call.
+ *
+ * Fields that a handler copied from another response may describe the connection or length of that response, or contain
+ * forbidden characters. They are omitted, because HTTP/2 cannot send them (RFC 9113 §8.2).
+ */
+export function toFields(headers: Headers): string[] {
+  const fields: string[] = [];
+  for (const [name, value] of headers) {
+    if (isSendable(name, value)) fields.push(name, value);
+  }
+  return fields;
+}
+
+/**
+ * A `Headers` object that is built from its fields on first use.
+ *
+ * Building one costs more than a microsecond and six allocations, and most calls never use it. Once built, this object
+ * delegates to the platform's own. `instanceof Headers` is true, and `new Headers(it)` and `fetch` read it through its
+ * iterator.
+ */
+export interface LazyHeaders extends Headers {
+  /** Whether no `Headers` object has been built, so that {@link fields} is still the original list. */
+  readonly isPristine: boolean;
+  /** The original list while pristine, otherwise the current fields. */
+  readonly fields: HeaderFields;
+  /** The platform's own object, built on first use. */
+  readonly built: Headers;
+}
+
+class HeadersOfFields implements LazyHeaders {
+  readonly #fields: HeaderFields;
+  #headers: Headers | undefined;
+
+  constructor(fields: HeaderFields) {
+    this.#fields = fields;
+  }
+
+  get isPristine(): boolean {
+    return this.#headers === undefined;
+  }
+
+  get fields(): HeaderFields {
+    return this.#headers === undefined ? this.#fields : toFields(this.#headers);
+  }
+
+  // Public, because a private method would take memory in every object.
+  get built(): Headers {
+    return (this.#headers ??= toHeaders(this.#fields));
+  }
+
+  get(name: string): string | null {
+    // A real Headers object rejects invalid names, including those of pseudo-header fields.
+    if (!this.isPristine || !isToken(name)) return this.built.get(name);
+    return readHeaderField(this.#fields, name);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  append(name: string, value: string): void {
+    this.built.append(name, value);
+  }
+
+  set(name: string, value: string): void {
+    this.built.set(name, value);
+  }
+
+  delete(name: string): void {
+    this.built.delete(name);
+  }
+
+  getSetCookie(): string[] {
+    return this.built.getSetCookie();
+  }
+
+  forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
+    for (const [name, value] of this) callback.call(thisArg, value, name, this);
+  }
+
+  keys(): ReturnType<Headers["keys"]> {
+    return this.built.keys();
+  }
+
+  values(): ReturnType<Headers["values"]> {
+    return this.built.values();
+  }
+
+  entries(): ReturnType<Headers["entries"]> {
+    return this.built.entries();
+  }
+
+  [Symbol.iterator](): ReturnType<Headers["entries"]> {
+    return this.built.entries();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Headers";
+  }
+}
+
+/**
+ * Creates {@link LazyHeaders}; pseudo-header fields (RFC 9113 §8.3) are ignored. The declared type of the class would
+ * have the members of Node's `Headers`, and the `Headers` of other platforms has other members.
+ */
+export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;
+
+// For `console.log` and `util.inspect` of node.
+Object.defineProperty(HeadersOfFields.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: HeadersOfFields): Headers {
+    return this.built;
+  },
+});
+
+/** Returns whether a handler has not changed the header and the trailer of its response. */
+export function areUnchanged(header: Headers, trailer: Headers): boolean {
+  const isUnchanged = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.isPristine;
+  return isUnchanged(header) && isUnchanged(trailer);
+}
+
+function toHeaders(fields: HeaderFields): Headers {
+  const headers = new Headers();
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? "";
+    if (name.charCodeAt(0) === colon) continue;
+    if (name.length === 6 && name.toLowerCase() === "cookie")
+      headers.set(name, readHeaderField(fields, "cookie") ?? "");
+    else headers.append(name, fields[i + 1] ?? "");
+  }
+  return headers;
+}
+
+// Makes `instanceof` work without `extends`, which would call the constructor of Headers and so build the object that
+// this class avoids. The proxy delays the access to Headers, which loads node's HTTP client and takes a fifth of the
+// start-up time.
+Object.setPrototypeOf(HeadersOfFields.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
+
+const colon = 0x3a;
+
+/**
+ * Returns the fields to send for a response header or trailer.
+ *
+ * @param own - the fields of the protocol, which are kept even if an interceptor replaces the Headers object
+ */
+export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
+  if (headers instanceof LazyHeaders) return headers.fields;
+  const fields = toFields(headers);
+  // Fields of the protocol replace those of the same name in `headers`.
+  return [...own, ...fields.filter((_, at) => readHeaderField(own, nameAt(fields, at)) === null)];
+}
+
+/**
+ * Returns the fields of a response header, with reserved fields replaced by the protocol's own. Metadata of a handler
+ * must not set the status of the call, which clients of gRPC-Web also read from the header, or the compression of
+ * messages.
+ */
+export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
+  const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(nameAt(all, at)));
+  const ownReserved = reservedOf(own);
+  const sentReserved = reservedOf(fields);
+  if (
+    sentReserved.length === ownReserved.length &&
+    sentReserved.every((_, at) => at % 2 === 0 || isOwn(sentReserved, at, own))
+  )
+    return fields;
+  return [...fields.filter((_, at) => !reservedNames.test(nameAt(fields, at))), ...ownReserved];
+}
+
+function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
+  return readHeaderField(own, nameAt(fields, at)) === fields[at];
+}
+
+/** Returns the name of the field whose name or value is at this index. */
+function nameAt(fields: HeaderFields, at: number): string {
+  return fields[at - (at % 2)] ?? "";
+}
+
+const reservedNames =
+  /^(?:grpc-(?:status|message|status-details-bin|encoding|accept-encoding|timeout)|connect-(?:content-encoding|accept-encoding|protocol-version|timeout-ms))$/i;

@@ -1,0 +1,79 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import type { HeaderFields } from "@plantstore/http";
+import { problem, quote } from "@plantstore/protobuf";
+import { negotiateCoding, readAccept } from "./negotiation.ts";
+
+/** How the messages of one call are compressed. */
+export interface MessageEncodings {
+  /** The compression of the request messages; `undefined` for none. */
+  readonly request: Compression | undefined;
+  /** The compression of the response messages; `undefined` for none. */
+  readonly response: Compression | undefined;
+  /** `Unimplemented` if the client uses an unsupported encoding. */
+  readonly problem: ConnectError | undefined;
+  /** The field that lists the supported encodings, if the response must have it. */
+  readonly acceptEncodingFields: HeaderFields;
+}
+
+const noFields: HeaderFields = [];
+const identity: MessageEncodings = {
+  request: undefined,
+  response: undefined,
+  problem: undefined,
+  acceptEncodingFields: noFields,
+};
+
+/**
+ * Negotiates the encodings of a call as defined in the compression document of gRPC, which Connect follows as well.
+ *
+ * @param sent - the value of the encoding header field
+ * @param accepted - the value of the accept-encoding header field
+ * @param acceptName - the name of that field, in which a refusal lists the supported encodings
+ */
+export function negotiateEncodings(
+  available: readonly Compression[],
+  sent: string | null,
+  accepted: string | null,
+  acceptName: string,
+): MessageEncodings {
+  if (sent === null && accepted === null) return identity;
+  let request: Compression | undefined;
+  if (sent !== null && sent !== "identity" && sent !== "") {
+    request = available.find((compression) => compression.name === sent);
+    if (request === undefined) {
+      const supported = available.map((compression) => compression.name).join(",");
+      const message = `unknown compression ${quote(sent)}: supported encodings are ${supported}`;
+      // The code that gRPC's compression document and Connect's protocol prescribe.
+      const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, {
+        code: Code.Unimplemented,
+        option: "acceptCompression",
+      });
+      return { request, response: undefined, problem: unsupported, acceptEncodingFields: [acceptName, supported] };
+    }
+  }
+  // A client that lists no accepted encodings accepts the one that it sends.
+  const response = accepted === null || accepted === "" ? request : lastChoice.preferred(available, accepted);
+  return { request, response, problem: undefined, acceptEncodingFields: noFields };
+}
+
+/** Caches the last choice, because gRPC clients send the same list with every call. */
+class LastChoice {
+  #available: readonly Compression[] | undefined;
+  #accepted: string | undefined;
+  #responseCompression: Compression | undefined;
+
+  /** Returns the encoding with the highest weight; among equal weights, the first that the client lists. */
+  preferred(available: readonly Compression[], accepted: string): Compression | undefined {
+    if (this.#available === available && this.#accepted === accepted) return this.#responseCompression;
+    const listed = readAccept(accepted).flatMap(({ name }) =>
+      available.filter((compression) => compression.name === name),
+    );
+    this.#responseCompression = negotiateCoding(accepted, [...listed, ...available]);
+    this.#available = available;
+    this.#accepted = accepted;
+    return this.#responseCompression;
+  }
+}
+
+const lastChoice = new LastChoice();

@@ -1,0 +1,17 @@
+import type { Exchange } from "@plantstore/http";
+
+/**
+ * Returns whether the page that sent a request may call, which protects servers on a developer's machine from DNS
+ * rebinding (Streamable HTTP, "Security & Endpoint"). Requests of programs have no `Origin`.
+ *
+ * Allowed are the origins of the option `cors`; pages on loopback, if the request is to loopback; and pages of this
+ * server over https, where another name for this address would not match the certificate.
+ */
+export function isOriginAllowed(exchange: Exchange, corsOrigins: readonly string[] | "*" | undefined): boolean {
+  const origin = exchange.get("origin");
+  if (origin === null || corsOrigins === "*" || corsOrigins?.includes(origin) === true) return true;
+  const own = exchange.url.slice(0, exchange.url.length - exchange.target.length);
+  return loopback.test(origin) ? loopback.test(own) : own.startsWith("https://") && origin === own;
+}
+
+const loopback = /^https?:\/\/(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?$/i;

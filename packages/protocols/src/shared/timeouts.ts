@@ -1,0 +1,79 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { problem, type ProblemDetails } from "@plantstore/protobuf";
+import type { HeaderReader } from "@plantstore/http";
+
+/** The timeout of a request: milliseconds from now, an error (`InvalidArgument`), or neither. */
+export interface Timeout {
+  readonly timeoutMs?: number | undefined;
+  readonly error?: ConnectError | undefined;
+}
+
+/** The most characters of a timeout that an error quotes: Connect has up to 10 digits, gRPC 8 and a unit. */
+const charactersMax = 32;
+
+/** The timeout of a request that sets none, like most. */
+export const noTimeout: Timeout = {};
+
+/** Returns the option that accepts a timeout; none if it is malformed. */
+function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
+  return timeoutMs === undefined ? {} : { option: "maxTimeoutMs" };
+}
+
+/** Reads the value of `Connect-Timeout-Ms`. */
+export function readConnectTimeout(text: string | null, maxTimeoutMs: number): Timeout {
+  return text === null ? noTimeout : withErrorCode(parseConnectTimeout(text.slice(0, charactersMax), maxTimeoutMs));
+}
+
+/** Reads the value of `Grpc-Timeout`. */
+export function readGrpcTimeout(text: string | null, maxTimeoutMs: number): Timeout {
+  return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, charactersMax), maxTimeoutMs));
+}
+
+/** Adds the identifier to an error of Connect's parsers. */
+function withErrorCode(timeout: Timeout): Timeout {
+  if (timeout.error === undefined) return timeout;
+  return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage, optionFor(timeout)) };
+}
+
+/**
+ * Reads the timeout of a REST request from the fields of other protocols and proxies: `Connect-Timeout-Ms`,
+ * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A timeout of
+ * zero has already passed.
+ */
+export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
+  const connectTimeoutMs = header.get("connect-timeout-ms");
+  const grpcTimeout = header.get("grpc-timeout");
+  const xServerTimeout = header.get("x-server-timeout");
+  // Most requests set no timeout.
+  if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
+  const timeouts = [
+    readConnectTimeout(connectTimeoutMs, Number.POSITIVE_INFINITY),
+    readGrpcTimeout(grpcTimeout, Number.POSITIVE_INFINITY),
+    readServerTimeout(xServerTimeout),
+  ];
+  const invalid = timeouts.find(({ error }) => error !== undefined);
+  if (invalid !== undefined) return invalid;
+  const timeoutMs = Math.min(...timeouts.map((timeout) => timeout.timeoutMs ?? Number.POSITIVE_INFINITY));
+  if (timeoutMs <= maxTimeoutMs) return { timeoutMs };
+  return {
+    timeoutMs,
+    error: problem(
+      "ERR_TIMEOUT_INVALID",
+      `timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`,
+      optionFor({ timeoutMs }),
+    ),
+  };
+}
+
+// Seconds with an optional fraction: as many digits as in gRPC, down to microseconds.
+const seconds = /^[0-9]{1,8}(?:\.[0-9]{1,6})?$/;
+
+/** Reads `X-Server-Timeout`, which REST services of Google accept. */
+function readServerTimeout(text: string | null): Timeout {
+  if (text === null) return noTimeout;
+  if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };
+  const message = `protocol error: invalid server timeout value: ${text.slice(0, charactersMax)}`;
+  return { error: problem("ERR_TIMEOUT_INVALID", message) };
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FileService } from "../../../testing/src/gen/files/v1/files_pb.ts";
+import { fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+
+// A google.api.HttpBody may come from anywhere, but browsers give it the origin of this server.
+
+let files: EveryCarrier;
+let contentType = "";
+let ownFields: Readonly<Record<string, string>> = {};
+
+beforeAll(async () => {
+  const setFields = ({ responseHeader }: { responseHeader: Headers }): void => {
+    for (const [name, value] of Object.entries(ownFields)) responseHeader.set(name, value);
+  };
+  const file = { data: Buffer.from("bytes") };
+  files = await openEveryCarrier({
+    routes: (router) =>
+      router.service(FileService, {
+        getFile: (_, context) => {
+          setFields(context);
+          return { ...file, contentType };
+        },
+        getPart: (_, context) => {
+          setFields(context);
+          return { name: "a", file: { ...file, contentType } };
+        },
+        async *download(_, context) {
+          setFields(context);
+          yield { ...file, contentType };
+        },
+      }),
+  });
+});
+
+afterAll(() => files[Symbol.asyncDispose]());
+
+/** Returns the status, the policy and the sniffing of a response. */
+async function ask(
+  path: string,
+  type: string,
+  own: typeof ownFields = {},
+  carrier: (typeof carrierNames)[number] = "the engine's HTTP/1.1",
+  httpMethod: HttpRequest["httpMethod"] = "GET",
+): Promise<readonly [number, string | undefined, string | undefined]> {
+  contentType = type;
+  ownFields = own;
+  const { httpStatus, header } = await files.ask(carrier, { httpMethod, path, header: [] });
+  return [httpStatus, fieldValue(header, "content-security-policy"), fieldValue(header, "x-content-type-options")];
+}
+
+const paths = ["/files/a", "/parts/a", "/downloads/a"];
+
+describe.each(carrierNames)("over %s,", (carrier) => {
+  test.each(paths)("the bytes of %s are not sniffed, and HTML is in a sandbox", async (path) => {
+    expect(await ask(path, "text/html", {}, carrier)).toEqual([200, "sandbox", "nosniff"]);
+    expect(await ask(path, "image/png", {}, carrier)).toEqual([200, undefined, "nosniff"]);
+    expect(await ask(path, "text/html", {}, carrier, "HEAD")).toEqual([200, "sandbox", "nosniff"]);
+  });
+});
+
+describe("bytes", () => {
+  test.each([
+    "text/html; charset=utf-8",
+    "TEXT/HTML",
+    "text/javascript",
+    "text/plain",
+    "application/xhtml+xml",
+    "application/octet-stream",
+    "",
+    "image/svg+xml",
+    "image/SVG+XML ; charset=utf-8",
+    "image/svg+xml ",
+    "image/svg+xml\t",
+    "image/x+xml",
+    "video/x+xml;a=b",
+    "image/png;a=b,text/html",
+    "application/pdf-viewer",
+    "application/pdf+xml",
+    "multipart/x-mixed-replace",
+    "x-image/png",
+  ])("of type %j are in a sandbox", async (type) => {
+    expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
+  });
+
+  test.each([
+    "application/pdf",
+    "Application/PDF ; version=1.7",
+    "image/png",
+    "IMAGE/JPEG",
+    "image/gif;a=b",
+    "audio/mpeg",
+    "video/mp4; codecs=avc1",
+    "font/woff2",
+  ])("of type %j are not in a sandbox", async (type) => {
+    expect(await ask("/files/a", type)).toEqual([200, undefined, "nosniff"]);
+  });
+
+  test.each(paths)("of %s have the policy of their handler instead of the sandbox", async (path) => {
+    const own = { "Content-Security-Policy": "default-src 'none'" };
+    expect(await ask(path, "text/html", own)).toEqual([200, "default-src 'none'", "nosniff"]);
+  });
+
+  test.each(paths)("of %s are not sniffed even if their handler allows it", async (path) => {
+    expect(await ask(path, "text/html", { "X-Content-Type-Options": "none" })).toEqual([200, "sandbox", "nosniff"]);
+  });
+
+  test.each(paths)("of %s with a status without a body get no further fields", async (path) => {
+    expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
+  });
+});

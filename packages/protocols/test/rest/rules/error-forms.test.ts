@@ -1,0 +1,16 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { errorFormats } from "../../../src/rest/rules/error-forms.ts";
+
+test.each([
+  [402, "Payment Required"],
+  [406, "Not Acceptable"],
+  [412, "Precondition Failed"],
+  [422, "Unprocessable Content"],
+  [428, "Precondition Required"],
+  [505, "HTTP Version Not Supported"],
+  [499, undefined],
+])("problem details of status %i have the title %s", (httpStatus, title) => {
+  const parts = { code: Code.Aborted, codeName: "ABORTED", httpStatus, message: "m", details: [] };
+  expect(errorFormats.problem.toJson(parts)["title"]).toBe(title);
+});

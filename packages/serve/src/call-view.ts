@@ -1,0 +1,91 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ContextValues, HandlerContext } from "@connectrpc/connect";
+import type { Exchange } from "@plantstore/http";
+import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "@plantstore/protocols";
+
+/** The request of a call, as handlers see it. */
+export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {
+  /** Aborts when the call ends for any reason, or when the server shuts down. */
+  readonly signal: AbortSignal;
+  /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
+  readonly abortReason: unknown;
+}
+
+/** The call that has a view. */
+export interface ViewedCall {
+  readonly view: CallView;
+  readonly request: ViewedRequest;
+  readonly wire: Wire;
+}
+
+/**
+ * The view of a call for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
+ * `HandlerContext`.
+ *
+ * One object for both costs half as much as two. Every member is an own property, so that both can be spread; header
+ * and signal are built on first use.
+ */
+export class CallView implements HandlerContext {
+  readonly stream: boolean;
+  readonly service: HandlerContext["service"];
+  readonly method: HandlerContext["method"];
+  readonly requestMethod: string;
+  readonly url: string;
+  readonly header: Headers;
+  readonly contextValues: ContextValues;
+  /** The received message or stream of messages. Before it is read, a placeholder with an empty type name. */
+  message: Message | AsyncIterable<Message> = unread;
+  readonly protocolName: string;
+  readonly requestHeader: Headers;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+  readonly values: ContextValues;
+  readonly timeoutMs: () => number | undefined;
+  declare readonly signal: AbortSignal;
+  /** The call itself. An own property, so that spread copies of a request have it too. */
+  readonly call: ViewedCall;
+
+  constructor(
+    call: ViewedCall,
+    { httpMethod, url }: Exchange,
+    { registered: method, kind }: Rpc,
+    wire: Wire,
+    timeoutMs: number | undefined,
+  ) {
+    const { contextValues, protocol } = call.request;
+    this.stream = kind === "stream";
+    this.service = method.parent;
+    this.method = method;
+    this.requestMethod = httpMethod;
+    this.url = url;
+    this.header = wire.requestHeader;
+    this.contextValues = contextValues;
+    this.protocolName = protocol;
+    this.requestHeader = this.header;
+    this.responseHeader = wire.responseHeader;
+    this.responseTrailer = wire.responseTrailer;
+    this.values = contextValues;
+    this.timeoutMs = timeoutMs === undefined ? noTimeout : remainingTime(performance.now() + timeoutMs);
+    this.call = call;
+    Object.defineProperty(this, "signal", signalDescriptor);
+  }
+}
+
+const unread: Message = { $typeName: "" };
+
+// A shared descriptor, so that V8 uses one shape for all objects.
+const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return this.call.request.signal;
+  },
+};
+
+function noTimeout(): undefined {}
+
+// Returns an integer, because handlers pass it to other servers in timeout headers. Rounds down, so that those calls do
+// not outlive this one.
+function remainingTime(deadlineMs: number): () => number {
+  return () => Math.floor(deadlineMs - performance.now());
+}

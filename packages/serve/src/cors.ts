@@ -1,0 +1,118 @@
+import { cors as connectCors } from "@connectrpc/connect";
+import { type Exchange, type OptionNames, required } from "@plantstore/http";
+
+/** Options of {@link createCors}: which origins may call, and which header fields their pages may send and read. */
+export interface CorsOptions {
+  /**
+   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used:
+   * the credential is in a header that the page must set.
+   */
+  readonly origins: readonly string[] | "*";
+  /** Request header fields that pages may send, in addition to those of the protocols. */
+  readonly allowedHeaders?: readonly string[];
+  /** Response header fields that pages may read, in addition to those of the protocols. */
+  readonly exposedHeaders?: readonly string[];
+  /** How many seconds browsers may cache the response to a preflight. Default 7200, the limit of Chrome. */
+  readonly maxAgeSeconds?: number;
+}
+
+/** The names of {@link CorsOptions}. */
+export const corsOptionNames: OptionNames<CorsOptions> = {
+  origins: required,
+  allowedHeaders: true,
+  exposedHeaders: true,
+  maxAgeSeconds: true,
+};
+
+/** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
+export interface Cors {
+  /**
+   * Returns the header fields of the response to a preflight, a 204 without a body; `undefined` for any other request.
+   *
+   * The response is the same for every path, so that it does not reveal which paths exist.
+   */
+  preflight(request: CorsRequest): readonly string[] | undefined;
+  /** Returns the header fields to add to any other response, including errors, so that a page can read them. */
+  responseFields(origin: string | null): readonly string[];
+}
+
+/** The parts of a request that CORS depends on. A field that was not sent is `null`. */
+interface CorsRequest {
+  readonly httpMethod: string;
+  readonly origin: string | null;
+  readonly accessControlRequestMethod: string | null;
+}
+
+// The methods of RPCs and endpoints. Everything that accepts GET also accepts HEAD.
+const protocolMethods = ["GET", "HEAD", "POST"];
+const protocolRequestHeaders = ["Authorization", "Grpc-Timeout", "X-Server-Timeout"];
+const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];
+const maxAgeSecondsDefault = 7200;
+
+/**
+ * Creates the CORS header fields of a gateway.
+ *
+ * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that accepts every method
+ */
+export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
+  const { origins } = options;
+  const allowedOrigins = origins === "*" ? undefined : new Set(origins);
+  const allowed = joinNames(connectCors.allowedHeaders, protocolRequestHeaders, options.allowedHeaders);
+  const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
+  const preflightFields = [
+    "access-control-allow-methods",
+    // Fetch §3.2.3: "*" means every method because the browser sends no cookies or other credentials by itself.
+    httpMethods.includes("*") ? "*" : [...new Set([...protocolMethods, ...httpMethods])].toSorted().join(", "),
+    "access-control-allow-headers",
+    allowed,
+    "access-control-max-age",
+    String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
+  ];
+  // RFC 9110 §12.5.5: the response depends on the origin, even for requests without one.
+  const vary = allowedOrigins === undefined ? [] : ["vary", "origin"];
+  const allowOrigin = (origin: string | null): readonly string[] => {
+    if (origin === null) return [];
+    if (allowedOrigins === undefined) return ["access-control-allow-origin", "*"];
+    return allowedOrigins.has(origin) ? ["access-control-allow-origin", origin] : [];
+  };
+  return {
+    preflight({ httpMethod, origin, accessControlRequestMethod }) {
+      // Fetch §3.2.2: a preflight is an OPTIONS request with these two fields.
+      if (httpMethod !== "OPTIONS" || origin === null || accessControlRequestMethod === null) return undefined;
+      const allow = allowOrigin(origin);
+      return allow.length === 0 ? vary : [...allow, ...preflightFields, ...vary];
+    },
+    responseFields(origin) {
+      const allow = allowOrigin(origin);
+      return allow.length === 0 ? vary : [...allow, "access-control-expose-headers", exposed, ...vary];
+    },
+  };
+}
+
+function joinNames(...lists: readonly (readonly string[] | undefined)[]): string {
+  const names = new Map<string, string>();
+  for (const name of lists.flatMap((list) => list ?? [])) names.set(name.toLowerCase(), name);
+  return [...names.values()].join(", ");
+}
+
+/** Responds to a preflight, and returns whether the request was one. If not, adds the CORS fields to the response. */
+export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
+  const origin = exchange.get("origin");
+  const accessControlRequestMethod = exchange.get("access-control-request-method");
+  const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
+  if (fields === undefined) allowPages(exchange, cors, null);
+  else exchange.respond(204, fields);
+  return fields !== undefined;
+}
+
+/**
+ * Adds the CORS fields with which pages of other origins may read the response, unless they were already added.
+ *
+ * @param defaultOrigin - the origin of a request without the field `Origin`: `null`, or `""` if the header was not read
+ * completely
+ */
+export function allowPages(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
+  const { addedFields } = exchange;
+  const fields = cors.responseFields(exchange.get("origin") ?? defaultOrigin);
+  if (!fields.every((text) => addedFields.includes(text))) exchange.addedFields = [...addedFields, ...fields];
+}

@@ -1,0 +1,393 @@
+import {
+  create,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  type DescService,
+  type Message,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import {
+  Code,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createConnectRouter,
+  createMethodImplSpec,
+  createServiceImplSpec,
+  type HandlerContext,
+  type Interceptor,
+  type MethodImpl,
+  type MethodImplSpec,
+  type StreamRequest,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import {
+  type HiddenParts,
+  validateServices,
+  type VisibilityOptions,
+  problem,
+  createReachableRegistry,
+  ignoredJsonOptions,
+  memoize,
+  type ReadJsonOptions,
+} from "@plantstore/protobuf";
+import type { CallView, ViewedRequest } from "./call-view.ts";
+import { forwarderOf, type InterceptedCall } from "./forward.ts";
+import {
+  createMethodCodecs,
+  Forwarding,
+  type Intercept,
+  type MessageCheck,
+  type MessageInit,
+  type MethodCodecs,
+  oneMessage,
+  type Reply,
+  type Rpc,
+  type ResponseParts,
+  type StreamRpc,
+  type UnaryRpc,
+} from "@plantstore/protocols";
+import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "@plantstore/http";
+import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
+import { requireOwnDescriptors } from "./own-descriptors.ts";
+import { checkRequests, type Validation } from "./validation.ts";
+import { VisibleRpcs } from "./visible-rpcs.ts";
+import { YieldedMessages } from "./yielded-messages.ts";
+
+/** The parts of preparing RPCs that depend on the platform. */
+export interface RpcPlatform {
+  /** Returns the prototype of descriptors that a CommonJS program creates with the same copy of protobuf-es. */
+  readonly commonJsPrototype?: () => unknown;
+  /** Creates the codecs of an RPC. By default, they decode and encode its messages. */
+  readonly createCodecs?: typeof createMethodCodecs;
+  /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
+  readonly isValidated?: (service: DescService) => boolean;
+}
+
+/** An RPC registered with a router, and its options, which override those of the router. */
+interface RegisteredRpc {
+  readonly spec: MethodImplSpec;
+  readonly serviceOptions: RouterOptions;
+}
+
+type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
+
+/** What callers can send, and what they can see. */
+export interface RpcRestrictions {
+  /** Checks requests before their handlers. */
+  readonly validation?: Validation | undefined;
+  readonly visibility?: VisibilityOptions | undefined;
+}
+
+/** The RPCs of a gateway. */
+interface PreparedRpcs {
+  readonly rpcs: readonly Rpc[];
+  /** The types that JSON may name: those of the options, by default all types reachable from the services. */
+  readonly registry: Registry;
+  /** Removes what callers must not see from error details; `undefined` if nothing is hidden in messages. */
+  readonly hidden: HiddenParts | undefined;
+  /** The labels of all rules of visibility. */
+  readonly visibilityLabels: ReadonlySet<string>;
+}
+
+/**
+ * Runs the user's `routes` with a router that accepts the same arguments as Connect's, and prepares each RPC: the
+ * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
+ * `router.handlers`, because they account for most of the time and memory of Connect's router. Yields after each RPC.
+ *
+ * @param checks - what is checked in requests before their handlers, and what of the services is visible
+ */
+export function* createRpcs(
+  routes: (router: ConnectRouter) => void,
+  options: ConnectRouterOptions,
+  jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
+  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false }: RpcPlatform,
+  { validation, visibility }: RpcRestrictions = {},
+): Generator<void, PreparedRpcs> {
+  const registered = registerRpcs(routes, options);
+  const services = [...new Set(registered.map(({ spec }) => spec.method.parent))];
+  requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
+  const unvalidated = services.filter((service) => !isValidated(service));
+  validateServices(unvalidated);
+  // The registry of validated services has visible types only.
+  const registries = unvalidated.length < services.length ? [] : [...new Set(registered.flatMap(registriesOf))];
+  const visible = visibility && new VisibleRpcs(unvalidated, registries, visibility, options.binaryOptions);
+  const served = registered.flatMap(({ spec, serviceOptions }) => {
+    const method = visible === undefined ? spec.method : visible.partOf(spec.method);
+    return method === undefined ? [] : [{ spec, method, serviceOptions }];
+  });
+  const visibleServices = new Set(served.map(({ method }) => method.parent));
+  const visibleTypes = memoize((all: Registry) => visible?.registryOf(all) ?? all);
+  const reachableTypes = memoize(createReachableRegistry);
+  const ownRegistry = options.jsonOptions?.registry;
+  const registry = ownRegistry === undefined ? reachableTypes(visibleServices) : visibleTypes(ownRegistry);
+  const checkOf = validation?.prepare([...visibleServices], reachableTypes(visibleServices));
+  const prepare = memoize((own: RouterOptions) => {
+    const all = own.jsonOptions?.registry;
+    const withTypes = {
+      ...own,
+      jsonOptions: { ...own.jsonOptions, registry: all === undefined ? registry : visibleTypes(all) },
+    };
+    return { withTypes, rules: jsonRules(withTypes) };
+  });
+  const rpcs: Rpc[] = [];
+  for (const { spec, method, serviceOptions: own } of served) {
+    const { withTypes, rules } = prepare(own);
+    const codecs = createCodecs(method, withTypes, rules);
+    const check = checkOf?.(method.input);
+    const convert = visible?.converterOf(method, spec.method, own.binaryOptions);
+    const interceptors = convert === undefined ? own.interceptors : [convert, ...own.interceptors];
+    const rpc = createRpc(
+      check === undefined ? spec : checkRequests(spec, check),
+      method,
+      { ...withTypes, interceptors },
+      codecs,
+    );
+    // Messages with hidden parts are decoded.
+    const forward = convert === undefined ? createForwarding(spec, interceptors, check) : undefined;
+    rpcs.push({ ...rpc, forward });
+    yield;
+  }
+  return { rpcs, registry, hidden: visible?.hidden, visibilityLabels: visible?.labels ?? new Set() };
+}
+
+/** Runs the user's `routes`. Throws as {@link optionsOf} does, and TypeError for a misspelled handler and a promise. */
+function registerRpcs(
+  routes: (router: ConnectRouter) => void,
+  options: ConnectRouterOptions,
+): readonly RegisteredRpc[] {
+  const base = optionsOf(options, undefined);
+  const registered: RegisteredRpc[] = [];
+  const router: ConnectRouter = {
+    get handlers() {
+      return handlersOf(registered);
+    },
+    service(service, implementation, override) {
+      refuseMisspelledHandlers(service, implementation);
+      const serviceOptions = override ? serviceOptionsOf(base, override, `router.service(${service.typeName})`) : base;
+      const { methods } = createServiceImplSpec(service, implementation);
+      for (const spec of Object.values(methods)) registered.push({ spec, serviceOptions });
+      return router;
+    },
+    rpc(method, implementation, override) {
+      registered.push({
+        spec: createMethodImplSpec(method, implementation),
+        serviceOptions: override
+          ? serviceOptionsOf(base, override, `router.rpc(${method.parent.typeName}.${method.name})`)
+          : base,
+      });
+      return router;
+    },
+  };
+  refusePromise<unknown>(routes(router), "routes must register the services synchronously");
+  return registered;
+}
+
+function registriesOf({ serviceOptions: { jsonOptions } }: RegisteredRpc): readonly Registry[] {
+  return jsonOptions?.registry === undefined ? [] : [jsonOptions.registry];
+}
+
+/**
+ * Returns the options of a router, or of one of its RPCs, with Connect's defaults.
+ *
+ * @throws ConnectError for an invalid limit, and if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
+ */
+function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
+  const mergedOptions = { ...base, ...override };
+  refuseIgnoredOptions(mergedOptions.jsonOptions ?? {}, ignoredJsonOptions, "jsonOptions");
+  // Called for its checks, which throw Connect's errors.
+  createConnectRouter(mergedOptions);
+  return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };
+}
+
+/** Returns the options of a service or an RPC. Throws as {@link optionsOf} does, and TypeError for an unknown name. */
+function serviceOptionsOf(
+  base: ConnectRouterOptions,
+  override: Partial<UniversalHandlerOptions>,
+  owner: string,
+): RouterOptions {
+  refuseUnknownOptions(override, routerOptionNames, owner);
+  return optionsOf(base, override);
+}
+
+/** Returns Connect's own handlers of these RPCs. */
+function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
+  const connect = createConnectRouter();
+  for (const { spec, serviceOptions: own } of registered)
+    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
+  return connect.handlers;
+}
+
+/** @param visible - the visible part of the RPC */
+function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOptions, codecs: MethodCodecs): Rpc {
+  const { parent, name, idempotency } = spec.method;
+  const { connect = true } = options;
+  const common = {
+    name: `/${parent.typeName}/${name}`,
+    // Only the Connect protocol has calls by GET, for RPCs without side effects.
+    httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
+    options,
+    codecs,
+    registered: spec.method,
+  };
+  if (spec.kind === "unary") {
+    const method = visible as DescMethodUnary;
+    const { interceptors } = options;
+    const run = interceptors.length === 0 ? withoutInterceptors(spec) : withInterceptors(spec, interceptors);
+    return { ...common, kind: "unary", method, run };
+  }
+  const method = visible as DescMethodStreaming;
+  return { ...common, kind: "stream", method, invoke: composeStream(spec, options.interceptors) };
+}
+
+/** Returns how the calls of an RPC are forwarded; `undefined` if its handler is called. */
+function createForwarding(
+  { impl, kind }: MethodImplSpec,
+  interceptors: readonly Interceptor[],
+  check: MessageCheck | undefined,
+): Forwarding | undefined {
+  const forwarder = forwarderOf(impl);
+  if (forwarder === undefined || interceptors.length === 0)
+    return forwarder && new Forwarding(forwarder, check, undefined);
+  if (kind !== "unary") return undefined;
+  const terminal = async (request: UnaryRequest): Promise<UnaryResponse> => {
+    const context = contextOf(request);
+    return (request as UnaryRequest & { readonly call: InterceptedCall }).call.forward(request, context);
+  };
+  const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
+  return new Forwarding(forwarder, check, intercept as Intercept);
+}
+
+const post = ["POST"];
+const postAndGet = ["GET", "POST"];
+
+type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
+type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
+type AnyFn = ReturnType<Interceptor>;
+
+/** Composes the interceptors and the handler of an RPC, once. Connect's own handlers compose them for every call. */
+function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
+  const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
+    try {
+      const returned = impl(request.message, contextOf(request));
+      // An async function would create another promise in addition to that of the handler.
+      const promise = returned instanceof Promise ? returned : Promise.resolve(returned);
+      return promise.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+  const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
+  return (call, reply) => {
+    // An interceptor in JavaScript may return a value of any type.
+    Promise.resolve(chain(call)).then(
+      (response) => reply.resolve(response as UnaryResponse),
+      (error: unknown) => reply.reject(error),
+    );
+  };
+}
+
+/** Returns a function that calls the handler directly, which avoids a promise of a response. */
+function withoutInterceptors({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
+  return (call, reply) => {
+    const { abortReason } = requestOf(call);
+    // The server is shutting down, so the handler is not started.
+    if (abortReason !== undefined) throw abortReason;
+    // A handler in JavaScript may return a value of any type.
+    Promise.resolve(impl(call.message, call)).then(
+      (init) => respond(call, method, init, reply),
+      (error: unknown) => reply.reject(error),
+    );
+  };
+}
+
+function respond(view: HandlerContext, method: DescMethodUnary, init: MessageInit, reply: Reply): void {
+  let response: ResponseParts;
+  try {
+    response = toUnaryResponse(view, method, init);
+  } catch (error) {
+    return reply.reject(error);
+  }
+  reply.resolve(response);
+}
+
+/** Returns the response for a handler's message, with the header and trailer that the handler has set. */
+function toUnaryResponse(view: HandlerContext, method: DescMethodUnary, init: MessageInit): UnaryResponse {
+  const { responseHeader: header, responseTrailer: trailer } = view;
+  return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
+}
+
+function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamRpc["invoke"] {
+  const { method } = spec;
+  const outputOf = async (request: StreamRequest, context: HandlerContext): Promise<AsyncIterable<MessageInit>> => {
+    switch (spec.kind) {
+      case "server_streaming":
+        return spec.impl(await onlyMessage(request.message), context);
+      case "client_streaming":
+        return oneMessage(await spec.impl(request.message, context));
+      case "bidi_streaming":
+        return spec.impl(request.message, context);
+    }
+  };
+  const terminal: AnyFn = async (request) => {
+    const context = contextOf(request);
+    const outputMessages = iterableOf(spec, await outputOf(request as StreamRequest, context));
+    const message = new YieldedMessages(method.output, outputMessages);
+    const { responseHeader: header, responseTrailer: trailer } = context;
+    return { stream: true, service: method.parent, method, header, trailer, message };
+  };
+  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
+}
+
+/** Returns the result of a streaming handler. @throws TypeError if it is not an async iterable */
+function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<MessageInit> {
+  if (isAsyncIterable(returned)) return returned;
+  const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;
+  throw new TypeError(
+    `the handler of /${method.parent.typeName}/${method.name} must return an async iterable, got ${type}; ` +
+      "declare it as an async generator function: async *",
+  );
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/**
+ * Returns the handler's context for the request that the last interceptor passes on, including the parts that
+ * interceptors replaced.
+ *
+ * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one that it
+ * received; or the call's abort reason, if the call has already ended
+ */
+function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
+  const { call } = request as Partial<CallView>;
+  if (call === undefined) {
+    throw problem(
+      "ERR_HANDLER_FAILED",
+      "an interceptor must pass on the request that it received, or a spread copy of it",
+    );
+  }
+  if (call.request.abortReason !== undefined) throw call.request.abortReason;
+  const { view } = call;
+  if ((request as unknown) === view) return view;
+  const { header, signal, contextValues } = request;
+  if (signal.aborted) throw signal.reason;
+  return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
+}
+
+/** Returns the request of a handler's call, even if interceptors have replaced its parts. */
+export function requestOf(context: HandlerContext): ViewedRequest {
+  const { call } = context as Partial<CallView>;
+  if (call === undefined) throw new TypeError("a handler was called with the context of another server");
+  return call.request;
+}
+
+async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
+  for await (const message of messages) return message;
+  // gRPC, "Status codes": a call with too few messages is unimplemented.
+  throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
+}

@@ -1,0 +1,313 @@
+import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import {
+  defaultLimits,
+  defaultReadMaxBytes,
+  type Limits,
+  runSteps,
+  isProduction,
+  type RequestFailure,
+  withCode,
+  arrayOf,
+  type OptionNames,
+  refusePromise,
+  required,
+} from "@plantstore/http";
+import { type OptionLabels, withOption, type ReadJsonOptions, type VisibilityOptions } from "@plantstore/protobuf";
+import type { TrustedProxies } from "@plantstore/http/node";
+import {
+  createProtocols,
+  creatorOf,
+  type ProtocolExtension,
+  compileInSteps,
+  contentTypeOf,
+  createErrorRecordWriter,
+  errorFormOf,
+  fixedPathOf,
+  restOptionNames,
+  type RestOptions,
+  type RestRoutes,
+  type Admit,
+  type AdmitRequest,
+  type CompletedRequest,
+} from "@plantstore/protocols";
+import { toConnectError, toFault } from "./to-connect-error.ts";
+import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
+import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
+import { callbackFailedProblem, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import { type Endpoint, methodsOf, refuseUnusableEndpoint } from "./endpoint.ts";
+import { registeredMethods } from "./registered-methods.ts";
+import { indexPaths, type Routes } from "./routes.ts";
+import { routerOptionNames } from "./router-options.ts";
+import type { Server } from "./server.ts";
+import type { Validation } from "./validation.ts";
+import { withoutCodegen } from "./without-codegen.ts";
+
+/** Options of every gateway, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
+export interface ServingOptions extends ConnectRouterOptions {
+  /** Registers the services, as for `connectNodeAdapter`. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** The path prefix of everything that is served, for example `/api`. */
+  readonly requestPathPrefix?: string;
+  /** Admits or refuses each request by its header, before a byte of its body is read. */
+  readonly admit?: Admit;
+  /** Deviations of REST and JSON from the standard mapping. */
+  readonly rest?: RestOptions;
+  /**
+   * Checks requests by the rules of their definition before the handler gets them, on every protocol: `await
+   * openValidation()` of `@plantstore/gateway/validation`. Off by default.
+   */
+  readonly validation?: Validation;
+  /**
+   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in
+   * `allow`. Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers and
+   * interceptors use complete messages. For OpenAPI and reflection, use `visibleServices`.
+   */
+  readonly visibility?: VisibilityOptions;
+  /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
+  readonly endpoints?: readonly Endpoint[];
+  /** Allows pages of other origins to call over REST, Connect and gRPC-Web. Off by default. */
+  readonly cors?: CorsOptions;
+  readonly limits?: Partial<Limits>;
+  /**
+   * Serves RPCs as tools of the Model Context Protocol: the result of `createMcp` of `@plantstore/gateway/mcp`. Off by
+   * default; its code is then not loaded.
+   */
+  readonly mcp?: ProtocolExtension;
+  /**
+   * Whether to generate code that reads and writes messages at run time, with `new Function`. Default true. Without it,
+   * results are the same, and reading and writing a message takes 1.6 to 5 times as long. Where the runtime forbids
+   * code generation, no code is generated.
+   */
+  readonly codegen?: boolean;
+  /**
+   * Called with every request before `admit`, for example to set context values. Errors that it throws are passed to
+   * {@link onFault}, once per cause.
+   */
+  readonly onRequest?: (request: AdmitRequest) => void;
+  /**
+   * Returns the error to respond with for a value that a handler or an interceptor has thrown. Default: a
+   * `ConnectError` is sent unchanged. Anything else is passed to {@link onFault}, and clients get `Internal` without
+   * its message. Errors that this function throws are also passed to {@link onFault}.
+   */
+  readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
+  /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
+  readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
+  /**
+   * Whether the message of a refused request names the option that accepts it, or the names to show instead of those of
+   * the options. Default: false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
+   * `optionOf` returns the option for the error that {@link onError} gets.
+   */
+  readonly nameOptions?: boolean | OptionLabels;
+  /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
+  readonly onResponse?: (request: CompletedRequest) => void;
+  /**
+   * Called with the faults of the server, which no response reveals: a handler or an `admit` that threw anything but a
+   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard error
+   * with procedure, request id and stack, at most 20 in 10 seconds.
+   */
+  readonly onFault?: OnFault;
+}
+
+/** The names of {@link ServingOptions}. */
+export const servingOptionNames: OptionNames<ServingOptions> = {
+  ...routerOptionNames,
+  routes: required,
+  requestPathPrefix: true,
+  admit: true,
+  rest: restOptionNames,
+  validation: true,
+  visibility: { allow: arrayOf(undefined, required) },
+  endpoints: arrayOf(),
+  cors: corsOptionNames,
+  limits: defaultLimits,
+  mcp: true,
+  codegen: true,
+  onRequest: true,
+  toError: true,
+  onError: true,
+  nameOptions: true,
+  onResponse: true,
+  onFault: true,
+};
+
+/** The parts of routes that depend on the platform. */
+export interface Platform extends RpcPlatform {
+  /** The compressions, unless `acceptCompression` is set; the preferred one first. */
+  readonly compressions: readonly Compression[];
+  /** The HTTP methods that the parser accepts; rules for others are rejected. Default: every token. */
+  readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
+}
+
+/**
+ * Creates the server of a gateway.
+ *
+ * @param routes - the compiled routes of the gateway
+ */
+export function createServer(
+  options: Omit<ServingOptions, "routes">,
+  routes: Routes,
+  report: FaultReporter,
+  trustedProxies: TrustedProxies | undefined,
+): Server {
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const { nameOptions = !isProduction() } = options;
+  const shownNames = typeof nameOptions === "object" ? nameOptions : nameOptions ? undefined : {};
+  const server: Server = {
+    routes,
+    admit: options.admit,
+    toError: guardToError(options.toError),
+    onRequest: guardCallback("onRequest", options.onRequest, report),
+    onError: guardCallback("onError", options.onError, report),
+    onResponse: guardCallback("onResponse", options.onResponse, report),
+    explain: (error) => {
+      server.routes.hidden?.removeFromDetails(error);
+      return withOption(error, shownNames);
+    },
+    report,
+    limits,
+    defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
+    trustedProxies,
+  };
+  return server;
+}
+
+/**
+ * Compiles the routes.
+ *
+ * @throws Error that lists all problems of the HTTP rules and of `requestPathPrefix`; Error for an endpoint method that
+ * the parser does not accept
+ */
+export function compileRoutes(options: ServingOptions, platform: Platform, report: FaultReporter): Routes {
+  return runSteps(compileRoutesInSteps(options, platform, report));
+}
+
+/** Compiles the routes as {@link compileRoutes} does, with a few steps per RPC. */
+export function* compileRoutesInSteps(
+  userOptions: ServingOptions,
+  ownPlatform: Platform,
+  report: FaultReporter,
+): Generator<void, Routes> {
+  const [options, platform] =
+    userOptions.codegen === false ? withoutCodegen(userOptions, ownPlatform) : [userOptions, ownPlatform];
+  const { compressions, parsedMethods } = platform;
+  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints: allEndpoints = [], mcp } = options;
+  requireFunction(routes);
+  for (const endpoint of allEndpoints) refuseUnusableEndpoint(endpoint);
+  const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
+  const { rpcs, registry, ...visibility } = yield* createRpcs(
+    routes,
+    withDefaults(options, compressions),
+    ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
+    platform,
+    options,
+  );
+  const jsonOptions = { ...options.jsonOptions, registry };
+  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, {
+    form: errorFormOf(rest),
+    contentType: contentTypeOf(rest),
+  });
+  yield;
+  const restRoutes = yield* compileInSteps(
+    rpcs.map(({ method }) => method),
+    {
+      ...rest,
+      json: { ...jsonRulesOf(jsonOptions), ...rest.json },
+      writeJson: jsonOptions,
+      ...(onIgnored && { onIgnored }),
+    },
+    {
+      reservedPaths: listPaths(allEndpoints, mcp),
+      requestPathPrefix: prefix,
+      ...(parsedMethods && { parsedMethods }),
+    },
+  );
+  const ruled = new Set(restRoutes.bindings.map(({ template }) => fixedPathOf(template)));
+  const endpoints = allEndpoints.filter(({ path, yieldsToRules }) => yieldsToRules !== true || !ruled.has(path));
+  const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
+  yield;
+  const corsOrigins = options.cors?.origins;
+  const isIncomplete = rest.ignoreUnregistered ?? false;
+  const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord, registry, corsOrigins, isIncomplete }, mcp);
+  const cors = options.cors === undefined ? undefined : createCors(options.cors, httpMethods);
+  return {
+    paths: indexPaths(rpcs, endpoints, protocols, prefix),
+    protocols,
+    httpMethods: new Set([...registeredMethods, ...httpMethods]),
+    prefix,
+    cors,
+    rest: restRoutes,
+    ...visibility,
+  };
+}
+
+function withDefaults(options: ServingOptions, compressions: readonly Compression[]): ServingOptions {
+  return {
+    ...options,
+    acceptCompression: options.acceptCompression ?? [...compressions],
+    readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
+  };
+}
+
+function requireFunction(routes: unknown): void {
+  if (typeof routes === "function") return;
+  const problem = `routes must be a function that registers services, got ${typeof routes}`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
+}
+
+/**
+ * Returns the paths below the prefix that no rule may have.
+ *
+ * @throws TypeError for an extension that was not created by its function
+ */
+function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | undefined): readonly string[] {
+  const paths = endpoints.filter((one) => one.atRoot !== true && one.yieldsToRules !== true).map(({ path }) => path);
+  if (mcp === undefined) return paths;
+  if (creatorOf(mcp) !== undefined) return [...paths, mcp.path];
+  throw withCode(new TypeError("mcp must be the result of createMcp()"), "ERR_OPTIONS");
+}
+
+/**
+ * Returns the HTTP methods of all REST rules and endpoints.
+ *
+ * @throws Error for an endpoint method that the parser does not accept
+ */
+function listMethods(
+  { bindings }: RestRoutes,
+  endpoints: readonly Endpoint[],
+  parsedMethods: Platform["parsedMethods"],
+): readonly string[] {
+  const endpointRoutes = endpoints.flatMap((endpoint) => {
+    const methods = methodsOf(endpoint);
+    const unknown = methods.find((method) => parsedMethods?.has(method) === false);
+    if (unknown === undefined) return methods;
+    throw withCode(
+      new Error(`endpoint ${endpoint.path}: the HTTP/1.1 parser does not accept the method "${unknown}"`),
+      "ERR_OPTIONS",
+    );
+  });
+  return [...bindings.map(({ pattern }) => pattern.httpMethod), ...endpointRoutes];
+}
+
+/** Wraps the application's `toError`: an error that it throws ends the call instead, and is reported as a fault. */
+function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
+  return (thrown, context) => {
+    try {
+      return refusePromise(convert(thrown, context), "toError must be synchronous");
+    } catch (fault) {
+      return toFault(fault, callbackFailedProblem("toError"));
+    }
+  };
+}
+
+function toErrorDefault(thrown: unknown): ConnectError {
+  return toConnectError(thrown, handlerFailure);
+}
+
+const handlerFailure: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
+
+/** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
+function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
+  const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
+  return { unknownFields, ...(options?.registry && { registry: options.registry }) };
+}

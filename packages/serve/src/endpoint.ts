@@ -1,0 +1,178 @@
+import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
+import {
+  type Exchange,
+  type HeaderReader,
+  noBytes,
+  type Peer,
+  planBody,
+  withCode,
+  arrayOf,
+  findMisspelled,
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  requireObject,
+} from "@plantstore/http";
+import { problem } from "@plantstore/protobuf";
+import { httpError, messageTooLarge, type RequestView } from "@plantstore/protocols";
+
+/** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
+export interface Endpoint {
+  /**
+   * The exact path, without the gateway's prefix. No HTTP rule may have the same path, for any method, unless
+   * {@link yieldsToRules} is set.
+   */
+  readonly path: string;
+  /** Whether an HTTP rule with the same path, for any method, replaces the endpoint. Default false. */
+  readonly yieldsToRules?: boolean;
+  /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
+  readonly atRoot?: boolean;
+  /** The methods that it accepts; others get 405. GET includes HEAD. Default GET. */
+  readonly httpMethods?: readonly string[];
+  /** Whether requests are served without calling `admit`. */
+  readonly open: boolean;
+  /**
+   * Returns the response to an admitted request. A thrown error or a rejection is handled like one of `admit`. A client
+   * that disconnects in the meantime gets no response.
+   */
+  handle(request: EndpointRequest): EndpointResponse | Promise<EndpointResponse>;
+}
+
+/** The request to an {@link Endpoint}, with the context values that `admit` has set. */
+export interface EndpointRequest extends Pick<
+  RequestView,
+  "httpMethod" | "target" | "header" | "peer" | "contextValues"
+> {
+  /**
+   * Reads the body as sent, without decompressing it; empty if there is none. A body that is not read is discarded.
+   * Further calls return the same promise.
+   *
+   * @param bytesMax - the most bytes that the body may have
+   * @throws RangeError for a limit that is not a positive integer
+   * @returns a promise that rejects with a `ConnectError` to respond with if the body exceeds `bytesMax` (413), the
+   * client disconnects, or the response is sent before the body has arrived
+   */
+  readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
+}
+
+/** The response of an {@link Endpoint}. */
+export interface EndpointResponse {
+  /** From 200 to 599. Any other status is reported as a fault, and the client gets 500. */
+  readonly httpStatus: number;
+  /** Header fields, including `content-type`; the length is added. */
+  readonly header?: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
+/** Responds to `OPTIONS *`, which checks whether the server is available (RFC 9110 §9.3.7). */
+export const serverEndpoint: Endpoint = {
+  path: "*",
+  atRoot: true,
+  httpMethods: ["OPTIONS"],
+  open: true,
+  handle: () => ({ httpStatus: 204, body: "" }),
+};
+
+const endpointNames: OptionNames<Endpoint> = {
+  path: required,
+  yieldsToRules: true,
+  atRoot: true,
+  httpMethods: arrayOf(),
+  open: required,
+  handle: required,
+};
+
+/**
+ * Rejects an endpoint without a required member, and unknown members. An endpoint may be an object of any class; then
+ * only a member that is most likely a misspelling of a member of {@link Endpoint} is rejected.
+ *
+ * @throws TypeError that names the member
+ */
+export function refuseUnusableEndpoint(endpoint: Endpoint): void {
+  requireObject(endpoint, "endpoints", "Endpoint");
+  const owner = `endpoint ${endpoint.path}`;
+  const known = Object.keys(endpointNames);
+  const missing = known.filter((name) => !(name in endpoint));
+  const found = isPlainObject(endpoint) ? undefined : findMisspelled(Object.keys(endpoint), known, missing);
+  if (found !== undefined) {
+    const text = `unknown option "${found.name}" of ${owner}, did you mean "${found.suggestion}"?`;
+    throw withCode(new TypeError(text), "ERR_OPTIONS");
+  }
+  const members: object = isPlainObject(endpoint) ? endpoint : membersOf(endpoint);
+  refuseUnknownOptions(members, endpointNames, owner);
+  if (typeof endpoint.handle === "function") return;
+  const type = typeof endpoint.handle;
+  throw withCode(new TypeError(`handle of ${owner} must be a function, got ${type}`), "ERR_OPTIONS");
+}
+
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Returns the members of an endpoint, including those that it inherits. */
+function membersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
+  return { path, yieldsToRules, atRoot, httpMethods, open, handle };
+}
+
+/** Returns the methods that an endpoint accepts, sorted as in `Allow`. */
+export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[] {
+  const methods = new Set(httpMethods);
+  if (methods.has("GET")) methods.add("HEAD");
+  return [...methods].toSorted();
+}
+
+/** The request that an endpoint's handler gets. The exchange is private, so that the handler cannot respond to it. */
+export class EndpointExchange implements EndpointRequest {
+  readonly header: HeaderReader;
+  readonly peer: Peer;
+  readonly contextValues: ContextValues;
+  readonly #exchange: Exchange;
+  #body: Promise<Uint8Array> | undefined;
+
+  constructor(exchange: Exchange, request: Pick<EndpointRequest, "header" | "peer" | "contextValues">) {
+    this.header = request.header;
+    this.peer = request.peer;
+    this.contextValues = request.contextValues;
+    this.#exchange = exchange;
+  }
+
+  get httpMethod(): string {
+    return this.#exchange.httpMethod;
+  }
+
+  get target(): string {
+    return this.#exchange.target;
+  }
+
+  // A bound function, so that handlers can destructure it: `({ readBody }) => …`.
+  readonly readBody = (bytesMax: number): Promise<Uint8Array> => (this.#body ??= readBody(this.#exchange, bytesMax));
+}
+
+function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+  // NaN would disable the limit, because no length exceeds NaN.
+  if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
+    throw new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`);
+  }
+  const { body } = exchange;
+  if (body === undefined) return Promise.resolve(noBytes);
+  const reading = new Promise<Uint8Array>((resolve, reject) => {
+    body.read(planBody(bytesMax), {
+      received(bytes) {
+        if (bytes === undefined) reject(messageTooLarge(bytesMax, {}));
+        else resolve(bytes);
+      },
+      dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),
+    });
+  });
+  // The endpoint may respond without awaiting the body; an unhandled rejection would exit the process.
+  reading.catch(() => undefined);
+  return reading;
+}
+
+function responseSentFirst(): ConnectError {
+  // Canceled, because neither side is at fault: the endpoint responded without the body.
+  return problem("ERR_BODY_CONSUMED", "the response was sent before the request body was read", {
+    code: Code.Canceled,
+  });
+}

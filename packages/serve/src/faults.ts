@@ -1,0 +1,151 @@
+import type { Failure, GatewayErrorCode, RequestFailure } from "@plantstore/http";
+import type { FailedRequest } from "@plantstore/protocols";
+
+/**
+ * Called with a fault on the server's side, which no response reveals, and a description of what failed.
+ *
+ * @param request - the affected request; `undefined` for a fault of a connection or of a callback
+ * @param errorCode - the identifier of the fault, such as `ERR_HANDLER_FAILED`
+ */
+export type OnFault = (
+  error: unknown,
+  what: string,
+  request: FailedRequest | undefined,
+  errorCode: GatewayErrorCode,
+) => void;
+
+/** Reports a fault to {@link OnFault}. */
+export type FaultReporter = (error: unknown, failure: Failure, request?: FailedRequest) => void;
+
+/** The failure of a response that cannot be sent. */
+export const responseNotWritten: RequestFailure = {
+  errorCode: "ERR_RESPONSE_FAILED",
+  what: "cannot write the response",
+};
+/** The failure of a request without a more specific cause. */
+export const requestFailed: RequestFailure = {
+  errorCode: "ERR_REQUEST_FAILED",
+  what: "cannot process the request",
+};
+
+/**
+ * Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws.
+ */
+export function createFaultReporter(onFault?: OnFault): FaultReporter {
+  const print = createFaultPrinter();
+  if (onFault === undefined) return print;
+  return (error, failure, request) => {
+    (async () => onFault(error, failure.what, request, failure.errorCode))().catch((thrown: unknown) => {
+      print(error, failure, request);
+      print(thrown, callbackFailedProblem("onFault"));
+    });
+  };
+}
+
+/** Returns the failure of a callback of the program. */
+export function callbackFailedProblem(name: string): RequestFailure {
+  return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
+}
+
+/**
+ * Wraps a callback of the program so that it can neither exit the process nor change a response. Thrown errors and
+ * rejections are reported once per cause, because a broken callback may fail on every request.
+ */
+export function guardCallback<A extends readonly unknown[]>(
+  name: string,
+  callback: ((...args: A) => void) | undefined,
+  report: FaultReporter,
+): ((...args: A) => void) | undefined {
+  if (callback === undefined) return undefined;
+  const causes = new Set<string>();
+  const reportOnce = (error: unknown): void => {
+    const cause = causeOf(error);
+    if (causes.has(cause) || causes.size >= causesMax) return;
+    causes.add(cause);
+    report(error, callbackFailedProblem(name));
+  };
+  return (...args) => {
+    try {
+      // A callback with the return type void may still be an async function.
+      const returned: unknown = callback(...args);
+      if (returned instanceof Promise) returned.catch(reportOnce);
+    } catch (error) {
+      reportOnce(error);
+    }
+  };
+}
+
+/** Returns the message of an error and the line of code that threw it, without the rest of the stack. */
+function causeOf(error: unknown): string {
+  try {
+    if (!(error instanceof Error)) return typeof error;
+    const [place = ""] = /\n +at .*/.exec(error.stack ?? "") ?? [];
+    return error.message + place;
+  } catch {
+    return typeof error;
+  }
+}
+
+/** The most causes remembered per callback. A callback with more probably puts parts of requests into its messages. */
+const causesMax = 64;
+
+/** The most faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */
+const printedMax = 20;
+/** Milliseconds after which the limit of printed faults is reset. */
+const printingMs = 10_000;
+/** The most characters printed of an error, about fifty lines, because it may quote a complete body. */
+const printedLengthMax = 4096;
+/** The most causes printed of an error: enough for a driver's error inside a store's error. */
+const printedCausesMax = 5;
+
+/**
+ * Creates a function that prints faults on standard error, or on the console of the platform. The function never
+ * throws.
+ */
+function createFaultPrinter(): FaultReporter {
+  let intervalStartMs = Number.NEGATIVE_INFINITY;
+  let printed = 0;
+  return (error, { errorCode, what }, request) => {
+    const nowMs = performance.now();
+    if (nowMs - intervalStartMs >= printingMs) {
+      intervalStartMs = nowMs;
+      printed = 0;
+    }
+    printed += 1;
+    if (printed > printedMax) return;
+    const { procedure, requestId } = request ?? {};
+    const location = procedure === undefined ? "" : ` in ${procedure}`;
+    const id = requestId === undefined ? "" : `, request ${requestId}`;
+    const last =
+      printed === printedMax
+        ? `\nfurther errors are not printed for ${printingMs / 1000} s; set onFault to receive all of them`
+        : "";
+    console.error(`[${errorCode}] ${what}${location}${id}\n${stackOf(error)}${last}`);
+  };
+}
+
+/**
+ * Returns the stacks of an error and of its causes, indented, so that no text in them can imitate a separate log line.
+ * Omits other properties, which may contain the request and its credential. Never throws.
+ */
+function stackOf(error: unknown, causes = 0): string {
+  try {
+    if (typeof error !== "object" || error === null) return `    ${typeof error}: ${printable(String(error))}`;
+    const { stack, cause }: { readonly stack?: unknown; readonly cause?: unknown } = error;
+    const ownLines = `    ${typeof stack === "string" ? printable(stack) : "an object without a stack"}`;
+    return cause === undefined || causes === printedCausesMax
+      ? ownLines
+      : `${ownLines}\n  caused by\n${stackOf(cause, causes + 1)}`;
+  } catch {
+    // A getter of the program may throw.
+    return "    an error that cannot be read";
+  }
+}
+
+// Control characters and those that change the direction of text could overwrite other output on a terminal.
+function printable(text: string): string {
+  return text
+    .slice(0, printedLengthMax)
+    .replaceAll(/[^\P{C}\n]/gu, "\ufffd")
+    .replaceAll("\n", "\n    ");
+}

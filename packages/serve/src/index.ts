@@ -1,0 +1,36 @@
+/**
+ * The lifecycle of requests: finding the target, admission, calling the handler, and the response.
+ *
+ * `serve.ts` has the steps in order. Depends on RPCs and their handlers, but not on sockets or on how a protocol writes
+ * its messages.
+ */
+export {
+  compileRoutes,
+  compileRoutesInSteps,
+  createServer,
+  type Platform,
+  servingOptionNames,
+  type ServingOptions,
+} from "./create-server.ts";
+export type { CorsOptions } from "./cors.ts";
+export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";
+export { findTarget, type Routes, type Target, unmatchedTarget } from "./routes.ts";
+export { type GatewayRoute, listRoutes } from "./list-routes.ts";
+export { refuseProblem } from "./refuse.ts";
+export { serve } from "./serve.ts";
+export type { Server } from "./server.ts";
+export type { Validation } from "./validation.ts";
+export { toFault } from "./to-connect-error.ts";
+export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+export { registerForwarder } from "./forwarding-handlers.ts";
+export type {
+  Admit,
+  AdmitProcedure,
+  AdmitRequest,
+  Caller,
+  CompletedRequest,
+  FailedRequest,
+  Forwarder,
+  ForwardReply,
+  MessageCheck,
+} from "@plantstore/protocols";

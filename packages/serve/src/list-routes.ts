@@ -1,0 +1,36 @@
+import { type PathTemplate, printPathTemplate } from "@plantstore/protocols";
+import { serverEndpoint } from "./endpoint.ts";
+import type { Routes } from "./routes.ts";
+
+/** A path that a gateway serves. An RPC has one for the RPC protocols, and one for each of its HTTP rules. */
+export interface GatewayRoute {
+  /**
+   * The HTTP methods that the route accepts; `*` means every method. Includes HEAD for rules with GET, and OPTIONS if
+   * the gateway responds to CORS preflights.
+   */
+  readonly httpMethods: readonly string[];
+  /** The path with the prefix of the gateway, such as `/shop.v1.Shop/GetOrder`. For REST, a template. */
+  readonly path: string;
+  /** The parsed template of a REST route, without the prefix. */
+  readonly template: PathTemplate | undefined;
+}
+
+/** Returns all routes, except `OPTIONS *`, which has no path. */
+export function listRoutes({ paths, protocols, prefix, cors, rest }: Routes): readonly GatewayRoute[] {
+  const preflight = cors === undefined ? [] : ["OPTIONS"];
+  const route = (httpMethods: readonly string[], path: string, template?: PathTemplate): GatewayRoute => ({
+    httpMethods: [...new Set([...httpMethods, ...preflight])],
+    path,
+    template,
+  });
+  const exact = [...paths].map(([path, target]) =>
+    route(target.kind === "endpoint" ? target.httpMethods : target.rpc.httpMethods, path),
+  );
+  const ofBodies = protocols.all.flatMap(({ bodyPath }) =>
+    bodyPath === undefined ? [] : [route(["POST"], prefix + bodyPath)],
+  );
+  const ofRules = rest.bindings.map(({ pattern: { httpMethod }, template }) =>
+    route(httpMethod === "GET" ? ["GET", "HEAD"] : [httpMethod], prefix + printPathTemplate(template), template),
+  );
+  return [...exact.filter(({ path }) => path !== serverEndpoint.path), ...ofBodies, ...ofRules];
+}

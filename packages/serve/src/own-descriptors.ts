@@ -1,0 +1,45 @@
+import { create, type DescFile, type Registry } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { withCode } from "@plantstore/http";
+
+/** A service, or a type of a registry. */
+interface Descriptor {
+  readonly file: DescFile;
+  toString(): string;
+}
+
+/**
+ * Rejects descriptors that were created by another copy of protobuf-es.
+ *
+ * Copies of different versions misread each other's descriptors without an error: for example, JSON would contain a
+ * number instead of the name of an enum value.
+ *
+ * @param commonJsPrototype - returns the prototype of descriptors that the same copy creates in CommonJS; `undefined`
+ * on platforms without CommonJS
+ * @throws Error that names the first such descriptor, and how to install a single copy
+ */
+export function requireOwnDescriptors(
+  services: readonly Descriptor[],
+  registry: Registry | undefined,
+  commonJsPrototype: (() => unknown) | undefined,
+): void {
+  for (const descriptor of [...services, ...(registry ?? [])]) {
+    if (isFromThisCopy(descriptor.file, commonJsPrototype)) continue;
+    const problem =
+      `${String(descriptor)} was created by a different copy of @bufbuild/protobuf than the gateway uses; run ` +
+      '"npm ls @bufbuild/protobuf", and make every package use the same version';
+    throw withCode(new Error(problem), "ERR_DESCRIPTORS");
+  }
+}
+
+// Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
+function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
+  const prototype: unknown = Object.getPrototypeOf(proto);
+  return ownPrototypes.has(prototype) || prototype === commonJsPrototype?.();
+}
+
+const ownPrototypes: ReadonlySet<unknown> = new Set([
+  Object.getPrototypeOf(create(FileDescriptorProtoSchema)),
+  // descriptor.proto, which describes itself.
+  Object.getPrototypeOf(FileDescriptorProtoSchema.file.proto),
+]);

@@ -1,0 +1,400 @@
+import type { ConnectError, ContextValues, HandlerContext } from "@connectrpc/connect";
+import {
+  type AbortReceiver,
+  type Exchange,
+  type HeaderReader,
+  HttpProblem,
+  notAdded,
+  type Peer,
+  startDeadline,
+  type Failure,
+} from "@plantstore/http";
+import { problem } from "@plantstore/protobuf";
+import {
+  clientGoneError,
+  httpError,
+  type LazyHeaders,
+  type Protocol,
+  type ProtocolName,
+  type Refusal,
+  type Rpc,
+  type Wire,
+  httpStatusOf,
+} from "@plantstore/protocols";
+import type { Client } from "@plantstore/http/node";
+import { LazyCompletedRequest } from "./lazy-completed-request.ts";
+import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
+import { CallValues } from "./context-values.ts";
+import type { CallView, ViewedRequest } from "./call-view.ts";
+import { requestFailed, responseNotWritten } from "./faults.ts";
+import { fullPathOf, pathOf, type Target } from "./routes.ts";
+import { refuse } from "./refuse.ts";
+import { requestIdOf } from "./request-id.ts";
+import type { Server } from "./server.ts";
+
+/** A call, or the reading of a body that names the call. */
+export interface AnyCall {
+  readonly wire: Pick<Wire, "problem" | "disableCompression" | "release">;
+  /** Reads the request, after all checks of its header. Throws HttpProblem if the application has consumed the body. */
+  read(): void;
+  /**
+   * Responds with an error. Called a second time when compressing the error times out; the second call sends it
+   * uncompressed or aborts the response.
+   */
+  writeError(error: ConnectError): void | Promise<void>;
+  /** Milliseconds until {@link writeError} is called again. */
+  readonly errorCompressionMsMax?: number | undefined;
+  /** Frees resources. Called when the request has ended for any reason. */
+  close?(): void;
+}
+
+/** The part of a call that its request uses. */
+export interface ServedCall extends AnyCall {
+  readonly request: ServedRequest;
+  readonly wire: Wire;
+  readonly view: CallView;
+}
+
+/** The timeout for compressing an error: much longer than gzip takes for a megabyte. */
+const errorCompressionMsMaxDefault = 1000;
+
+/** Returns the exchange of a request. Not a member, because hooks get the request and must not respond to it. */
+export let exchangeOf: (request: ServedRequest) => Exchange;
+/** Returns the server of a request. */
+export let serverOf: (request: ServedRequest) => Server;
+
+/**
+ * One request, from its header to its response: the view for hooks ({@link AdmitRequest}), and how the request ends.
+ *
+ * The request ends once: with its response, at its deadline, or when the client disconnects. The steps before that are
+ * in `serve.ts`.
+ */
+export class ServedRequest implements ViewedRequest, AbortReceiver {
+  static {
+    exchangeOf = (request) => request.#exchange;
+    serverOf = (request) => request.#server;
+  }
+
+  readonly target: Target;
+  /** Set later if the body names the RPC. */
+  procedure: string | undefined;
+  /** Set later if the body names the RPC. */
+  stream: boolean;
+  readonly authorization: string | null;
+  readonly xRequestId: string | null;
+  readonly connection: object;
+  contextValues: ContextValues = new CallValues();
+  isDone = false;
+  abortReason: unknown;
+  readonly #server: Server;
+  readonly #exchange: Exchange;
+  /** The call of the request; `undefined` until it is opened, and if the request is not a call. */
+  #call: AnyCall | undefined;
+  /** When the request began; 0 if there is no `onResponse`. */
+  readonly #startMs: number;
+  /** The client that trusted proxies report; `undefined` until first use, and without trusted proxies. */
+  #trustedClient: Client | undefined;
+  #controller: AbortController | undefined;
+  #abortListener: { handleEvent(): void } | undefined;
+  #stopDeadline: (() => void) | undefined;
+  #ignoreShutdown: (() => void) | undefined;
+
+  constructor(server: Server, exchange: Exchange, target: Target) {
+    const { authorization, xRequestId } = exchange.common;
+    this.#server = server;
+    this.#exchange = exchange;
+    this.target = target;
+    this.procedure = target.rpc?.name;
+    this.stream = target.kind === "stream";
+    this.authorization = authorization;
+    this.xRequestId = xRequestId;
+    this.connection = exchange.connection;
+    this.#startMs = server.onResponse === undefined ? 0 : performance.now();
+  }
+
+  // Computed on demand, because few requests need them.
+  get header(): HeaderReader {
+    return new RequestHeader(this.#exchange);
+  }
+
+  get protocol(): ProtocolName {
+    return this.target.protocol.name;
+  }
+
+  get peer(): Peer {
+    return this.#client ?? this.#exchange.peer;
+  }
+
+  get origin(): string {
+    const { url, target } = this.#exchange;
+    const [scheme = "", host = ""] = url.slice(0, url.length - target.length).split("://");
+    return `${this.#client?.scheme ?? scheme}://${this.#client?.host ?? host}`;
+  }
+
+  get httpMethod(): string {
+    return this.#exchange.httpMethod;
+  }
+
+  get isMounted(): boolean {
+    return this.#exchange.isMounted;
+  }
+
+  get path(): string {
+    return pathOf(this.#exchange.target);
+  }
+
+  /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */
+  get httpRoute(): string | undefined {
+    const { target } = this;
+    const { prefix } = this.#server.routes;
+    if (target.kind === "endpoint") return fullPathOf(target.endpoint, prefix);
+    return target.pathTemplate === undefined ? undefined : prefix + target.pathTemplate;
+  }
+
+  get #client(): Client | undefined {
+    return (this.#trustedClient ??= this.#server.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange));
+  }
+
+  addResponseHeader(name: string, value: string): void {
+    if (notAdded.has(name.toLowerCase())) return;
+    this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.abortReason !== undefined;
+  }
+
+  get reason(): unknown {
+    return this.abortReason;
+  }
+
+  addEventListener(type: "abort", listener: { handleEvent(): void }): void {
+    if (this.#abortListener === undefined) this.#abortListener = listener;
+    else this.signal.addEventListener(type, listener);
+  }
+
+  removeEventListener(type: "abort", listener: { handleEvent(): void }): void {
+    if (this.#abortListener === listener) this.#abortListener = undefined;
+    else this.#controller?.signal.removeEventListener(type, listener);
+  }
+
+  /**
+   * Starts reading a body that names the RPC. There is no deadline yet; the HTTP server limits the time for any body.
+   */
+  beginBody(call: AnyCall): void {
+    // equivalent mutant: after the response, a body is not read anyway.
+    if (this.#open(call)) this.#read(call);
+  }
+
+  /** Starts a call, which ends with its response, at its deadline, or when the client disconnects. */
+  begin(call: ServedCall, { options }: Rpc, timeoutMs: number | undefined): void {
+    const { shutdownSignal, requestGate } = options;
+    if (!this.#open(call)) return;
+    if (shutdownSignal !== undefined) this.#abortOnShutdown(shutdownSignal);
+    if (timeoutMs === 0) return this.#expire();
+    // Rounded up, so that less than a millisecond does not become 0.
+    if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
+    if (requestGate === undefined) return this.#read(call);
+    // Connect's request gate, which decides before the body is read.
+    const admission = (async () => await requestGate(call.view))();
+    admission.then(
+      () => {
+        if (!this.isDone) this.#read(call);
+      },
+      (error: unknown) => this.fail(error),
+    );
+  }
+
+  /** Returns `false` if the request has ended because the client has disconnected or the header is not valid. */
+  #open(call: AnyCall): boolean {
+    this.#call = call;
+    if (this.#exchange.aborted) {
+      this.#abandon(clientGoneError());
+      return false;
+    }
+    this.#exchange.abortReceiver = this;
+    if (call.wire.problem === undefined) return true;
+    this.fail(call.wire.problem);
+    return false;
+  }
+
+  #read(call: AnyCall): void {
+    try {
+      call.read();
+    } catch (error) {
+      this.fail(error instanceof HttpProblem ? httpError(error) : error);
+    }
+  }
+
+  /** Ends the request successfully once its response is written. Only writing a compressed response is asynchronous. */
+  succeed(written: void | Promise<void>): void {
+    if (!(written instanceof Promise)) return this.settle(undefined);
+    // An error that occurs during compression, or because compression fails, is sent uncompressed.
+    this.#call?.wire.disableCompression?.();
+    written.then(
+      () => this.settle(undefined),
+      (error: unknown) => this.failToWrite(error),
+    );
+  }
+
+  /** Ends the call with the error for a value that its handler or an interceptor has thrown. */
+  failHandling(thrown: unknown, context: HandlerContext): void {
+    if (!this.isDone) this.fail(this.#server.toError(thrown, context));
+  }
+
+  /** Ends the call because its response cannot be written. The cause is not sent to the client. */
+  failToWrite(error: unknown): void {
+    if (!this.isDone) this.fail(toFault(error, responseNotWritten));
+  }
+
+  /** Ends the request, and responds with an error. */
+  fail(thrown: unknown): void {
+    if (this.isDone) return;
+    const sent = toConnectError(thrown, requestFailed);
+    const call = this.#call;
+    if (call === undefined) return this.#refuseTarget(sent);
+    const error = this.#server.explain(sent);
+    this.#end(error);
+    this.#reportError(error);
+    // The error cannot be written, for example because its details do not serialize.
+    const resetExchange = (fault: unknown): void => {
+      this.#exchange.reset();
+      call.wire.release?.();
+      this.report(fault, responseNotWritten);
+    };
+    let written: void | Promise<void> = undefined;
+    try {
+      written = call.writeError(error);
+    } catch (fault) {
+      resetExchange(fault);
+    }
+    // Settled after writing, so that the status of the response is known.
+    if (!(written instanceof Promise)) return this.#onSettled(error);
+    // A compression of the application may never finish, and the deadline or a disconnect no longer ends the call.
+    const timeout = Promise.withResolvers<void>();
+    const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
+    const uncompressed = timeout.promise.then(() => {
+      call.wire.disableCompression?.();
+      return call.writeError(error);
+    });
+    void Promise.race([written, uncompressed])
+      .catch(resetExchange)
+      .then(() => this.#onSettled(error))
+      .finally(stopTimer);
+  }
+
+  /** Ends a request before it is a call, with an error in the protocol of its target. */
+  #refuseTarget(error: ConnectError): void {
+    const { target } = this;
+    const { protocol, rpc } = target;
+    const call = target.kind === "unary" || target.kind === "stream" ? target : undefined;
+    this.refuse(protocol, { error, httpStatus: httpStatusOf(error), fields: [], rpc, target: call });
+  }
+
+  /** Ends a request that is not a call, and responds with an error. */
+  refuse(protocol: Pick<Protocol, "refuse">, found: Refusal): void {
+    const error = this.#server.explain(found.error);
+    const refusal = { ...found, error };
+    this.isDone = true;
+    this.#reportError(error);
+    refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));
+    this.#onSettled(error);
+  }
+
+  /** Ends the request, after its response was written or without a response. */
+  settle(error: ConnectError | undefined): void {
+    // Writing a response may close its stream, which settles the request before this runs.
+    if (this.isDone) return;
+    this.#end(error);
+    this.#onSettled(error);
+  }
+
+  clientAborted(reason: HttpProblem): void {
+    this.#abandon(httpError(reason));
+  }
+
+  #abandon(reason: ConnectError): void {
+    if (!this.isDone) this.#call?.wire.release?.();
+    this.settle(reason);
+  }
+
+  #expire(): void {
+    this.fail(problem("ERR_DEADLINE_EXCEEDED", "the operation timed out"));
+  }
+
+  /** Aborts the signal when the server shuts down, so that a handler that listens can stop early. */
+  #abortOnShutdown(shutdown: AbortSignal): void {
+    const abort = (): void => this.#abort(shutdown.reason);
+    if (shutdown.aborted) return abort();
+    shutdown.addEventListener("abort", abort);
+    this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
+  }
+
+  /** Releases the resources of the request. */
+  #end(error: ConnectError | undefined): void {
+    this.isDone = true;
+    this.#exchange.abortReceiver = undefined;
+    this.#stopDeadline?.();
+    this.#ignoreShutdown?.();
+    // Connect aborts the signal of every call that has ended, so that dependent resources are released.
+    this.#abort(error ?? completedReason);
+    this.#call?.close?.();
+  }
+
+  #abort(reason: unknown): void {
+    this.abortReason ??= reason;
+    this.#controller?.abort(reason);
+    this.#abortListener?.handleEvent();
+  }
+
+  /** Calls `onError` before the response, and reports the fault that caused the error, if any. */
+  #reportError(error: ConnectError): void {
+    this.#server.onError?.(this, error);
+    const fault = takeFault(error);
+    if (fault !== undefined) this.report(fault.thrown, fault.failure);
+  }
+
+  /** Reports a fault, after `onError`, which may have added the id of the request to the response. */
+  report(error: unknown, failure: Failure): void {
+    const { procedure, contextValues } = this;
+    this.#server.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
+  }
+
+  #onSettled(error: ConnectError | undefined): void {
+    const { onResponse } = this.#server;
+    if (onResponse === undefined) return;
+    // Without a status, the client has disconnected, which may not have been detected before.
+    const outcome = error === undefined && this.#exchange.httpStatus === 0 ? clientGoneError() : error;
+    onResponse(new LazyCompletedRequest(this, this.#exchange, outcome, performance.now() - this.#startMs));
+  }
+}
+
+/**
+ * Returns a header or trailer to send: the call's own, or a copy of the one that an interceptor has replaced it with.
+ *
+ * @throws TypeError for a value that is not a list of fields, or has an invalid name (RFC 9110 §5.1)
+ */
+export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
+  return headers === own ? own : new Headers([...headers]);
+}
+
+/** The header of a request for the program. Hides the exchange, because the program must not respond to it. */
+class RequestHeader implements HeaderReader {
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  get(name: string): string | null {
+    return this.#exchange.get(name);
+  }
+}

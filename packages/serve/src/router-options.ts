@@ -1,0 +1,62 @@
+import type { BinaryReadOptions, BinaryWriteOptions, DescService } from "@bufbuild/protobuf";
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import { withCode, findMisspelled, type OptionNames } from "@plantstore/http";
+import { jsonOptionNames } from "@plantstore/protobuf";
+
+const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOptions>> = {
+  readUnknownFields: true,
+  recursionLimit: true,
+  writeUnknownFields: true,
+};
+
+/** The names of the options of Connect's routers and of each of their services. */
+export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
+  acceptCompression: true,
+  compressMinBytes: true,
+  readMaxBytes: true,
+  writeMaxBytes: true,
+  jsonOptions: jsonOptionNames,
+  binaryOptions: binaryOptionNames,
+  maxTimeoutMs: true,
+  shutdownSignal: true,
+  requireConnectProtocolHeader: true,
+  interceptors: true,
+  requestGate: true,
+  connect: true,
+  grpc: true,
+  grpcWeb: true,
+};
+
+/**
+ * Requires longer names per allowed edit than for options, because an implementation may have other methods with
+ * similar names.
+ */
+const lettersPerEdit = 4;
+
+/**
+ * Rejects an implementation with a method that is most likely a misspelled RPC: one whose name is similar to that of an
+ * RPC without a handler. Other methods are allowed.
+ *
+ * @throws TypeError that names both
+ */
+export function refuseMisspelledHandlers(service: DescService, implementation: object): void {
+  const rpcs = service.methods.map(({ localName }) => localName);
+  const methods = methodNamesOf(implementation);
+  const missing = rpcs.filter((name) => !methods.has(name));
+  const found = findMisspelled(methods, rpcs, missing, lettersPerEdit);
+  if (found === undefined) return;
+  const problem = `the service ${service.typeName} has no RPC "${found.name}", did you mean "${found.suggestion}"?`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
+}
+
+/** Returns the names of an object's methods, including those of its classes. Does not call getters. */
+function methodNamesOf(implementation: object): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let part: object | null = implementation; part !== null && part !== Object.prototype;) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(part))) {
+      if (typeof value === "function" && name !== "constructor") names.add(name);
+    }
+    part = Object.getPrototypeOf(part);
+  }
+  return names;
+}

@@ -1,0 +1,85 @@
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  type BodyReply,
+  type BodyTarget,
+  type BodyWire,
+  type CallTarget,
+  messageTooLarge,
+  type AdmitProcedure,
+} from "@plantstore/protocols";
+import { type BodyReader, readBody } from "./read-message.ts";
+import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
+
+/** Opens the call that a body names. */
+type OpenCall = (request: ServedRequest, target: CallTarget) => void;
+
+/**
+ * Reads the body of an admitted request to find out which RPC it calls.
+ *
+ * @param check - decides about the RPC before the call is opened
+ */
+export function serveBody(
+  request: ServedRequest,
+  target: BodyTarget,
+  openCall: OpenCall,
+  check: AdmitProcedure | undefined,
+): void {
+  request.beginBody(new BodyCall(request, target.open(exchangeOf(request)), openCall, check));
+}
+
+/**
+ * A call whose RPC is not known yet. Ends with a reply, with an error, when the client disconnects, or when the named
+ * call starts.
+ */
+class BodyCall implements AnyCall, BodyReader {
+  readonly request: ServedRequest;
+  readonly wire: BodyWire;
+  readonly #openCall: OpenCall;
+  readonly #check: AdmitProcedure | undefined;
+
+  constructor(request: ServedRequest, wire: BodyWire, openCall: OpenCall, check: AdmitProcedure | undefined) {
+    this.request = request;
+    this.wire = wire;
+    this.#openCall = openCall;
+    this.#check = check;
+  }
+
+  read(): void {
+    readBody(this);
+  }
+
+  received(body: Uint8Array | undefined): void {
+    const { request, wire } = this;
+    if (body === undefined) return request.fail(messageTooLarge(wire.body.limitBytes));
+    try {
+      const target = wire.readTarget(body, request);
+      if (target.kind === "reply") return this.#reply(target);
+      this.#admit(target);
+    } catch (error) {
+      request.fail(error);
+    }
+  }
+
+  /** Opens the call if the function that `admit` has returned accepts its procedure. */
+  #admit(target: CallTarget): void {
+    const { request } = this;
+    const { name } = target.rpc;
+    // From here on, hooks see the procedure.
+    request.procedure = name;
+    request.stream = target.kind === "stream";
+    const checked = this.#check?.(name);
+    if (checked === undefined) return this.#openCall(request, target);
+    Promise.resolve(checked)
+      .then(() => this.#openCall(request, target))
+      .catch((error: unknown) => request.fail(error));
+  }
+
+  #reply({ httpStatus, fields, body }: BodyReply): void {
+    exchangeOf(this.request).respond(httpStatus, fields, body);
+    this.request.settle(undefined);
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    return this.wire.writeError(error);
+  }
+}

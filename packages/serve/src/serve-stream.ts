@@ -1,0 +1,103 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError, HandlerContext, StreamRequest } from "@connectrpc/connect";
+import {
+  type MessageInit,
+  oneMessage,
+  type RequestMessages,
+  type StreamRpc,
+  type StreamTarget,
+  type StreamWire,
+} from "@plantstore/protocols";
+import { CallView } from "./call-view.ts";
+import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
+import { exchangeOf, type ServedRequest } from "./request.ts";
+import { type StreamedCall, StreamResponse } from "./stream-response.ts";
+import { YieldedMessages } from "./yielded-messages.ts";
+
+/** Opens a streaming call and starts its deadline. */
+export function serveStream(request: ServedRequest, target: StreamTarget): void {
+  const { rpc } = target;
+  const wire = target.open(exchangeOf(request));
+  request.begin(new StreamCall(request, rpc, wire), rpc, wire.timeoutMs);
+}
+
+/** A streaming call, from its open wire to its response. */
+class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
+  readonly request: ServedRequest;
+  readonly rpc: StreamRpc;
+  readonly wire: StreamWire;
+  readonly view: CallView;
+  readonly response: StreamResponse<Message>;
+  /** The messages that the handler yields; `undefined` if an interceptor has replaced them. */
+  #yielded: YieldedMessages | undefined;
+  /** The messages of a streaming client. */
+  #requests: RequestMessages | undefined;
+
+  constructor(request: ServedRequest, rpc: StreamRpc, wire: StreamWire) {
+    this.request = request;
+    this.rpc = rpc;
+    this.wire = wire;
+    this.view = new CallView(this, exchangeOf(request), rpc, wire, wire.timeoutMs);
+    this.response = new StreamResponse(this, wire);
+  }
+
+  /** Reads the messages as they arrive, or the body if the client sends a single message. */
+  read(): void {
+    if (this.rpc.method.methodKind === "server_streaming") readBody(this);
+    else this.#invoke((this.#requests = this.wire.readMessages()));
+  }
+
+  received(body: Uint8Array | undefined): void {
+    decodeBody(this, body);
+  }
+
+  decode(body: Uint8Array): Message | Promise<Message> {
+    return this.wire.readMessage(body);
+  }
+
+  run(message: Message): void {
+    this.#invoke(oneMessage(message));
+  }
+
+  #invoke(messages: AsyncIterable<Message>): void {
+    this.view.message = messages;
+    const request = this.view as CallView & StreamRequest;
+    const respond = async (): Promise<void> => {
+      const { header, trailer, message } = await this.rpc.invoke(request);
+      this.#yielded = message instanceof YieldedMessages ? message : undefined;
+      this.response.respond(header, trailer, this.#yielded?.source ?? message);
+    };
+    respond().catch((error: unknown) => this.request.failHandling(error, this.view));
+  }
+
+  toMessage(item: unknown): Message {
+    return this.#yielded === undefined ? (item as Message) : this.#yielded.toMessage(item as MessageInit);
+  }
+
+  encode(message: Message): Uint8Array | Promise<Uint8Array> {
+    return this.wire.encode(message);
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    return this.response.writeError(error);
+  }
+
+  get errorCompressionMsMax(): number | undefined {
+    return this.response.errorCompressionMsMax;
+  }
+
+  close(): void {
+    this.#requests?.close?.();
+    this.response.close();
+  }
+}
+
+/**
+ * Sends the header of a streaming response before its first message ({@link StreamResponse.beginSoon}).
+ *
+ * @param context - the context of the handler of the stream
+ */
+export function beginResponse(context: HandlerContext): void {
+  const { call } = context as Partial<CallView>;
+  if (call instanceof StreamCall) call.response.beginSoon();
+}

@@ -1,0 +1,25 @@
+import type { ConnectError, HandlerContext } from "@connectrpc/connect";
+import type { Limits } from "@plantstore/http";
+import type { TrustedProxies } from "@plantstore/http/node";
+import type { FaultReporter } from "./faults.ts";
+import type { Admit, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
+import type { Routes } from "./routes.ts";
+
+/** The shared state of all requests of a gateway: the routes, and the hooks of the program. */
+export interface Server {
+  /** A proxy replaces the object when its services change. Running requests keep their targets. */
+  routes: Routes;
+  readonly admit: Admit | undefined;
+  readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
+  readonly onRequest: ((request: AdmitRequest) => void) | undefined;
+  readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
+  readonly onResponse: ((request: CompletedRequest) => void) | undefined;
+  /** Names the option that accepts what an error refuses, in its message. */
+  readonly explain: (error: ConnectError) => ConnectError;
+  readonly report: FaultReporter;
+  readonly limits: Limits;
+  /** Milliseconds for a unary call whose client sets no deadline; `undefined` for no limit. */
+  readonly defaultTimeoutMs: number | undefined;
+  /** The proxies whose forwarding header fields are trusted. */
+  readonly trustedProxies: TrustedProxies | undefined;
+}

@@ -1,0 +1,310 @@
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  afterTurn,
+  concatBytes,
+  type HeaderFields,
+  type Interval,
+  noBytes,
+  startDeadline,
+  startInterval,
+} from "@plantstore/http";
+import type { Rpc, StreamWire } from "@plantstore/protocols";
+import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
+import { explainUnwritable } from "./wrong-value.ts";
+
+/** The size of messages collected in a turn at which the handler is paused. */
+// 64 KiB: otherwise a handler that never waits would block the turn, and the collected messages would grow without
+// bound.
+const collectedBytesMax = 64 * 1024;
+
+/** Milliseconds without a message after which the header of a stream is sent on its own. */
+// 250 ms: a handler that fails after a lookup can still set a status, and readers do not notice the delay.
+const headerDelayMs = 250;
+
+/** Milliseconds without a message after which a heartbeat is sent. */
+// 15 s: half of the shortest idle timeout of common proxies.
+const heartbeatMs = 15_000;
+
+/** The timeout for compressing the error of a response that has begun, after which the response is aborted. */
+// 30 s: such an error cannot be sent uncompressed, and node's thread pool may be busy.
+const begunErrorCompressionMsMax = 30_000;
+
+/** The call whose response is a stream. */
+export interface StreamedCall<M> extends ServedCall {
+  readonly rpc: Rpc;
+  /** Converts an item of the response to a message. */
+  toMessage(item: unknown): M;
+  /** Encodes a message for the body. Throws if it cannot be written. */
+  encode(message: M): Uint8Array | Promise<Uint8Array>;
+}
+
+/**
+ * The response of a call, written as its messages arrive.
+ *
+ * The messages of one turn of the event loop are sent in one write. Under backpressure, the handler is paused. A
+ * response that completes within a turn is sent in one write, too.
+ */
+export class StreamResponse<M> {
+  readonly #call: StreamedCall<M>;
+  readonly #request: ServedRequest;
+  readonly #wire: StreamWire;
+  #heartbeat: Interval | undefined;
+  /** Stops the timer that sends the header on its own. */
+  #stopHeaderTimer: (() => void) | undefined;
+  #header: Headers;
+  /** The header to send; `undefined` until it is final. */
+  #headerFields: HeaderFields | undefined;
+  #trailer: Headers;
+  #messages: AsyncIterator<unknown> | undefined;
+  #closeMessages: (() => void) | undefined;
+  /** Encoded messages to be sent at the end of the turn. */
+  #pieces: Uint8Array[] = [];
+  #pieceBytes = 0;
+  #hasBegun = false;
+  /** Whether nothing may follow, because the end is being written or a write has failed. */
+  #isClosed = false;
+  /** Whether a flush is scheduled. */
+  #isFlushScheduled = false;
+  /** Whether there is backpressure. */
+  #isBlocked = false;
+  /** Whether the handler is paused and must be resumed. */
+  #isPaused = false;
+
+  constructor(call: StreamedCall<M>, wire: StreamWire) {
+    this.#call = call;
+    this.#request = call.request;
+    this.#wire = wire;
+    this.#header = wire.responseHeader;
+    this.#trailer = wire.responseTrailer;
+  }
+
+  /** Sends a response as its messages arrive. */
+  respond(header: Headers, trailer: Headers, items: AsyncIterable<unknown>): void {
+    const messages = items[Symbol.asyncIterator]();
+    const closeMessages = closerOf(messages);
+    if (this.#request.isDone) return closeMessages();
+    this.#header = header;
+    this.#trailer = trailer;
+    this.#messages = messages;
+    this.#closeMessages = closeMessages;
+    // While the client may still send messages, the header is not sent early, so that an error in them can set the
+    // status.
+    if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
+    else if (this.#wire.sendsHeaderEarly === true) {
+      // Sends the header after the turn: if the timer fires late, the handler may yield its first message in the same
+      // turn.
+      this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginStream, this));
+    }
+    this.#pull();
+  }
+
+  #pull(): void {
+    this.#isPaused = false;
+    try {
+      // An unchecked iterator may throw synchronously, or return something other than a promise.
+      if (this.#messages !== undefined) Promise.resolve(this.#messages.next()).then(this.#onNext, this.#onError);
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+
+  readonly #onError = (error: unknown): void => this.#request.failHandling(error, this.#call.view);
+
+  readonly #onNext = (result: IteratorResult<unknown>): void => {
+    if (this.#request.isDone) return;
+    let message: M;
+    try {
+      if (result.done === true) {
+        this.#messages = undefined;
+        return this.#succeed();
+      }
+      message = this.#call.toMessage(result.value);
+    } catch (error) {
+      return this.#onError(error);
+    }
+    this.#encode(message);
+  };
+
+  #encode(message: M): void {
+    try {
+      const bytes = this.#call.encode(message);
+      if (!(bytes instanceof Promise)) return this.#add(bytes);
+      bytes.then((packed) => this.#add(packed)).catch(this.#onFault);
+    } catch (error) {
+      this.#onFault(explainUnwritable(error, this.#call.rpc, { message }));
+    }
+  }
+
+  readonly #onFault = (error: unknown): void => this.#request.failToWrite(error);
+
+  #add(bytes: Uint8Array): void {
+    this.#settleHeader();
+    if (this.#wire.isHeaderOnly === true) return this.#succeed();
+    const { limitError } = this.#wire;
+    if (limitError !== undefined) return this.#request.fail(limitError);
+    this.#heartbeat?.restart();
+    this.#collect(bytes);
+    // The only message of a response is sent together with its end.
+    if (this.#call.rpc.method.methodKind === "client_streaming") return this.#pull();
+    if (!this.#isFlushScheduled) {
+      this.#isFlushScheduled = true;
+      afterTurn(flushStream, this);
+    }
+    if (this.#isBlocked || this.#pieceBytes >= collectedBytesMax) this.#isPaused = true;
+    else this.#pull();
+  }
+
+  #collect(bytes: Uint8Array): void {
+    this.#pieces.push(bytes);
+    this.#pieceBytes += bytes.byteLength;
+  }
+
+  /**
+   * Sends the header after this turn of the event loop, with the messages of the turn, instead of together with the first
+   * message. Has no effect if an error before the first message has its own HTTP status, as on REST.
+   */
+  beginSoon(): void {
+    if (this.#wire.reportsErrorAtEnd) afterTurn(beginStream, this);
+  }
+
+  /** Sends the header unless it was already sent. */
+  begin(): void {
+    if (this.#request.isDone || this.#hasBegun) return;
+    try {
+      this.#settleHeader();
+    } catch (error) {
+      return this.#onFault(error);
+    }
+    if (this.#wire.isHeaderOnly === true) this.#succeed();
+    else this.flush();
+  }
+
+  #startHeartbeat(): void {
+    const { heartbeat } = this.#wire;
+    if (heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#sendHeartbeat(heartbeat));
+  }
+
+  /** Sends a heartbeat unless there is backpressure. */
+  #sendHeartbeat(heartbeat: Uint8Array): void {
+    if (this.#isBlocked) return;
+    this.#collect(heartbeat);
+    this.flush();
+  }
+
+  /** Sends the messages collected in this turn unless the call has ended. */
+  flush(): void {
+    if (this.#request.isDone || this.#isClosed) return;
+    try {
+      this.#send();
+    } catch (error) {
+      return this.#onFault(error);
+    }
+    if (this.#isPaused && !this.#isBlocked) this.#pull();
+  }
+
+  #send(): void {
+    this.#isFlushScheduled = false;
+    if (!this.#hasBegun) {
+      this.#wire.begin(this.#settleHeader());
+      this.#hasBegun = true;
+      this.#startHeartbeat();
+    }
+    if (this.#pieces.length === 0) return;
+    const written = this.#wire.write(this.#takePieces());
+    if (!(written instanceof Promise)) return;
+    this.#isBlocked = true;
+    const resume = (): void => {
+      this.#isBlocked = false;
+      if (!this.#request.isDone && this.#isPaused) this.#pull();
+    };
+    // Compression failed. A disconnected client would have ended the call before.
+    const failWrite = (error: unknown): void => {
+      this.#isClosed = true;
+      this.#onFault(error);
+    };
+    written.then(resume, failWrite);
+  }
+
+  /** Finalizes the header, which handlers may change until their first message. */
+  #settleHeader(): HeaderFields {
+    if (this.#headerFields !== undefined) return this.#headerFields;
+    const header = this.#header;
+    const { responseHeader } = this.#wire;
+    // If this header cannot be sent, the error response uses the call's own header.
+    this.#header = responseHeader;
+    return (this.#headerFields = this.#wire.headerToSend(headersToSend(header, responseHeader)));
+  }
+
+  #takePieces(): Uint8Array {
+    const [first = noBytes] = this.#pieces;
+    const bytes = this.#pieces.length < 2 ? first : concatBytes(this.#pieces);
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return bytes;
+  }
+
+  #succeed(): void {
+    let written: void | Promise<void>;
+    try {
+      written = this.#finish(headersToSend(this.#trailer, this.#wire.responseTrailer), undefined);
+    } catch (error) {
+      return this.#onFault(error);
+    }
+    this.#isClosed = true;
+    this.#request.succeed(written);
+  }
+
+  /** Sends the collected messages and the end. */
+  #finish(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+    const header = this.#settleHeader();
+    if (!this.#hasBegun) return this.#wire.respond(header, this.#takePieces(), trailer, error);
+    this.#send();
+    return this.#wire.end(trailer, error);
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    if (this.#hasBegun && this.#isClosed) return this.#abortResponse();
+    const pieces = this.#pieces;
+    const written = this.#finish(this.#wire.responseTrailer, error);
+    this.#isClosed = true;
+    // A second call sends the same messages.
+    this.#pieces = pieces;
+    return written;
+  }
+
+  get errorCompressionMsMax(): number | undefined {
+    return this.#hasBegun ? begunErrorCompressionMsMax : undefined;
+  }
+
+  /** Resets the exchange, so that the client detects the incomplete body, because no error can follow it. */
+  #abortResponse(): void {
+    exchangeOf(this.#request).reset();
+    this.#wire.release?.();
+  }
+
+  close(): void {
+    this.#stopHeaderTimer?.();
+    this.#heartbeat?.stop();
+    if (this.#messages !== undefined) this.#closeMessages?.();
+    this.#messages = undefined;
+  }
+}
+
+function flushStream(response: StreamResponse<unknown>): void {
+  response.flush();
+}
+
+function beginStream(response: StreamResponse<unknown>): void {
+  response.begin();
+}
+
+/**
+ * Returns a function that closes an iterator early, in the async context in which `closerOf` was called. The event of a
+ * disconnected client has a different context. The result is not awaited, so that a stuck handler cannot delay the
+ * response.
+ */
+function closerOf(messages: AsyncIterator<unknown>): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  promise.then(() => messages.return?.()).catch(() => undefined);
+  return resolve;
+}

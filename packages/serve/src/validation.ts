@@ -1,0 +1,63 @@
+import type { DescMessage, DescService, Message, Registry } from "@bufbuild/protobuf";
+import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
+import type { MessageCheck } from "@plantstore/protocols";
+
+/** Checks request messages by the rules of their definition, such as those of `buf.validate`. */
+export interface Validation {
+  /** Whether the rules may come from a server that is not trusted: hostile ones are refused or interrupted. */
+  readonly isUntrusted?: boolean;
+  /**
+   * Prepares the checks of the requests of these services.
+   *
+   * @param registry - the types of the services and their extensions
+   * @returns a function that returns the check of a request type; `undefined` if the type has no rules
+   * @throws Error that lists the rules that cannot be compiled
+   */
+  prepare(services: readonly DescService[], registry: Registry): (type: DescMessage) => MessageCheck | undefined;
+}
+
+/**
+ * Returns an RPC whose handler gets only messages that pass the check: a unary request, and each message of a stream.
+ * Interceptors run first, so that a caller without permission is refused before rules are evaluated.
+ */
+export function checkRequests(spec: MethodImplSpec, check: MessageCheck): MethodImplSpec {
+  switch (spec.kind) {
+    case "unary":
+      return {
+        ...spec,
+        impl: (message: Message, context: HandlerContext) => spec.impl(requireValid(message, check, context), context),
+      };
+    case "server_streaming":
+      return {
+        ...spec,
+        impl: (message: Message, context: HandlerContext) => spec.impl(requireValid(message, check, context), context),
+      };
+    case "client_streaming":
+      return {
+        ...spec,
+        impl: (messages: AsyncIterable<Message>, context: HandlerContext) =>
+          spec.impl(validMessages(messages, check, context), context),
+      };
+    case "bidi_streaming":
+      return {
+        ...spec,
+        impl: (messages: AsyncIterable<Message>, context: HandlerContext) =>
+          spec.impl(validMessages(messages, check, context), context),
+      };
+  }
+}
+
+/** Returns a message that passes the check. Throws if it does not. */
+function requireValid(message: Message, check: MessageCheck, context: HandlerContext): Message {
+  check(message, context);
+  return message;
+}
+
+/** Yields the messages that pass the check, up to the first that does not. */
+async function* validMessages(
+  messages: AsyncIterable<Message>,
+  check: MessageCheck,
+  context: HandlerContext,
+): AsyncGenerator<Message> {
+  for await (const message of messages) yield requireValid(message, check, context);
+}

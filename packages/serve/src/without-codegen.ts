@@ -1,0 +1,30 @@
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { memoize } from "@plantstore/protobuf";
+import { createMethodCodecs, type RestOptions } from "@plantstore/protocols";
+import type { RpcPlatform } from "./create-rpcs.ts";
+
+const noCodegen = { codegen: false } as const;
+
+/**
+ * Returns the options and the platform of a gateway that generates no code: everything that reads or writes messages
+ * gets `codegen: false`, including services with their own options.
+ */
+export function withoutCodegen<
+  Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
+  Platform extends RpcPlatform,
+>(options: Options, platform: Platform): readonly [Options, Platform] {
+  const { createCodecs = createMethodCodecs } = platform;
+  // Cached per options object, because JSON writers are cached by their options object.
+  const withFormats = memoize((own: UniversalHandlerOptions) => ({
+    ...own,
+    binaryOptions: { ...own.binaryOptions, ...noCodegen },
+    jsonOptions: { ...own.jsonOptions, ...noCodegen },
+  }));
+  const jsonOptions = { ...options.jsonOptions, ...noCodegen };
+  const rest = { ...options.rest, json: { ...options.rest?.json, ...noCodegen } };
+  return [
+    { ...options, jsonOptions, rest },
+    { ...platform, createCodecs: (method, own, rules) => createCodecs(method, withFormats(own), rules) },
+  ];
+}

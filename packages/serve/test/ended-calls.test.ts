@@ -1,0 +1,363 @@
+import { getEventListeners, once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test } from "vitest";
+import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { StreamCompression } from "../../protocols/src/index.ts";
+import { brotli } from "../../protocols/src/compression/index.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import {
+  callings,
+  greenhouseClient,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../testing/src/gateway/greenhouse.ts";
+import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
+import { readOutcome } from "../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+
+// Nothing more is done for a call that has ended.
+
+const format = wireFormats["connect-json"];
+
+function call(...more: readonly Field[]): HttpRequest {
+  return rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
+}
+
+/** A call with a compressed message, and the header field of a timeout of 30 ms. */
+interface Packed {
+  readonly name: string;
+  readonly request: HttpRequest;
+  readonly body: Buffer;
+  readonly late: Field;
+}
+
+/** A greenhouse that records which of its parts were called. */
+async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreenhouse & { readonly ran: string[] }> {
+  const ran: string[] = [];
+  const noting: Interceptor = (next) => (request) => {
+    ran.push("interceptor");
+    return next(request);
+  };
+  const waterBed = (): Record<string, never> => {
+    ran.push("handler");
+    return {};
+  };
+  const interceptors = [noting, ...(options.interceptors ?? [])];
+  return Object.assign(await startGreenhouse({ waterBed }, { ...options, interceptors }), { ran });
+}
+
+describe("a call whose deadline passes", () => {
+  test("before it arrives reaches neither interceptor nor handler", async () => {
+    await using greenhouse = await startWatched({});
+    const response = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+    // A timer of 0 ms would have fired by then.
+    await new Promise((resolve) => setTimeout(resolve, 3));
+    expect(greenhouse.ran).toEqual([]);
+  });
+
+  test("while its message is decompressed reaches neither interceptor nor handler", async () => {
+    const responded = Promise.withResolvers<void>();
+    const slow: Compression = {
+      name: "gzip",
+      compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
+      decompress: async (bytes) => {
+        await responded.promise;
+        return new Uint8Array(gunzipSync(bytes));
+      },
+    };
+    await using greenhouse = await startWatched({ acceptCompression: [slow] });
+    const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
+    const response = await exchangeHttp1(greenhouse.address, request);
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+    responded.resolve();
+    await nextTurn();
+    expect(greenhouse.ran).toEqual([]);
+  });
+
+  test.each([
+    {
+      name: "Connect",
+      request: call(["content-encoding", "gzip"]),
+      body: gzipSync("{}"),
+      late: ["connect-timeout-ms", "30"],
+    },
+    {
+      name: "gRPC-Web",
+      request: rpcRequest(wireFormats["grpc-web"], Buffer.of(), [["grpc-encoding", "gzip"]], waterBedProcedure),
+      body: encodeEnvelope(1, gzipSync("")),
+      late: ["grpc-timeout", "30m"],
+    },
+    {
+      name: "REST",
+      request: { ...call(["content-encoding", "gzip"]), path: "/beds/7:water" },
+      body: gzipSync("{}"),
+      late: ["x-server-timeout", "0.03"],
+    },
+  ] satisfies readonly Packed[])(
+    "while its message is queued is not decompressed, over $name",
+    async ({ request, body, late }) => {
+      const responded = Promise.withResolvers<void>();
+      const tenUnpacked = Promise.withResolvers<void>();
+      let unpacked = 0;
+      // Only built-in compressions are queued.
+      const slow: Compression = {
+        ...brotli,
+        name: "gzip",
+        decompress: async (bytes) => {
+          unpacked += 1;
+          if (unpacked === 10) tenUnpacked.resolve();
+          await responded.promise;
+          return new Uint8Array(gunzipSync(bytes));
+        },
+      };
+      await using greenhouse = await startWatched({ acceptCompression: [slow] });
+      const ask = (...more: readonly Field[]) =>
+        exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
+      const others = Array.from({ length: 10 }, () => ask());
+      await within(tenUnpacked.promise, "ten messages");
+      await ask(late);
+      expect(greenhouse.completedRequests).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
+      responded.resolve();
+      await Promise.all(others);
+      expect(unpacked).toBe(10);
+    },
+  );
+
+  test("while its response is compressed gets DEADLINE_EXCEEDED, which is reported", async () => {
+    const responded = Promise.withResolvers<void>();
+    const compress: Compression["compress"] = async (bytes) => {
+      await responded.promise;
+      return unchanged(bytes);
+    };
+    const slow: Compression = { name: "gzip", compress, decompress: unchanged };
+    await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
+    // Without a body, which may arrive later, the response is compressed in the turn of the request.
+    const header: Field[] = [
+      ["content-type", "application/proto"],
+      ["accept-encoding", "gzip"],
+      ["connect-timeout-ms", "30"],
+    ];
+    const request = { httpMethod: "POST", path: waterBedProcedure, header };
+    const response = await exchangeHttp1(greenhouse.address, request);
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+    responded.resolve();
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+    // The call is not reported again when the compression finishes.
+    await nextTurn();
+    expect(greenhouse.completedRequests).toHaveLength(1);
+  });
+
+  test("while the request gate runs does not read its body", async () => {
+    const passed = Promise.withResolvers<void>();
+    await using greenhouse = await startWatched({
+      requestGate: async ({ signal }) => {
+        await reasonOf(signal);
+        passed.resolve();
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    const header: Field[] = [
+      ["connect-timeout-ms", "30"],
+      ["expect", "100-continue"],
+      ["content-length", "2"],
+    ];
+    connection.request({ ...call(...header), body: Buffer.of() });
+    const { interim, ...response } = await connection.readResponse();
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+    await within(passed.promise, "the gate");
+    expect(interim).toEqual([]);
+    expect(String(await connection.readToEnd())).toBe("");
+    expect(greenhouse.ran).toEqual([]);
+  });
+});
+
+test("a stream whose deadline passes while the request gate runs reaches no interceptor", async () => {
+  const passed = Promise.withResolvers<void>();
+  await using greenhouse = await startWatched({
+    requestGate: async ({ signal }) => {
+      await reasonOf(signal);
+      passed.resolve();
+    },
+  });
+  const header: Field[] = [
+    ["content-type", "application/connect+json"],
+    ["connect-timeout-ms", "30"],
+  ];
+  const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
+  expect(String(response.body)).toContain("deadline_exceeded");
+  await within(passed.promise, "the gate");
+  await nextTurn();
+  expect(greenhouse.ran).toEqual([]);
+});
+
+test("a stream that an interceptor returns after its deadline is closed", async () => {
+  const ended = Promise.withResolvers<void>();
+  const message: AsyncIterable<never> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => Promise.reject(new Error("asked")),
+      return: () => {
+        ended.resolve();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    }),
+  };
+  const slow: Interceptor = () => async (request) => {
+    if (!request.stream) throw new Error("no stream");
+    const { service, method, signal } = request;
+    await reasonOf(signal);
+    return { stream: true, service, method, header: new Headers(), trailer: new Headers(), message };
+  };
+  await using greenhouse = await startGreenhouse({}, { interceptors: [slow] });
+  const header: Field[] = [
+    ["content-type", "application/connect+json"],
+    ["connect-timeout-ms", "30"],
+  ];
+  const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
+  expect(String(response.body)).toContain("deadline_exceeded");
+  await within(ended.promise, "the end of the stream");
+});
+
+/** A compression that does not change bytes. */
+const unchanging: StreamCompression = {
+  name: "gzip",
+  compress: unchanged,
+  decompress: unchanged,
+  decodePieces: (pieces) => pieces,
+  openEncoder: () => ({ write: unchanged, end: unchanged, close: () => undefined }),
+};
+
+test("a stream whose deadline passes releases its decoder even if its handler stops reading", async () => {
+  const closed = Promise.withResolvers<void>();
+  const named: StreamCompression = {
+    ...unchanging,
+    decodePieces: (pieces, _, ended) => {
+      ended.addEventListener("abort", () => closed.resolve());
+      return pieces;
+    },
+  };
+  const pattern = { case: "post", value: "/readings" } as const;
+  await using greenhouse = await startGreenhouse(
+    {
+      recordReadings: async (readings) => {
+        await readings[Symbol.asyncIterator]().next();
+        return await new Promise(() => {});
+      },
+    },
+    {
+      acceptCompression: [named],
+      rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern, body: "*" }] },
+    },
+  );
+  const header: Field[] = [
+    ["content-type", "application/x-ndjson"],
+    ["content-encoding", "gzip"],
+    ["x-server-timeout", "0.1"],
+  ];
+  const body = Buffer.from('{"sensor":"one"}\n{"sensor":"two"}\n');
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: "/readings", header, body });
+  expect(response.httpStatus).toBe(504);
+  await within(closed.promise, "the end of the decoder");
+});
+
+test("a stream whose client disconnects releases its encoder", async () => {
+  const closed = Promise.withResolvers<void>();
+  const named: StreamCompression = {
+    ...unchanging,
+    openEncoder: () => ({ write: unchanged, end: unchanged, close: () => closed.resolve() }),
+  };
+  const pattern = { case: "get", value: "/readings" } as const;
+  await using greenhouse = await startGreenhouse(
+    {
+      async *watchReadings(_, { signal }) {
+        yield { sensor: "one" };
+        await reasonOf(signal);
+      },
+    },
+    {
+      acceptCompression: [named],
+      rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
+    },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request({ httpMethod: "GET", path: "/readings", header: [["accept-encoding", "gzip"]] });
+  await within(once(connection.socket, "data"), "the first message");
+  connection.socket.destroy();
+  await within(closed.promise, "the end of the encoder");
+});
+
+test("a call that an interceptor has aborted does not reach its handler", async () => {
+  const reason = new ConnectError("no more", Code.Aborted);
+  await using greenhouse = await startWatched({
+    interceptors: [(next) => (request) => next({ ...request, signal: AbortSignal.abort(reason) })],
+  });
+  const response = await exchangeHttp1(greenhouse.address, call());
+  expect(readOutcome(format, response)).toMatchObject({ code: Code.Aborted, message: "no more" });
+  expect(greenhouse.ran).toEqual(["interceptor"]);
+});
+
+test.each(callings)("calls that have ended leave neither listeners nor timers, by $name", async (calling) => {
+  const shutdown = new AbortController();
+  await using greenhouse = await startGreenhouse(
+    {
+      waterBed: () => ({}),
+      async *watchReadings() {
+        yield { sensor: "one" };
+      },
+    },
+    { shutdownSignal: shutdown.signal },
+    calling.listen,
+  );
+  const client = greenhouseClient(calling, greenhouse.address);
+  // An hour, and more than the maximum of a Node.js timer.
+  const deadlines = [
+    { headers: { "connect-timeout-ms": "3600000", "grpc-timeout": "1H" } },
+    { headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" } },
+  ];
+  const callAll = async (): Promise<void> => {
+    for (const options of deadlines) {
+      await client.waterBed({}, options);
+      for await (const { sensor } of client.watchReadings({}, options)) expect(sensor).toBe("one");
+    }
+  };
+  await callAll();
+  const before = countTimers();
+  const rounds = 10;
+  for (let round = 0; round < rounds; round++) await callAll();
+  await greenhouse.completed((rounds + 1) * 4);
+  expect(countTimers() - before).toBeLessThan(rounds);
+  expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
+});
+
+function refuse(): never {
+  throw new ConnectError("no water", Code.NotFound);
+}
+
+test("errors that are compressed leave no timers", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: refuse }, { compressMinBytes: 0 });
+  const before = countTimers();
+  const calls = Array.from({ length: 10 }, async () => {
+    const { header } = await exchangeHttp1(greenhouse.address, call(["accept-encoding", "gzip"]));
+    expect(fieldValue(header, "content-encoding")).toBe("gzip");
+  });
+  await Promise.all(calls);
+  await greenhouse.completed(calls.length);
+  expect(countTimers() - before).toBeLessThan(calls.length);
+});
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+}
+
+async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,279 @@
+import { createHmac } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGateway, type Endpoint } from "../../gateway/src/index.ts";
+import { type Field, fieldValue } from "../../testing/src/carriers/exchange.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
+import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
+
+// Endpoints with methods other than GET: a webhook that checks a signature of the sent bytes.
+
+const secret = "a secret of the hook";
+
+const hook: Endpoint = {
+  path: "/hooks/payment",
+  httpMethods: ["POST", "PUT"],
+  open: true,
+  async handle({ httpMethod, target, header, readBody }) {
+    const body = await readBody(1024);
+    const again = await readBody(1);
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    const isSigned = header.get("x-signature") === signature && again === body;
+    if (!isSigned) throw new ConnectError("the signature is wrong", Code.PermissionDenied);
+    return { httpStatus: 202, body: `${httpMethod} ${target} ${String(body.byteLength)}` };
+  },
+};
+
+const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "page" }) };
+/** Responds with the HTTP status in the query. */
+const anyStatus: Endpoint = {
+  path: "/status",
+  open: true,
+  handle: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "" }),
+};
+const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
+
+function sign(body: Uint8Array): Field {
+  return ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
+}
+
+describe("an endpoint with methods other than GET", () => {
+  let gateway: EveryCarrier;
+
+  beforeAll(async () => {
+    gateway = await openEveryCarrier({
+      ...kitchenSinkOptions,
+      endpoints: [hook, page, form, anyStatus],
+      onFault: () => {},
+    });
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  describe.each(carrierNames)("%s", (carrier) => {
+    const path = "/hooks/payment?a=%20b";
+
+    test.each(["POST", "PUT"])("gets the bytes of a %s", async (httpMethod) => {
+      const body = gzipSync('{"id": 9007199254740993}');
+      const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
+      const response = await gateway.ask(carrier, { httpMethod, path, header, body });
+      expect([response.httpStatus, String(response.body)]).toEqual([
+        202,
+        `${httpMethod} ${path} ${String(body.byteLength)}`,
+      ]);
+    });
+
+    test.each([
+      { httpStatus: 200, want: 200 },
+      { httpStatus: 599, want: 599 },
+      // An interim status, and statuses that RFC 9110 §15 calls invalid.
+      { httpStatus: 199, want: 500 },
+      { httpStatus: 600, want: 500 },
+      { httpStatus: 200.5, want: 500 },
+      { httpStatus: Number.NaN, want: 500 },
+    ])("that returns the status $httpStatus responds with $want", async ({ httpStatus, want }) => {
+      const response = await gateway.ask(carrier, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
+      expect(response.httpStatus).toBe(want);
+    });
+
+    test("gets no bytes without a body", async () => {
+      const response = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
+      expect([response.httpStatus, String(response.body)]).toEqual([202, `POST ${path} 0`]);
+    });
+
+    test("refuses a body above its limit", async () => {
+      const body = Buffer.alloc(1025);
+      const { httpStatus } = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(body)], body });
+      expect(httpStatus).toBe(413);
+    });
+
+    test("responds with the error that it throws", async () => {
+      const response = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
+      expect([response.httpStatus, String(response.body)]).toEqual([
+        403,
+        expect.stringContaining("the signature is wrong"),
+      ]);
+    });
+
+    test("may leave its body unread", async () => {
+      const body = Buffer.alloc(100_000);
+      const response = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
+      expect([response.httpStatus, String(response.body)]).toEqual([200, "page"]);
+    });
+
+    test.each([
+      { httpMethod: "GET", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "HEAD", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "DELETE", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
+      { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
+    ])("refuses $httpMethod $path, and allows $allow", async ({ httpMethod, path: at, allow }) => {
+      const response = await gateway.ask(carrier, { httpMethod, path: at, header: [] });
+      expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, allow]);
+    });
+
+    test("responds to HEAD if it accepts GET", async () => {
+      const response = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
+      expect([response.httpStatus, fieldValue(response.header, "content-length")]).toEqual([200, "4"]);
+    });
+  });
+});
+
+function admitNobody(): never {
+  throw new ConnectError("no credential", Code.Unauthenticated);
+}
+
+// A URL of Fetch always has a path, and HTTP/2 resets other methods (RFC 9113 §8.3.1).
+test.each([
+  { carrier: "the engine's HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "the engine's HTTP/2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "a handler in node:http", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "a handler in node:http2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "the engine's HTTP/1.1", httpMethod: "GET", want: 400 },
+  { carrier: "a handler in node:http", httpMethod: "DELETE", want: 400 },
+] as const)(
+  "$httpMethod * without a credential gets $want from $carrier with any prefix",
+  async ({ carrier, httpMethod, want }) => {
+    for (const requestPathPrefix of ["", "/api"]) {
+      await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
+      const response = await gateway.ask(carrier, { httpMethod, path: "*", header: [] });
+      expect([response.httpStatus, response.body.byteLength > 0]).toEqual([want, want !== 204]);
+    }
+  },
+);
+
+test.each(["1.1", "2", "fetch"] as const)("readBody() rejects if the client disconnects, HTTP: %s", async (version) => {
+  const read = Promise.withResolvers<unknown>();
+  const reading: Endpoint = {
+    ...hook,
+    async handle(request) {
+      const body = request.readBody(1024);
+      body.then(read.resolve, read.resolve);
+      return { httpStatus: 200, body: await body };
+    },
+  };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
+  using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
+  upload.write("half");
+  await expect.poll(() => upload.waitingBytes).toBe(0);
+  upload.reset();
+  expect(await within(read.promise, "the end")).toMatchObject({
+    name: "ConnectError",
+    message: expect.stringContaining("client"),
+  });
+});
+
+test.each([
+  { name: "before the body arrives", isLate: false },
+  { name: "and whose body is read later", isLate: true },
+])("readBody() rejects for a request that gets its response $name", async ({ isLate }) => {
+  const read = Promise.withResolvers<unknown>();
+  const hasty: Endpoint = {
+    ...hook,
+    handle({ readBody }) {
+      const readIt = (): void => void readBody(1024).then(read.resolve, read.resolve);
+      if (isLate) setImmediate(readIt);
+      else readIt();
+      return { httpStatus: 202, body: "" };
+    },
+  };
+  await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hasty] });
+  const request = { httpMethod: "POST", path: hasty.path, header: [], body: Buffer.from("event") };
+  expect((await gateway.ask("the engine's HTTP/1.1", request)).httpStatus).toBe(202);
+  expect(await within(read.promise, "the end")).toMatchObject({
+    rawMessage: "the response was sent before the request body was read",
+  });
+});
+
+// The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
+describe.each(carrierNames)(
+  "by %s, an endpoint that has started reading a body may respond before it arrives",
+  (carrier) => {
+    test.each<{ name: string; handle: Endpoint["handle"] }>([
+      {
+        name: "synchronously",
+        handle: ({ readBody }) => {
+          void readBody(4);
+          return { httpStatus: 401, body: "" };
+        },
+      },
+      {
+        name: "asynchronously",
+        handle: async ({ readBody }) => {
+          const body = readBody(4);
+          await new Promise(setImmediate);
+          if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
+          return { httpStatus: 200, body: "" };
+        },
+      },
+    ])("$name", async ({ handle }) => {
+      const unhandled: unknown[] = [];
+      const record = (reason: unknown): void => void unhandled.push(reason);
+      process.on("unhandledRejection", record);
+      try {
+        await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [{ ...hook, handle }] });
+        for (const body of ["ok", "longer than four bytes"]) {
+          const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
+          expect((await gateway.ask(carrier, request)).httpStatus).toBe(401);
+        }
+        await new Promise(setImmediate);
+      } finally {
+        process.off("unhandledRejection", record);
+      }
+      expect(unhandled).toEqual([]);
+    });
+  },
+);
+
+test.each([Number.NaN, 0, -1, 1.5, Infinity])("readBody() rejects the limit %s", async (bytesMax) => {
+  let thrown: unknown;
+  const wrong: Endpoint = {
+    ...hook,
+    handle({ readBody }) {
+      try {
+        void readBody(bytesMax);
+      } catch (error) {
+        thrown = error;
+      }
+      return { httpStatus: 202, body: "" };
+    },
+  };
+  const { fetch } = createGateway({ ...kitchenSinkOptions, endpoints: [wrong] });
+  const request = new Request(`http://a${wrong.path}`, { method: "POST", body: "event" });
+  expect((await fetch(request)).status).toBe(202);
+  expect(thrown).toEqual(new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`));
+});
+
+test("a page of another origin may use the methods of endpoints", async () => {
+  const cors = { origins: "*" } as const;
+  const endpoints = [{ ...hook, httpMethods: ["REPORT"] }];
+  const { fetch } = createGateway({ routes: () => undefined, endpoints, cors });
+  const headers = { origin: "https://a.example", "access-control-request-method": "REPORT" };
+  const { headers: responseHeader } = await fetch(
+    new Request("http://a/hooks/payment", { method: "OPTIONS", headers }),
+  );
+  expect(responseHeader.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
+});
+
+test.each(["post", "CONNECT"])("createGateway() rejects an endpoint with the method %s", (httpMethod) => {
+  const endpoints = [{ ...hook, httpMethods: [httpMethod] }];
+  expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
+    `endpoint /hooks/payment: the HTTP/1.1 parser does not accept the method "${httpMethod}"`,
+  );
+});
+
+test.each([
+  { name: "yields to a rule of its path", yieldsToRules: true, body: '{"rpc":"Query","sink":{}}' },
+  { name: "yields to no rule, because it has another path,", yieldsToRules: true, path: "/elsewhere", body: "page" },
+])("an endpoint that $name is served as $body", async ({ yieldsToRules, path = "/page", body }) => {
+  const { fetch } = createGateway({
+    ...kitchenSinkOptions,
+    rest: { rules: [{ selector: "kitchensink.v1.KitchenSink.Query", pattern: { case: "get", value: path } }] },
+    endpoints: [{ ...page, yieldsToRules }],
+  });
+  expect(await (await fetch(new Request("http://a/page"))).text()).toBe(body);
+});

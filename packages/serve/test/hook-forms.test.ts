@@ -1,0 +1,172 @@
+import { Code, ConnectError, type ConnectRouter, createContextValues } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy } from "../../proxy/src/create-proxy.ts";
+import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+
+// A hook may return a value, return a promise, throw or reject. Its type does not always forbid a promise: TypeScript
+// accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody handles would
+// exit the process.
+
+/** The options of a gateway that are functions. An option without a test case does not compile. */
+type Hook = Exclude<
+  {
+    [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...args: never[]) => unknown
+      ? Name
+      : never;
+  }[keyof GatewayOptions],
+  // Excludes the application's handler of node:http, and `routes`, which has tests below.
+  "fallback" | "routes"
+>;
+
+/** The status of the response, and the reported fault. */
+type Outcome = readonly [httpStatus: number, ...faults: string[]];
+
+interface Row {
+  /** The value that the hook returns or resolves with. */
+  readonly value?: unknown;
+  /** The handler. Default: responds successfully. */
+  readonly handle?: () => never;
+  /** The carriers over which the hook is called. Default: all. */
+  readonly carriers?: readonly (typeof carrierNames)[number][];
+  readonly wants: Readonly<Record<Form, Outcome>>;
+}
+
+const refusal = new ConnectError("not yours", Code.PermissionDenied);
+const converted = new ConnectError("converted", Code.Aborted);
+
+function fail(): never {
+  throw new ConnectError("no such bed", Code.NotFound);
+}
+
+function fault(): never {
+  throw new Error("a defect");
+}
+
+const requestFailed = "cannot process the request";
+
+/** Hooks that decide about a request: their error is the response. */
+const deciding: Row["wants"] = { returns: [200], resolves: [200], throws: [403], rejects: [403] };
+
+/** Hooks that observe a request: their failure changes no response, and is reported. */
+function observing(name: string, httpStatus: number): Row["wants"] {
+  const failed: Outcome = [httpStatus, `${name} failed`];
+  return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };
+}
+
+const hooks: Readonly<Record<Hook, Row>> = {
+  admit: { wants: deciding },
+  requestGate: { wants: deciding },
+  onRequest: { wants: observing("onRequest", 200) },
+  onError: { handle: fail, wants: observing("onError", 404) },
+  onResponse: { wants: observing("onResponse", 200) },
+  // A failure of `onFault` itself is only printed.
+  onFault: { handle: fault, wants: { returns: [500], resolves: [500], throws: [500], rejects: [500] } },
+  toError: {
+    value: converted,
+    handle: fail,
+    wants: {
+      returns: [409],
+      resolves: [500, "toError failed"],
+      throws: [403, "toError failed"],
+      rejects: [500, "toError failed"],
+    },
+  },
+  contextValues: {
+    value: createContextValues(),
+    carriers: ["a handler in node:http", "a handler in node:http2"],
+    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] },
+  },
+};
+
+const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, refusal);
+
+expectNoUnhandledRejections();
+
+function routesOf(handle: () => object): Pick<GatewayOptions, "routes"> {
+  return { routes: (router) => router.service(GreenhouseService, { waterBed: handle }) };
+}
+
+const water = { httpMethod: "POST", path: "/beds/7:water", header: [] };
+
+describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), carriers, wants }) => {
+  test.each(forms.map((form) => ({ form, want: wants[form] })))(
+    "that $form results in $want",
+    async ({ form, want }) => {
+      using printed = vi.spyOn(console, "error").mockReturnValue();
+      const faults: string[] = [];
+      await using gateway = await openEveryCarrier({
+        ...routesOf(handle),
+        onFault: (_, what) => void faults.push(what),
+        [name]: hookOf(form, value),
+      });
+      const reported = new Set<string>();
+      for (const carrier of carriers ?? carrierNames) {
+        const { httpStatus } = await within(gateway.ask(carrier, water), `the response by ${carrier}`);
+        expect.soft([carrier, httpStatus]).toEqual([carrier, want[0]]);
+        // Faults are reported after the response.
+        await new Promise(setImmediate);
+        for (const what of faults.splice(0)) reported.add(what);
+      }
+      expect([...reported]).toEqual(want.slice(1));
+      const isPrinted = name === "onFault" && (form === "throws" || form === "rejects");
+      expect(printed.mock.calls.flat().join("\n").includes("onFault failed")).toBe(isPrinted);
+    },
+  );
+});
+
+const failing = new Error("the registry is away");
+const greenhouse = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(GreenhouseService.file) };
+
+describe("routes", () => {
+  const promised = "routes must register the services synchronously, got a promise";
+
+  test.each<{ name: string; register: (router: ConnectRouter) => unknown; error: string }>([
+    { name: "that throws", register: fault, error: "a defect" },
+    {
+      name: "that returns a promise",
+      register: async (router) => router.service(GreenhouseService, {}),
+      error: promised,
+    },
+    { name: "that rejects", register: () => Promise.reject(failing), error: promised },
+  ])("a function $name is rejected at start", async ({ register, error }) => {
+    const routes: GatewayOptions["routes"] = register;
+    expect(() => createGateway({ routes })).toThrow(error);
+    await expect(createProxy({ upstreams: [greenhouse], routes })).rejects.toThrow(error);
+  });
+});
+
+describe("an option of REST", () => {
+  const asynchronous = async (): Promise<never> => {
+    throw failing;
+  };
+
+  test("rest.service is rejected at start if it returns a promise", () => {
+    const rest: object = { service: asynchronous };
+    expect(() => createGateway({ ...routesOf(() => ({})), rest })).toThrow(
+      "rest.service must be synchronous, got a promise",
+    );
+  });
+
+  test.each(carrierNames)("rest.errorRecord is reported if it returns a promise, over %s", async (carrier) => {
+    const faults: unknown[] = [];
+    const rest: object = { errorRecord: asynchronous };
+    await using gateway = await openEveryCarrier({
+      ...routesOf(fail),
+      rest,
+      onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
+    });
+    // Without an error record there is no response, so the connection or the stream is reset.
+    await within(
+      gateway.ask(carrier, water).catch(() => undefined),
+      "the end of the request",
+    );
+    expect(faults).toEqual([
+      "cannot write the response: TypeError: rest.errorRecord must be synchronous, got a promise",
+    ]);
+  });
+});

@@ -1,0 +1,128 @@
+import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { fieldValue } from "../../testing/src/carriers/exchange.ts";
+import { exchangeHttp2 } from "../../testing/src/carriers/http2-connection.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { envelope } from "../../testing/src/gateway/scripted-http2-server.ts";
+import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+
+// The router of the gateway accepts the same arguments as Connect's. The expected results are Connect's: a server must
+// behave the same after changing its import.
+
+type Override = Partial<ConnectRouterOptions>;
+
+const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
+const implementation = { waterBed: () => ({}), getReading: () => ({}) };
+
+/** Returns which requests are served as calls: one in each protocol, and a GET. */
+async function servedCalls(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
+  await using stack = new AsyncDisposableStack();
+  const gateway = createGateway({
+    ...options,
+    routes: (router) => router.service(GreenhouseService, implementation, override),
+  });
+  stack.defer(() => gateway.close());
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  const found: string[] = [];
+  for (const name of ["connect-json", "grpc-json", "grpc-web-json"] as const) {
+    const format = wireFormats[name];
+    const request = rpcRequest(format, Buffer.from("{}"), [], waterBedProcedure);
+    const response = await exchangeHttp2(address, request);
+    if (response.httpStatus === 200) found.push(format.protocol);
+  }
+  const got = await exchangeHttp2(address, { httpMethod: "GET", path: getReading, header: [] });
+  return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
+}
+
+describe("requireConnectProtocolHeader requires the version from", () => {
+  const version = ["connect-protocol-version", "1"] as const;
+  const otherVersion = ["connect-protocol-version", "2"] as const;
+  const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
+  const body = Buffer.from("{}");
+  const ofJson = ["content-type", "application/json"] as const;
+  const ofStream = ["content-type", "application/connect+json"] as const;
+  test.for([
+    {
+      by: "a call",
+      without: { httpMethod: "POST", path: waterBedProcedure, header: [ofJson], body },
+      named: { header: [ofJson, version] },
+    },
+    {
+      by: "a stream",
+      without: { httpMethod: "POST", path: watchReadings, header: [ofStream, otherVersion], body: envelope(body) },
+      named: { header: [ofStream, version] },
+    },
+    {
+      by: "a GET",
+      without: { httpMethod: "GET", path: getReading, header: [] },
+      named: { path: `${getReading}&connect=v1` },
+    },
+  ])("$by", async ({ without, named }) => {
+    await using stack = new AsyncDisposableStack();
+    const gateway = createGateway({
+      requireConnectProtocolHeader: true,
+      routes: (router) => router.service(GreenhouseService, { ...implementation, async *watchReadings() {} }),
+    });
+    stack.defer(() => gateway.close());
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    const refused = await exchangeHttp2(address, without);
+    expect(String(refused.body)).toContain("invalid_argument");
+    const accepted = await exchangeHttp2(address, { ...without, ...named });
+    expect(String(accepted.body)).not.toContain("code");
+  });
+});
+
+describe("a router's options", () => {
+  const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [
+    { title: "defaults", want: ["connect", "grpc", "grpc-web", "GET"] },
+    { title: "no gRPC", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    { title: "no gRPC-Web", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
+    { title: "no Connect, and so no GET", of: { connect: false }, want: ["grpc", "grpc-web", "POST"] },
+    { title: "options of a service", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    {
+      title: "options of a service that override the router's",
+      of: { grpc: false },
+      own: { grpc: true, connect: false },
+      want: ["grpc", "grpc-web", "POST"],
+    },
+    {
+      title: "options of a service merged with the router's",
+      of: { grpcWeb: false },
+      own: { connect: false },
+      want: ["grpc", "POST"],
+    },
+  ];
+  test.for(rows)("select the served protocols: $title", async ({ of = {}, own, want }) => {
+    expect(await servedCalls(of, own)).toEqual(want);
+  });
+
+  const none: Override = { grpc: false, grpcWeb: false, connect: false };
+  const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [
+    { title: "no protocol at all", of: none, error: /all protocols are disabled/ },
+    { title: "a service without a protocol", own: none, error: /all protocols are disabled/ },
+    { title: "an invalid limit of a service", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
+    { title: "an invalid limit", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
+  ];
+  test.for(refused)("are rejected as in Connect: $title", ({ of = {}, own, error }) => {
+    const start = (): unknown =>
+      createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
+    expect(start).toThrow(ConnectError);
+    expect(start).toThrow(error);
+    expect(() => createConnectRouter(of).service(GreenhouseService, implementation, own)).toThrow(error);
+  });
+});
+
+test("router.handlers returns the handlers of Connect", () => {
+  const handlers: string[][] = [];
+  const register = (router: ConnectRouter): void => {
+    const own: Override = { grpcWeb: false };
+    router.service(GreenhouseService, implementation, own);
+    handlers.push(router.handlers.map(({ requestPath, protocolNames }) => `${requestPath} ${protocolNames.join(" ")}`));
+  };
+  register(createConnectRouter());
+  createGateway({ routes: register });
+  expect(handlers[0]).toHaveLength(GreenhouseService.methods.length);
+  expect(handlers[1]).toEqual(handlers[0]);
+});

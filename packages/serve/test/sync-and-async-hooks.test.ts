@@ -1,0 +1,77 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Admit, Endpoint } from "../../gateway/src/index.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
+
+// A hook or an endpoint may decide synchronously or return a promise. Each failure below is tested in every
+// combination: an unhandled rejection would exit the process, and the request would never get a response.
+
+const admits: Readonly<Record<string, Admit | undefined>> = {
+  "no admit": undefined,
+  "a synchronous admit": () => undefined,
+  "an asynchronous admit": async () => {},
+};
+
+function refuse(): never {
+  throw new ConnectError("not yours", Code.PermissionDenied);
+}
+const unwritable = { httpStatus: 600, body: "" };
+
+interface Failure {
+  readonly name: string;
+  readonly handle: Endpoint["handle"];
+  readonly want: number;
+  /** The number of reported faults. */
+  readonly faults: number;
+}
+
+const failures: readonly Failure[] = [
+  { name: "throws", handle: refuse, want: 403, faults: 0 },
+  { name: "rejects", handle: async () => refuse(), want: 403, faults: 0 },
+  { name: "returns an unwritable response", handle: () => unwritable, want: 500, faults: 1 },
+  { name: "resolves with an unwritable response", handle: async () => unwritable, want: 500, faults: 1 },
+];
+
+describe.each(Object.entries(admits))("after %s", (_name, admit) => {
+  test.each(failures)(
+    "an endpoint that $name results in $want over every HTTP server",
+    async ({ handle, want, faults }) => {
+      const reported: unknown[] = [];
+      await using gateway = await openEveryCarrier({
+        ...kitchenSinkOptions,
+        ...(admit && { admit }),
+        endpoints: [{ path: "/fails", open: false, handle }],
+        onFault: (error) => void reported.push(error),
+      });
+      for (const carrier of carrierNames) {
+        reported.length = 0;
+        const pending = gateway.ask(carrier, { httpMethod: "GET", path: "/fails", header: [] });
+        const { httpStatus } = await within(pending, `the response by ${carrier}`);
+        expect([carrier, httpStatus, reported.length]).toEqual([carrier, want, faults]);
+      }
+    },
+  );
+});
+
+test.each([
+  { name: "throws", admit: refuse },
+  { name: "rejects", admit: async () => refuse() },
+])("an admit that $name refuses over every HTTP server, and the endpoint is not called", async ({ admit }) => {
+  let calls = 0;
+  const handle: Endpoint["handle"] = () => {
+    calls += 1;
+    return { httpStatus: 200, body: "" };
+  };
+  await using gateway = await openEveryCarrier({
+    ...kitchenSinkOptions,
+    admit,
+    endpoints: [{ path: "/page", open: false, handle }],
+  });
+  for (const carrier of carrierNames) {
+    const pending = gateway.ask(carrier, { httpMethod: "GET", path: "/page", header: [] });
+    const { httpStatus } = await within(pending, `the response by ${carrier}`);
+    expect([carrier, httpStatus, calls]).toEqual([carrier, 403, 0]);
+  }
+});

@@ -1,0 +1,72 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Validator } from "@bufbuild/protovalidate";
+import { problem } from "@plantstore/protobuf";
+import { toShortLine } from "@plantstore/http";
+import { toFault } from "@plantstore/serve";
+import type { Rules } from "./rules.ts";
+import { sampleMessages } from "./sample-message.ts";
+
+/**
+ * Errors of CEL for an expression that reads a field that does not exist, calls an unknown function, or uses a value of
+ * another type. protovalidate has no type checker, so that such an expression fails when it is evaluated.
+ */
+const typeErrors =
+  /^(?:field not found|found no matching overload|unbound function|unresolved attribute|type mismatch|unsupported key type)|outputs \w+, wanted/;
+
+/** Values without a fixed type, such as a wrapper that is not set, or `google.protobuf.Any`. */
+const dynamicValues = /null_type|google\.protobuf\./;
+
+/**
+ * Returns the type errors of CEL expressions, with the name of the message type. Each rule is evaluated on an empty
+ * message and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
+ *
+ * @param rulesOfInputs - the rules of each input type. A type that several of them contain is evaluated once
+ */
+export function findTypeErrors(
+  validator: Pick<Validator, "validate">,
+  rulesOfInputs: Iterable<Pick<Rules, "ruledTypes">>,
+  expressions: ReadonlyMap<string, string>,
+): readonly string[] {
+  const owners = new Map<string, string>();
+  // The innermost types first: an error of a contained message occurs in the type that contains it, too.
+  const types = [...rulesOfInputs].flatMap(({ ruledTypes }) => [...ruledTypes].toReversed());
+  for (const type of new Set(types)) {
+    for (const message of sampleMessages(type, expressions.keys())) {
+      const { kind, error } = validator.validate(type, message);
+      if (kind !== "error" || !typeErrors.test(error.message) || dynamicValues.test(error.message)) continue;
+      if (!owners.has(error.message)) owners.set(error.message, type.typeName);
+    }
+  }
+  return [...owners].map(([text, owner]) => `${owner}: ${text}`);
+}
+
+/** The time after which the failure of a rule is reported again, in milliseconds: a log is read by the minute. */
+const repeatMs = 60_000;
+/** The most failures reported in {@link repeatMs}, because an error may quote the message. */
+const failuresMax = 64;
+
+/** The rules of a gateway whose evaluation has failed, which it reports to `onFault` once a minute each. */
+export class FailedRules {
+  readonly #reported = new Set<string>();
+  #beganMs = Number.NEGATIVE_INFINITY;
+
+  /** Returns the error for a message on which a rule cannot be evaluated, for example because it divides by zero. */
+  errorFor(type: DescMessage, cause: Error): ConnectError {
+    const text = toShortLine(cause.message);
+    const error = problem("ERR_RULES_VIOLATED", `a validation rule cannot be evaluated: ${text}`, { cause });
+    if (!this.#isDue(`${type.typeName}: ${text}`)) return error;
+    return toFault(error, { errorCode: "ERR_RULES_VIOLATED", what: `cannot evaluate a rule of ${type.typeName}` });
+  }
+
+  #isDue(failure: string): boolean {
+    const nowMs = performance.now();
+    if (nowMs - this.#beganMs >= repeatMs) {
+      this.#beganMs = nowMs;
+      this.#reported.clear();
+    }
+    if (this.#reported.has(failure) || this.#reported.size >= failuresMax) return false;
+    this.#reported.add(failure);
+    return true;
+  }
+}

@@ -1,0 +1,257 @@
+import { type DescEnum, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { shortestFloat } from "@plantstore/protobuf";
+import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
+
+// The standard rules of buf.validate as keywords of JSON Schema. Rules that it cannot express are left out: the schema
+// then accepts more than the server, and less only where patterns of ECMAScript treat spaces and line ends beyond ASCII
+// differently. The test of these keywords lists the rules that are left out.
+
+/** The rules of one value that are set, by their names in `buf/validate/validate.proto`. */
+type GivenRules = ReadonlyMap<string, unknown>;
+
+/** Returns the JSON forms of a value of a rule. A 64-bit integer may have two forms, and an alias has several names. */
+type ToJson = (value: unknown) => Choice[];
+
+/**
+ * Returns the keywords of a field's rules.
+ *
+ * @param rulesType - the descriptor of buf.validate.FieldRules
+ */
+export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescMessage): FieldKeywords | undefined {
+  if (isIgnored(rules)) return undefined;
+  const { case: kind, value } = rules.type;
+  const isRequired = rules.required && field.presence === FeatureSet_FieldPresence.IMPLICIT;
+  if (field.fieldKind === "list") {
+    if (kind !== "repeated") return isRequired ? { value: { minItems: 1 } } : undefined;
+    const given = givenRules(value, kind, rulesType);
+    const unique = given.get("unique") === true ? { uniqueItems: true } : {};
+    const size = limits(given, { min_items: "minItems", max_items: "maxItems" });
+    return {
+      value: { ...(isRequired ? atLeastOne("minItems", size) : size), ...unique },
+      ...(value.items && { element: keywordsOfValue(value.items, rulesType, formsOf(field.enum)) }),
+    };
+  }
+  if (field.fieldKind === "map") {
+    if (kind !== "map") return isRequired ? { value: { minProperties: 1 } } : undefined;
+    const { keys, values } = value;
+    const size = limits(givenRules(value, kind, rulesType), { min_pairs: "minProperties", max_pairs: "maxProperties" });
+    return {
+      value: isRequired ? atLeastOne("minProperties", size) : size,
+      ...(keys && { key: keywordsOfKey(keys, rulesType) }),
+      ...(values && { element: keywordsOfValue(values, rulesType, formsOf(field.enum)) }),
+    };
+  }
+  const keywords = keywordsOfValue(rules, rulesType, formsOf(field.enum));
+  return { value: isRequired ? requireNonZero(field, keywords) : keywords };
+}
+
+const notIgnored: Ignore = 0;
+
+/** Returns whether some values are exempt from the rules. */
+function isIgnored({ ignore }: FieldRules): boolean {
+  return ignore !== notIgnored;
+}
+
+/** Returns the keywords of the rules of one value: that of a singular field, or an element. */
+function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJson): OpenApiSchema {
+  const { case: kind, value } = rules.type;
+  if (kind === undefined || isIgnored(rules)) return {};
+  const given = givenRules(value, kind, rulesType);
+  if (kind === "string") return combine(choices(given, toJson), ofString(given));
+  if (numberKinds.has(kind)) return combine(choices(given, toJson), bounds(given));
+  return choiceKinds.has(kind) ? choices(given, toJson) : {};
+}
+
+/** Returns the keywords of the rules of a key, which is always a string in JSON. */
+function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema {
+  const { case: kind, value } = rules.type;
+  if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, formsOf(undefined));
+  return isIgnored(rules) ? {} : choices(givenRules(value, kind, rulesType), (given) => [String(given)]);
+}
+
+/** Returns the function that returns the JSON forms of a value of a rule. */
+function formsOf(enumeration: DescEnum | undefined): ToJson {
+  if (enumeration === undefined) return (value) => (isChoice(value) ? formsOfScalar(value) : []);
+  return (value) => enumeration.values.filter(({ number }) => number === value).map(({ name }) => name);
+}
+
+function formsOfScalar(value: Choice | bigint): Choice[] {
+  if (typeof value !== "bigint") return [value];
+  return Number.isSafeInteger(Number(value)) ? [String(value), Number(value)] : [String(value)];
+}
+
+/** Returns keywords that a zero value does not satisfy, because `required` refuses it in a field without presence. */
+function requireNonZero(field: DescField, keywords: OpenApiSchema): OpenApiSchema {
+  if (field.enum !== undefined) return combine(keywords, exclude(formsOf(field.enum)(0)));
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return atLeastOne("minLength", keywords);
+    case ScalarType.BYTES:
+      return combine(keywords, { minLength: 1 });
+    case ScalarType.BOOL:
+      return combine(keywords, { const: true });
+    case undefined:
+      return keywords;
+    default:
+      return combine(keywords, exclude(["0", 0]));
+  }
+}
+
+function atLeastOne(keyword: "minItems" | "minLength" | "minProperties", keywords: OpenApiSchema): OpenApiSchema {
+  return { ...keywords, [keyword]: Math.max(1, Number(keywords[keyword] ?? 1)) };
+}
+
+/** Returns the keywords of both schemas. */
+function combine(one: OpenApiSchema, other: OpenApiSchema): OpenApiSchema {
+  const isDisjoint = Object.keys(other).every((keyword) => !(keyword in one));
+  return isDisjoint ? { ...one, ...other } : { allOf: [one, other] };
+}
+
+function exclude(values: Choice[]): OpenApiSchema {
+  return values.length === 0 ? {} : { not: { enum: values } };
+}
+
+/** The kinds of values of which only single values can be described. */
+const choiceKinds: ReadonlySet<string> = new Set("bool enum int64 uint64 sint64 fixed64 sfixed64".split(" "));
+
+const numberKinds: ReadonlySet<string> = new Set("float double int32 uint32 sint32 fixed32 sfixed32".split(" "));
+
+function givenRules(value: Message, kind: string, rulesType: DescMessage): GivenRules {
+  const type = rulesType.field[kind]?.message;
+  if (type === undefined) return new Map();
+  const given = reflect(type, value);
+  const set = given.fields.filter((field) => given.isSet(field));
+  // A 32-bit float is written with the fewest digits that a reader rounds to it, as in JSON.
+  const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : same;
+  return new Map(
+    set.map((field) => [
+      field.name,
+      field.fieldKind === "list" ? Array.from(given.get(field), read) : read(given.get(field)),
+    ]),
+  );
+}
+
+function same(rule: unknown): unknown {
+  return rule;
+}
+
+function hasDigits(rule: unknown): rule is number {
+  return Number.isFinite(rule) && rule !== 0;
+}
+
+function limits(given: GivenRules, names: Readonly<Record<string, string>>): OpenApiSchema {
+  const set = Object.entries(names).filter(([rule]) => given.has(rule));
+  return Object.fromEntries(set.map(([rule, keyword]) => [keyword, Number(given.get(rule))]));
+}
+
+type Choice = string | number | boolean;
+
+function isChoice(value: unknown): value is Choice | bigint {
+  return ["string", "boolean", "bigint"].includes(typeof value) || Number.isFinite(value);
+}
+
+function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
+  const formsIn = (rule: string): Choice[] | undefined => {
+    const values = given.get(rule);
+    return Array.isArray(values) ? values.flatMap(toJson) : undefined;
+  };
+  const fixed = given.has("const") ? toJson(given.get("const")) : undefined;
+  const allowed = formsIn("in");
+  const examples = formsIn("example");
+  return {
+    ...(fixed && (fixed[0] !== undefined && fixed.length === 1 ? { const: fixed[0] } : allow(fixed))),
+    ...(allowed && (fixed ? { allOf: [allow(allowed)] } : allow(allowed))),
+    ...exclude(formsIn("not_in") ?? []),
+    ...(examples && examples.length > 0 && { examples }),
+  };
+}
+
+/** Returns a schema of single values. Without any, for example of an enum, nothing is valid. */
+function allow(values: Choice[]): OpenApiSchema {
+  return values.length === 0 ? { not: {} } : { enum: values };
+}
+
+function bounds(given: GivenRules): OpenApiSchema {
+  const lower = boundOf(given, { gt: "exclusiveMinimum", gte: "minimum" });
+  const upper = boundOf(given, { lt: "exclusiveMaximum", lte: "maximum" });
+  const [low = Number.NEGATIVE_INFINITY] = Object.values(lower);
+  const [high = Number.POSITIVE_INFINITY] = Object.values(upper);
+  // Bounds in reverse order exclude the values between them.
+  return low > high ? { anyOf: [lower, upper] } : { ...lower, ...upper };
+}
+
+function boundOf(given: GivenRules, keywords: Readonly<Record<string, string>>): Readonly<Record<string, number>> {
+  const finite = Object.entries(keywords).filter(([rule]) => Number.isFinite(given.get(rule)));
+  return Object.fromEntries(finite.map(([rule, keyword]) => [keyword, Number(given.get(rule))]));
+}
+
+/** The formats of strings, by the rules that require them. */
+const formats: Readonly<Record<string, string>> = {
+  email: "email",
+  hostname: "hostname",
+  ipv4: "ipv4",
+  uri: "uri",
+  uri_ref: "uri-reference",
+  uuid: "uuid",
+};
+
+function ofString(given: GivenRules): OpenApiSchema {
+  const format = Object.keys(formats).find((rule) => given.get(rule) === true);
+  const excluded = given.get("not_contains");
+  const ofPatterns = [
+    ...patternsOf(given).map((pattern) => ({ pattern })),
+    ...(typeof excluded === "string" ? [{ not: { pattern: escapePattern(excluded) } }] : []),
+    // The format has no zone, such as in fe80::1%eth0.
+    ...(given.get("ipv6") === true ? [{ anyOf: [{ format: "ipv6" }, { pattern: "^[^%]+%." }] }] : []),
+  ];
+  return {
+    ...limits(given, { min_len: "minLength", max_len: "maxLength" }),
+    ...(given.has("len") && { minLength: Number(given.get("len")), maxLength: Number(given.get("len")) }),
+    ...(format !== undefined && { format: formats[format] }),
+    ...(ofPatterns.length > 1 ? { allOf: ofPatterns } : ofPatterns[0]),
+  };
+}
+
+function patternsOf(given: GivenRules): readonly string[] {
+  const ids = Object.entries(formatPatterns).filter(([rule]) => given.get(rule) === true);
+  const parts: readonly (readonly [rule: string, toPattern: (text: string) => string])[] = [
+    ["pattern", (text) => text],
+    ["prefix", (text) => `^${escapePattern(text)}`],
+    ["suffix", (text) => `${escapePattern(text)}$`],
+    ["contains", (text) => escapePattern(text)],
+  ];
+  const ofTexts = parts.flatMap(([rule, toPattern]) => {
+    const text = given.get(rule);
+    if (typeof text !== "string") return [];
+    const pattern = toPattern(text);
+    return isEcmaPattern(pattern) ? [pattern] : [];
+  });
+  return [...ids.map(([, pattern]) => pattern), ...ofTexts];
+}
+
+/** The patterns of formats, because a schema for tools has no formats, and JSON Schema has none for the last two. */
+const formatPatterns: Readonly<Record<string, string>> = {
+  ipv4: "^(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(\\.(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}$",
+  uuid: "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$",
+  tuuid: "^[0-9A-Fa-f]{32}$",
+  ulid: "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$",
+};
+
+/** Returns whether a pattern of RE2 is also one of ECMAScript, which JSON Schema uses. */
+function isEcmaPattern(pattern: string): boolean {
+  // RE2 reads these differently from ECMAScript.
+  if (/\(\?[^:]|\\[AzQEpPC]|\[\[:/.test(pattern)) return false;
+  try {
+    return new RegExp(pattern, "u").unicode;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns a pattern that matches exactly the given text. */
+function escapePattern(text: string): string {
+  return text.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
+}

@@ -1,0 +1,81 @@
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { pathToString } from "@bufbuild/protobuf/reflect";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Validator, Violation } from "@bufbuild/protovalidate";
+import { problem } from "@plantstore/protobuf";
+import { toShortLine } from "@plantstore/http";
+import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
+import type { Protovalidate } from "./protovalidate.ts";
+
+/**
+ * The most violations in the details of an error, which are header fields in gRPC: 20 take about 3 kB, and many clients
+ * accept no more than 8 KiB of header fields.
+ */
+const violationsMax = 20;
+
+/** The most characters of the path and the message of a listed violation. 400: more than those of any standard rule. */
+const violationLengthMax = 400;
+
+/**
+ * The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB, and an
+ * element may have one for each of its fields.
+ */
+const elementsMax = 100;
+
+/** The protocols whose clients get `buf.validate.Violations` only, as from `@connectrpc/validate`. */
+const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"]);
+
+/**
+ * Creates the error for a message that violates rules.
+ *
+ * @param all - finds all violations
+ * @param first - the violation that was found first
+ */
+export function violationError(
+  { violationsToProto }: Protovalidate,
+  all: Validator,
+  type: DescMessage,
+  message: Message,
+  first: readonly Violation[],
+  protocolName: string,
+): ConnectError {
+  const found = countElements(message, elementsMax) > elementsMax ? first : all.validate(type, message).violations;
+  const violations = [...(found ?? first)];
+  const listed = violations.filter(isShort).slice(0, violationsMax);
+  const texts = listed.map(({ field, message: text }) => ({
+    field: pathToString(field),
+    description: toShortLine(text),
+  }));
+  const [{ field, message: text } = noViolation] = violations;
+  const subject = toShortLine(field.length === 0 ? type.typeName : pathToString(field));
+  const more = violations.length > 1 ? ` (and ${String(violations.length - 1)} more)` : "";
+  const error = problem("ERR_RULES_VIOLATED", `${subject}: ${toShortLine(text)}${more}`);
+  const [value, desc] = violationsToProto(listed);
+  error.details.push({ desc, value });
+  if (!rpcProtocols.has(protocolName)) {
+    error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations: texts }) });
+  }
+  return error;
+}
+
+const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: "" };
+
+/** Returns whether a violation fits into the details. A path contains keys of maps, which the client chooses. */
+function isShort({ field, message }: Violation): boolean {
+  return pathToString(field).length + message.length <= violationLengthMax;
+}
+
+/** Counts the elements of the lists and maps in a message, up to more than `max`. */
+function countElements(message: unknown, max: number): number {
+  let count = 0;
+  const pending = [message];
+  while (pending.length > 0 && count <= max) {
+    const value = pending.pop();
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) continue;
+    const parts: readonly unknown[] = Object.values(value);
+    // An object with a case is a oneof, not a map.
+    if (Array.isArray(value) || !("$typeName" in value || "case" in value)) count += parts.length;
+    if (count <= max) pending.push(...parts);
+  }
+  return count;
+}

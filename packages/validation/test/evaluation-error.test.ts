@@ -1,0 +1,44 @@
+import { EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { takeFault } from "../../serve/src/to-connect-error.ts";
+import { FailedRules } from "../src/evaluation-error.ts";
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => vi.useRealTimers());
+
+/** Returns whether the failure of a rule is reported to `onFault`. */
+function isReported(
+  rules: FailedRules,
+  text: string,
+  type: typeof EmptySchema | typeof TimestampSchema = EmptySchema,
+): boolean {
+  return takeFault(rules.errorFor(type, new Error(text))) !== undefined;
+}
+
+test("the failure of a rule is reported once a minute, in each minute", () => {
+  const rules = new FailedRules();
+  for (let minute = 0; minute < 3; minute++) {
+    expect([isReported(rules, "a"), isReported(rules, "a")]).toEqual([true, false]);
+    vi.advanceTimersByTime(59_999);
+    expect(isReported(rules, "a")).toBe(false);
+    vi.advanceTimersByTime(1);
+  }
+});
+
+test("the failures of two rules and of two types are reported separately", () => {
+  const rules = new FailedRules();
+  expect([isReported(rules, "a"), isReported(rules, "b"), isReported(rules, "a", TimestampSchema)]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+});
+
+test("at most 64 failures are reported in a minute, and 64 more in the next", () => {
+  const rules = new FailedRules();
+  const reportedOf100 = (): number =>
+    Array.from({ length: 100 }, (_, at) => isReported(rules, `failure ${at}`)).filter(Boolean).length;
+  expect(reportedOf100()).toBe(64);
+  vi.advanceTimersByTime(60_000);
+  expect(reportedOf100()).toBe(64);
+});

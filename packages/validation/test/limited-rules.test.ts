@@ -1,0 +1,53 @@
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { openTimeLimit, prepareLimited } from "../src/limited-rules.ts";
+
+const rules = {
+  owners: 1,
+  patternCharacters: 0,
+  ruledTypes: new Set<DescMessage>(),
+  expressions: new Map<string, string>(),
+};
+
+test("a message is checked again if the process did not run during the time limit", async () => {
+  const limit = openTimeLimit();
+  let checks = 0;
+  const checkOf = prepareLimited(rules, limit, () => () => () => {
+    checks++;
+    // As on a machine that runs other processes.
+    if (checks === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000);
+  });
+  checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
+  expect(checks).toBe(2);
+});
+
+/** Uses the processor for a number of milliseconds. */
+function work(ms: number): void {
+  const before = process.threadCpuUsage();
+  for (;;) {
+    const { user, system } = process.threadCpuUsage(before);
+    if (user + system >= ms * 1000) return;
+  }
+}
+
+test.each([
+  { name: "that uses the processor", workMs: 160, attempts: 1 },
+  { name: "of a process that does not run", workMs: 0, attempts: 4 },
+])("a check $name is interrupted $attempts times, then refused", ({ workMs, attempts }) => {
+  let checks = 0;
+  // Only the rules are prepared in time.
+  const limit = (run: () => void): boolean => {
+    run();
+    return checks === 0;
+  };
+  const checkOf = prepareLimited(rules, limit, () => () => () => {
+    checks++;
+    work(workMs);
+  });
+  const check = (): void => checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
+  expect(check).toThrow("it takes longer than 300 ms");
+  expect(checks).toBe(attempts);
+  expect(check).toThrow("it takes longer than 300 ms");
+  expect(checks).toBe(2 * attempts);
+});

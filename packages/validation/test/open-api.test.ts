@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
+import { exchangeHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
+import { startSignup } from "../../testing/src/gateway/signup.ts";
+import { createOpenApi, type OpenApiOptions } from "../../gateway/src/index.ts";
+import type { OpenApiSchema } from "../../openapi/src/index.ts";
+import { createMcp } from "../../mcp/src/index.ts";
+import { openValidation } from "../src/index.ts";
+
+const validation = await openValidation();
+
+const options = { info: { title: "Signup", version: "1.0.0" } };
+function schemasOf(openApiOptions: OpenApiOptions): Readonly<Record<string, OpenApiSchema>> {
+  return createOpenApi([SignupService], openApiOptions).components?.schemas ?? expect.unreachable("no schemas");
+}
+
+test("the schema of a message has its rules", () => {
+  expect(schemasOf({ ...options, validation })).toMatchObject({
+    Account: {
+      required: ["name", "email", "age"],
+      properties: {
+        name: { type: "string", minLength: 2, maxLength: 20 },
+        email: { type: "string", format: "email" },
+        age: { type: "integer", minimum: 18, exclusiveMaximum: 130 },
+        addresses: { type: "array", maxItems: 50_000 },
+        rate: { minimum: 0.1 },
+        phones: { propertyNames: { enum: ["1", "2"] } },
+        labels: { propertyNames: { maxLength: 1_000_000 }, additionalProperties: { minLength: 1 } },
+      },
+    },
+    Address: { required: ["zip"], properties: { zip: { pattern: "^[0-9]{5}$" } } },
+  });
+});
+
+test("the input schema of a tool has the rules", async () => {
+  const mcp = createMcp({ tools: ["signup.v1.SignupService.Register"], validation });
+  await using signup = await startSignup(validation, { mcp });
+  const { body } = await exchangeHttp1(signup.address, statelessRequest("tools/list", {}));
+  expect(JSON.parse(body.toString())).toMatchObject({
+    result: {
+      tools: [{ inputSchema: { required: ["name", "email", "age"], properties: { name: { minLength: 2 } } } }],
+    },
+  });
+});
+
+test("without validation, the schema has no rules", () => {
+  const { Account: account } = schemasOf(options);
+  expect(account).not.toHaveProperty("required");
+  expect(account).toMatchObject({ properties: { name: { type: "string" }, email: { type: "string" } } });
+});
+
+test("the gateway accepts the example of the document", async () => {
+  const { Account: account } = schemasOf({ ...options, validation });
+  const [example] = expectArray(account?.["examples"]);
+  await using signup = await startSignup(validation);
+  const response = await fetch(`http://127.0.0.1:${String(signup.address.port)}/accounts`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(example),
+  });
+  expect([response.status, await response.text()]).toEqual([200, '{"count":1}']);
+});
+
+function expectArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : expect.unreachable("not an array");
+}

@@ -1,0 +1,45 @@
+import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import * as validate from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { expect, test } from "vitest";
+import { notesWith } from "../../testing/src/gateway/notes.ts";
+import { findRules, type Rules } from "../src/rules.ts";
+
+type Given = MessageInitShape<typeof validate.FieldRulesSchema>;
+
+/** Returns the rules of a message whose fields have the given ones. */
+function rulesWith(...rules: readonly Given[]): Rules {
+  const file = create(FileDescriptorProtoSchema, notesWith(...rules));
+  const registry = createFileRegistry(file, () => validate.file_buf_validate_validate);
+  const note = registry.getMessage("notes.Note");
+  if (note === undefined) throw new Error("no message");
+  return findRules([note], validate);
+}
+
+/** The rules of a string, and where a definition may have them. */
+const places: readonly (readonly [place: string, at: (rules: Given) => Given])[] = [
+  ["a field", (rules) => rules],
+  ["the elements of a list", (items) => ({ type: { case: "repeated", value: { items } } })],
+  ["the keys of a map", (keys) => ({ type: { case: "map", value: { keys } } })],
+  ["the values of a map", (values) => ({ type: { case: "map", value: { values } } })],
+];
+
+test.each(places)("the pattern of %s counts once", (_, at) => {
+  const pattern: Given = { type: { case: "string", value: { pattern: "abc" } } };
+  expect(rulesWith(at(pattern)).patternCharacters).toBe(3);
+});
+
+test.each(places)("the expressions of %s name the field as their owner", (_, at) => {
+  const { expressions } = rulesWith(at({ celExpression: ["a"], cel: [{ expression: "b" }] }));
+  expect([...expressions]).toEqual([
+    ["b", "notes.Note.text0"],
+    ["a", "notes.Note.text0"],
+  ]);
+});
+
+test("the patterns of keys, values and bytes are added to those of fields", () => {
+  const string: Given = { type: { case: "string", value: { pattern: "ab" } } };
+  const bytes: Given = { type: { case: "bytes", value: { pattern: "c" } } };
+  const map: Given = { type: { case: "map", value: { keys: string, values: bytes } } };
+  expect(rulesWith(string, bytes, map)).toMatchObject({ owners: 3, patternCharacters: 6 });
+});

@@ -1,0 +1,179 @@
+import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
+import { collect } from "../../testing/src/collect.ts";
+import type { OnFault } from "../../gateway/src/index.ts";
+import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
+import { BadRequestSchema } from "../../protobuf/src/gen/google/rpc/error_details_pb.ts";
+import { openValidation } from "../src/index.ts";
+
+// Requests that satisfy or violate rules of buf.validate, as clients of each protocol send them.
+
+const validation = await openValidation();
+let server: Awaited<ReturnType<typeof startSignup>>;
+beforeAll(async () => {
+  server = await startSignup(validation, { interceptors: [refuseGuests] });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** An interceptor that refuses calls of guests, as one that checks a permission does. */
+const refuseGuests: Interceptor = (next) => (request) => {
+  if (request.header.has("guest")) throw new ConnectError("guests may not register", Code.PermissionDenied);
+  return next(request);
+};
+
+const transports = {
+  Connect: createConnectTransport,
+  gRPC: createGrpcTransport,
+  "gRPC-Web": createGrpcWebTransport,
+};
+
+function clientOf(name: keyof typeof transports): Client<typeof SignupService> {
+  const baseUrl = `http://127.0.0.1:${String(server.address.port)}`;
+  return createClient(SignupService, transports[name]({ baseUrl, httpVersion: "2" }));
+}
+
+async function* stream<T>(...items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+const short = { ...validAccount, name: "A" };
+
+async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
+  return await call.then(
+    () => expect.unreachable("the call must fail"),
+    (error: unknown) => ConnectError.from(error),
+  );
+}
+
+describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("over %s", (protocol) => {
+  test("a valid request reaches the handler", async () => {
+    await expect(clientOf(protocol).register(validAccount)).resolves.toMatchObject({ count: expect.any(Number) });
+  });
+
+  test("an RPC without rules is served", async () => {
+    await expect(clientOf(protocol).ping({ count: 3 })).resolves.toMatchObject({ count: 3 });
+  });
+
+  const calls: readonly (readonly [string, (client: Client<typeof SignupService>) => Promise<unknown>])[] = [
+    ["a unary request", (client) => client.register(short)],
+    ["the request of a server stream", (client) => collect(client.registerAndWatch(short))],
+    ["the second message of a client stream", (client) => client.import(stream(validAccount, short))],
+    ["the second message of a bidirectional stream", (client) => collect(client.exchange(stream(validAccount, short)))],
+  ];
+  test.for(calls)("%s that violates a rule gets the violation", async ([, call]) => {
+    const error = await errorOf(call(clientOf(protocol)));
+    expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: "name: must be at least 2 characters" });
+    const [{ violations } = expect.unreachable("no violations")] = error.findDetails(ViolationsSchema);
+    expect(violations).toMatchObject([{ ruleId: "string.min_len", field: { elements: [{ fieldName: "name" }] } }]);
+    expect(error.findDetails(BadRequestSchema)).toEqual([]);
+    expect(server.received).not.toContain("A");
+  });
+
+  test("all violations of a request are listed", async () => {
+    const error = await errorOf(
+      clientOf(protocol).register({ ...validAccount, name: "", age: 9, addresses: [{ zip: "x" }] }),
+    );
+    expect(error.rawMessage).toMatch(/^name: .* \(and 2 more\)$/);
+    const [{ violations } = expect.unreachable("no violations")] = error.findDetails(ViolationsSchema);
+    expect(violations.map(({ ruleId }) => ruleId)).toEqual(["string.min_len", "int32.gte_lt", "string.pattern"]);
+  });
+});
+
+async function post(
+  body: unknown,
+  header: Readonly<Record<string, string>> = {},
+  { address } = server,
+): Promise<readonly [number, unknown]> {
+  const response = await fetch(`http://127.0.0.1:${String(address.port)}/accounts`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...header },
+    body: JSON.stringify(body),
+  });
+  return [response.status, await response.json()];
+}
+
+const badRequest = (...fieldViolations: readonly object[]): object =>
+  expect.objectContaining({ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations });
+
+const addresses = (length: number): object[] => Array.from({ length }, () => ({}));
+const labels = (length: number): object => Object.fromEntries(Array.from({ length }, (_, at) => [`key${at}`, ""]));
+
+describe("on REST", () => {
+  test("a violation is 400 with BadRequest and Violations", async () => {
+    const description = "must be at least 2 characters";
+    await expect(post(short)).resolves.toEqual([
+      400,
+      {
+        code: 3,
+        status: "INVALID_ARGUMENT",
+        message: `name: ${description}`,
+        details: [
+          expect.objectContaining({ "@type": "type.googleapis.com/buf.validate.Violations" }),
+          badRequest({ field: "name", description }),
+        ],
+      },
+    ]);
+  });
+
+  test.for([
+    [{ ...validAccount, name: validAccount.email }, "signup.v1.Account: the name must differ from the email address"],
+    [{ ...validAccount, addresses: [{ zip: "12345" }, { zip: "1" }] }, /^addresses\[1\]\.zip: /],
+    [{ ...validAccount, divisor: 1 }, /^a validation rule cannot be evaluated: /],
+  ] as const)("%j gets 400 %s", async ([body, message]) => {
+    const text = typeof message === "string" ? message : expect.stringMatching(message);
+    await expect(post(body)).resolves.toEqual([400, expect.objectContaining({ code: 3, message: text })]);
+  });
+
+  test("a rule that cannot be evaluated is reported to onFault once for many calls", async () => {
+    const faults: unknown[] = [];
+    const onFault: OnFault = (_, what, request, errorCode) =>
+      void faults.push({ what, errorCode, procedure: request?.procedure });
+    await using own = await startSignup(validation, { onFault });
+    for (let calls = 1; calls <= 3; calls++) {
+      await expect(post({ ...validAccount, divisor: calls }, {}, own)).resolves.toMatchObject([400, { code: 3 }]);
+    }
+    const procedure = "/signup.v1.SignupService/Register";
+    expect(faults).toEqual([
+      { what: "cannot evaluate a rule of signup.v1.Account", errorCode: "ERR_RULES_VIOLATED", procedure },
+    ]);
+  });
+
+  test("interceptors run before rules are evaluated", async () => {
+    await expect(post(short, { guest: "1" })).resolves.toEqual([403, expect.objectContaining({ code: 7 })]);
+  });
+
+  test("at most 20 violations are listed", async () => {
+    const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 99 }, () => ({})) });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ message: expect.stringMatching(/\(and 98 more\)$/) });
+    const twenty = { length: 20 };
+    expect(body).toMatchObject({ details: [{ violations: twenty }, { fieldViolations: twenty }] });
+  });
+
+  test("a violation at a long key of a map is not listed, and its path is shortened", async () => {
+    const [status, body] = await post({ ...validAccount, labels: { ["x".repeat(500_000)]: "" } });
+    expect([status, JSON.stringify(body).length]).toEqual([400, expect.toSatisfy((length) => length < 1_000)]);
+    expect(body).toMatchObject({ message: expect.stringMatching(/^labels\["xxx/), details: [{}, {}] });
+  });
+
+  test.each([
+    { name: "a list", elements: { addresses: addresses(101) }, message: /^addresses\[0\]\.zip: [^(]*$/ },
+    { name: "a map", elements: { labels: labels(101) }, message: /^labels\["key0"\]: [^(]*$/ },
+    {
+      name: "a list and a map",
+      elements: { addresses: addresses(50), labels: labels(51) },
+      message: /^addresses\[0\]\.zip: [^(]*$/,
+    },
+  ])("only the first violation is collected from over 100 elements in $name", async ({ elements, message }) => {
+    const [status, body] = await post({ ...validAccount, ...elements });
+    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(message) }]);
+  });
+
+  test("all violations are collected from 100 elements in a list and a map", async () => {
+    const [status, body] = await post({ ...validAccount, addresses: addresses(50), labels: labels(50) });
+    expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/ \(and 99 more\)$/) }]);
+  });
+});
