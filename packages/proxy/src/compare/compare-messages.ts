@@ -25,32 +25,26 @@ export class MessageComparison {
     // The callers have compared the names of special types.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
     compareVisibility(before, now, before.typeName, this.#changes);
+    this.#compareJsonFormats(before, now);
     for (const old of before.fields) this.#compareField(old, now, usage);
+    if (usage.direction === "response") return;
     for (const field of now.fields) {
-      if (counterpartOf(field, before) !== undefined || usage.direction !== "request") continue;
+      if (counterpartOf(field, before) !== undefined) continue;
       if (isPresenceRequired(field)) this.#addRequired(field, usage);
       this.#compareRules.ofNewField(field, usage);
     }
     this.#compareRules.ofMessages(before, now, usage);
-    if (isJsonGuaranteed(before) && !isJsonGuaranteed(now))
-      this.#changes.add("json-format-changed", before.typeName, now, {
-        change: "json_format is LEGACY_BEST_EFFORT",
-        before: "every implementation read and wrote the type as JSON",
-        now: "some implementations do not",
-      });
   }
 
   #compareField(old: DescField, now: DescMessage, usage: Usage): void {
     const field = counterpartOf(old, now);
     const subject = `${old.parent.typeName}.${old.name}`;
     if (field === undefined) {
-      const isRequest = usage.direction === "request";
+      const unknown = `400: unknown field ${old.jsonName}, if the server does not ignore unknown fields`;
       this.#changes.add("field-removed", subject, now, {
         change: `${now.typeName} has no field ${old.name}`,
-        before: isRequest
-          ? `${usage.request} with ${old.jsonName}`
-          : `${old.jsonName} in responses to ${usage.request}`,
-        now: isRequest ? `400: unknown field ${old.jsonName}; ignored where unknown fields are` : "it is absent",
+        before: `${old.jsonName} in ${usage.direction}s to ${usage.request}`,
+        now: usage.direction === "request" ? unknown : "it is absent",
       });
       return;
     }
@@ -74,13 +68,17 @@ export class MessageComparison {
 
   #compareEnums(before: DescEnum, now: DescEnum, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
+    this.#compareJsonFormats(before, now);
     compareEnums(before, now, usage, this.#changes);
-    if (isJsonGuaranteed(before) && !isJsonGuaranteed(now))
-      this.#changes.add("json-format-changed", before.typeName, now, {
-        change: "json_format is LEGACY_BEST_EFFORT",
-        before: "every implementation read and wrote the enum as JSON",
-        now: "some implementations do not",
-      });
+  }
+
+  #compareJsonFormats(before: DescEnum | DescMessage, now: DescEnum | DescMessage): void {
+    if (!isJsonGuaranteed(before) || isJsonGuaranteed(now)) return;
+    this.#changes.add("json-format-changed", before.typeName, now, {
+      change: "json_format is LEGACY_BEST_EFFORT",
+      before: "every implementation read and wrote the type as JSON",
+      now: "some implementations do not",
+    });
   }
 
   #addRequired(field: DescField, { request }: Usage): void {

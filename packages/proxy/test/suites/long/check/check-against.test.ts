@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
+import { file_kitchensink_v1_kitchen_sink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { buildCases } from "../compare/build-cases.ts";
@@ -158,6 +159,12 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       exitCode: 0,
       stderr: "",
     });
+  });
+
+  test.for(["strict", "grpc-gateway", "google"])("reports nothing for the same definition with %s", async (profile) => {
+    const set = folder.write("same.binpb", descriptorSetOf(file_kitchensink_v1_kitchen_sink, file_files_v1_files));
+    const { exitCode, stdout } = await check(set, "--against", set, "--rest-profile", profile);
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\n\n0 changes break clients, 0 may; 0 accepted\.$/)]);
   });
 
   test("exits with 0 if a change only may break clients", async () => {

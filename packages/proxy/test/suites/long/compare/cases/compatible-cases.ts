@@ -221,8 +221,12 @@ export const compatibleCases: readonly ComparisonCase[] = [
     name: "a response gets rules",
     reports,
     old: {},
-    now: { res: "string id = 1 [(buf.validate.field).required = true];" },
+    now: {
+      res: `option (buf.validate.message).cel = { id: "b" message: "not b" expression: "this.id == 'b'" };
+        string id = 1 [(buf.validate.field).required = true];
+        string name = 2 [(buf.validate.field).required = true];`,
+    },
     body: {},
-    response: { id: "b" },
+    response: { id: "a" },
   },
 ];
