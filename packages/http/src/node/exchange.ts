@@ -58,6 +58,11 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return this.owner === undefined;
   }
 
+  /** Returns whether a piece is known to be the whole body. Node's streams report the end only later. */
+  isWholeBody(_piece: Uint8Array): boolean {
+    return false;
+  }
+
   /** Aborts the exchange, because the rest of its request cannot be read. */
   failRequest(problem: HttpProblem): void {
     this.abort(problem);
@@ -129,9 +134,11 @@ const exchangeKey: unique symbol = Symbol("exchange");
 type WithExchange<Stream> = Stream & { [exchangeKey]?: NodeExchange | undefined };
 
 function onData(this: WithExchange<Readable>, piece: Uint8Array): void {
-  const body = this[exchangeKey]?.body;
-  body?.onData(piece, false);
-  if (body?.isFull === true) this.pause();
+  const exchange = this[exchangeKey];
+  const body = exchange?.body;
+  if (exchange === undefined || body === undefined) return;
+  body.onData(piece, exchange.isWholeBody(piece));
+  if (body.isFull) this.pause();
 }
 
 function onEnd(this: WithExchange<Readable>): void {

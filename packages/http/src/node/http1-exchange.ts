@@ -25,6 +25,8 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly #response: ServerResponse;
   /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
   readonly #expectsContinue: boolean;
+  /** The length of the body in the header; 0 if it is unknown. */
+  readonly #bodyBytes: number;
   /** Whether this exchange has sent 100 (Continue). */
   #isContinued = false;
 
@@ -43,6 +45,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     const { method: httpMethod = "", rawHeaders: fields } = request;
     super(request, response, { httpMethod, target, url, fields, common }, bodyBytes, owner);
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
+    this.#bodyBytes = bodyBytes ?? 0;
     this.#request = request;
     this.#response = response;
     this.#expectsContinue = this.httpVersion === "1.1" && common.expect?.toLowerCase() === "100-continue";
@@ -62,6 +65,10 @@ export class NodeHttp1Exchange extends NodeExchange {
       this.#response.writeContinue();
     }
     super.startBody();
+  }
+
+  override isWholeBody(piece: Uint8Array): boolean {
+    return piece.byteLength === this.#bodyBytes;
   }
 
   protected sendResponse(
@@ -115,7 +122,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
     // RFC 9112 §6.1: the end of a body with Transfer-Encoding over HTTP/1.0 is unknown.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
-    if (this.#request.complete) return true;
+    if (this.#request.complete || this.body?.ended === true) return true;
     // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server
     // has sent it cannot be detected.
     if (this.#expectsContinue && !this.#isContinued) return false;
