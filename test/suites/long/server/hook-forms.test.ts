@@ -1,16 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { PlantServerOptions } from "../../src/server/index.ts";
-import { openMemoryStore } from "../../src/stores/index.ts";
+import type { PlantServerOptions } from "../../../../src/server/index.ts";
+import { openMemoryStore } from "../../../../src/stores/index.ts";
 import {
   callbackOf,
   expectNoUnhandledRejections,
   type Form,
   forms,
-} from "../../packages/testing/src/callback-forms.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
-import { authorized, startPlantServer } from "../support/server/plant-server.ts";
+} from "../../../../packages/testing/src/callback-forms.ts";
+import { exchangeHttp1 } from "../../../../packages/testing/src/carriers/http1-connection.ts";
+import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 
 // Custom hooks run in addition to those of the server: request ids, the log and metrics. No hook prevents the others from
 // being called, whether it throws or rejects. TypeScript allows an async function where the result is void or object.

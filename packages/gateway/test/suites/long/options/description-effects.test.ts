@@ -1,25 +1,25 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
-import { statelessRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
-import { KitchenSink, NestedSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { exchangeFetch } from "../../../../../testing/src/carriers/fetch.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { KitchenSink, NestedSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import {
   createGateway,
   createOpenApi,
   type GatewayOptions,
   type OpenApiError,
   type OpenApiOptions,
-} from "../../src/index.ts";
+} from "../../../../src/index.ts";
 import {
   createMcp,
   type McpOptions,
   type McpStreamLimits,
   type McpToolHints,
   type McpToolOptions,
-} from "../../../mcp/src/index.ts";
-import { openValidation } from "../../../validation/src/index.ts";
+} from "../../../../../mcp/src/index.ts";
+import { openValidation } from "../../../../../validation/src/index.ts";
 
 // Describes services with two values of each option of createMcp and createOpenApi, and compares the descriptions.
 

@@ -4,9 +4,9 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { webGzip } from "../../../gateway/src/fetch/web-gzip.ts";
-import { brotli, gzip, zstd } from "../../src/compression/index.ts";
-import { within } from "../../../testing/src/deadline.ts";
+import { webGzip } from "../../../../../gateway/src/fetch/web-gzip.ts";
+import { brotli, gzip, zstd } from "../../../../src/compression/index.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
 
 // The compressions of node, and the Compression Streams of a gateway over Fetch.
 const compressions = [

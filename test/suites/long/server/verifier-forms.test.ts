@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../packages/auth/src/token-verifier.ts";
-import { createPlantTools } from "../../src/server/plant-tools.ts";
-import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { type Carriage, carriagesWithTools, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
-import { deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
-import { bearer, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
+import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../../../packages/auth/src/token-verifier.ts";
+import { createPlantTools } from "../../../../src/server/plant-tools.ts";
+import { openMemoryStore } from "../../../../src/stores/index.ts";
+import type { Field } from "../../../../packages/testing/src/carriers/exchange.ts";
+import { type Carriage, carriagesWithTools, exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
+import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
 // A verifier returns an outcome or a promise of one, and a defective verifier throws or rejects. The response and the log
 // lines must be the same for all of them.

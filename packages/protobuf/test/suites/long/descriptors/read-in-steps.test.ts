@@ -2,8 +2,8 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { expect, test } from "vitest";
-import { parseFiles } from "../../src/descriptors/parse-files.ts";
-import { readInSteps } from "../../src/descriptors/read-descriptor-set.ts";
+import { parseFiles } from "../../../../src/descriptors/parse-files.ts";
+import { readInSteps } from "../../../../src/descriptors/read-descriptor-set.ts";
 
 /** Bytes that a step may parse: 64 KiB, and the field that exceeds them. */
 const stepBytesMax = 65 * 1024;

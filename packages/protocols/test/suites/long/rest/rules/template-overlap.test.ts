@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { parsePathTemplate } from "../../../src/rest/rules/parse-path-template.ts";
-import { RouteTable } from "../../../src/rest/rules/route-table.ts";
-import { routesOverlap } from "../../../src/rest/rules/template-overlap.ts";
+import { parsePathTemplate } from "../../../../../src/rest/rules/parse-path-template.ts";
+import { RouteTable } from "../../../../../src/rest/rules/route-table.ts";
+import { routesOverlap } from "../../../../../src/rest/rules/template-overlap.ts";
 
 /** All lists of up to `length` items, the last of which is one of `last`. */
 function listsOf(items: readonly string[], last: readonly string[], length: number): readonly string[] {
