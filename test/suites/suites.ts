@@ -11,7 +11,8 @@ export const suites: readonly Suite[] = [
     about: "what `npm test` runs: every file outside a folder suites/",
     occasion: "test",
     isForMutants: true,
-    workers: 6,
+    // Each process compiles the sources again, which costs more than waiting for a few slow tests.
+    workers: 3,
   },
   {
     kind: "files",
