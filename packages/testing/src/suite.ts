@@ -42,7 +42,7 @@ export interface FileSuite extends CommonSuite {
 }
 
 /**
- * A test program, `suites/NAME/run.ts`, that writes a report in the format of vitest to the file in `TEST_REPORT`.
+ * A test program in `suites/` that writes a report in the format of vitest to the file in `TEST_REPORT`.
  */
 export interface ProgramSuite extends CommonSuite {
   readonly kind: "program";
