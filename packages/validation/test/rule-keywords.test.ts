@@ -1,0 +1,151 @@
+import { create, type DescField, type MessageInitShape } from "@bufbuild/protobuf";
+import { FieldRulesSchema, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { expect, test } from "vitest";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import type { FieldKeywords } from "../../src/openapi/index.ts";
+import { keywordsOf } from "../../src/validation/rule-keywords.ts";
+
+type Rules = MessageInitShape<typeof FieldRulesSchema>;
+
+function keywordsOfField(name: keyof typeof SinkSchema.field, rules: Rules): FieldKeywords | undefined {
+  const field: DescField = SinkSchema.field[name];
+  return keywordsOf(field, create(FieldRulesSchema, rules), FieldRulesSchema);
+}
+
+/** Numbers are compared like this with each bound. */
+const number = (value: object): Rules => ({ type: { case: "int32", value } });
+const string = (value: object): Rules => ({ type: { case: "string", value } });
+const gt = (value: number): object => ({ greaterThan: { case: "gt", value } });
+const lt = (value: number): object => ({ lessThan: { case: "lt", value } });
+
+test.each<{ readonly name: string; readonly rules: Rules; readonly want: object }>([
+  {
+    name: "a lower and an upper bound",
+    rules: number({ ...gt(1), ...lt(9) }),
+    want: { exclusiveMinimum: 1, exclusiveMaximum: 9 },
+  },
+  {
+    name: "bounds in reverse order",
+    rules: number({ ...gt(9), ...lt(1) }),
+    want: { anyOf: [{ exclusiveMinimum: 9 }, { exclusiveMaximum: 1 }] },
+  },
+  { name: "a constant", rules: number({ const: 3 }), want: { const: 3 } },
+  { name: "allowed values", rules: number({ in: [1, 2] }), want: { enum: [1, 2] } },
+  {
+    name: "a constant and allowed values",
+    rules: number({ const: 3, in: [1] }),
+    want: { const: 3, allOf: [{ enum: [1] }] },
+  },
+  { name: "refused values", rules: number({ notIn: [1, 2] }), want: { not: { enum: [1, 2] } } },
+  { name: "examples", rules: number({ example: [7] }), want: { examples: [7] } },
+])("a number with $name is described", ({ rules, want }) => {
+  expect(keywordsOfField("fInt32", rules)?.value).toEqual(want);
+});
+
+test.each<{ readonly name: string; readonly value: object; readonly want: object }>([
+  { name: "lengths", value: { minLen: 2n, maxLen: 5n }, want: { minLength: 2, maxLength: 5 } },
+  { name: "one length", value: { len: 4n }, want: { minLength: 4, maxLength: 4 } },
+  { name: "a prefix with special characters", value: { prefix: "a.b" }, want: { pattern: String.raw`^a\.b` } },
+  { name: "a suffix", value: { suffix: "$" }, want: { pattern: String.raw`\$$` } },
+  {
+    name: "a prefix and a suffix",
+    value: { prefix: "a", suffix: "b" },
+    want: { allOf: [{ pattern: "^a" }, { pattern: "b$" }] },
+  },
+  { name: "an excluded text", value: { notContains: "x+" }, want: { not: { pattern: String.raw`x\+` } } },
+  { name: "a format", value: { wellKnown: { case: "email", value: true } }, want: { format: "email" } },
+  { name: "a pattern that only RE2 reads like this", value: { pattern: String.raw`\Aab` }, want: {} },
+])("a string with $name is described", ({ value, want }) => {
+  expect(keywordsOfField("fString", string(value))?.value).toEqual(want);
+});
+
+test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: Rules, value: object]>([
+  ["a string", "fString", {}, { minLength: 1 }],
+  ["a string with a minimum length", "fString", string({ minLen: 3n }), { minLength: 3 }],
+  ["a number", "fInt32", {}, { not: { enum: ["0", 0] } }],
+  ["a boolean", "fBool", {}, { const: true }],
+  ["bytes", "fBytes", {}, { minLength: 1 }],
+  ["an enum", "fEnum", {}, { not: { enum: ["COLOR_UNSPECIFIED"] } }],
+  ["a list", "ids", {}, { minItems: 1 }],
+  [
+    "a list with a maximum size",
+    "ids",
+    { type: { case: "repeated", value: { maxItems: 5n } } },
+    { minItems: 1, maxItems: 5 },
+  ],
+  ["a map", "labels", {}, { minProperties: 1 }],
+  [
+    "a map with a maximum size",
+    "labels",
+    { type: { case: "map", value: { maxPairs: 5n } } },
+    { minProperties: 1, maxProperties: 5 },
+  ],
+  ["a map with a minimum size", "labels", { type: { case: "map", value: { minPairs: 2n } } }, { minProperties: 2 }],
+  ["a field with presence", "maybeInt64", {}, {}],
+])("the rule required for %s refuses only its zero value", (_, name, rules, value) => {
+  expect(keywordsOfField(name, { required: true, ...rules })?.value).toEqual(value);
+});
+
+test.each<{
+  readonly name: string;
+  readonly field: keyof typeof SinkSchema.field;
+  readonly rules: Rules;
+  readonly want: FieldKeywords;
+}>([
+  {
+    name: "elements of a list",
+    field: "tags",
+    rules: { type: { case: "repeated", value: { unique: true, items: string({ minLen: 2n }) } } },
+    want: { value: { uniqueItems: true }, element: { minLength: 2 } },
+  },
+  {
+    name: "keys and values of a map",
+    field: "labels",
+    rules: { type: { case: "map", value: { keys: string({ maxLen: 3n }), values: string({ minLen: 2n }) } } },
+    want: { value: {}, key: { maxLength: 3 }, element: { minLength: 2 } },
+  },
+  {
+    name: "number keys, which are strings in JSON",
+    field: "nestedById",
+    rules: { type: { case: "map", value: { keys: { type: { case: "int64", value: { in: [1n, 2n] } } } } } },
+    want: { value: {}, key: { enum: ["1", "2"] } },
+  },
+  {
+    name: "names of enum values",
+    field: "fEnum",
+    rules: { type: { case: "enum", value: { in: [1, 2] } } },
+    want: { value: { enum: ["COLOR_RED", "COLOR_GREEN"] } },
+  },
+  {
+    name: "both forms of a 64-bit integer",
+    field: "fInt64",
+    rules: { type: { case: "int64", value: { in: [5n] } } },
+    want: { value: { enum: ["5", 5] } },
+  },
+])("the rules of $name are described", ({ field, rules, want }) => {
+  expect(keywordsOfField(field, rules)).toEqual(want);
+});
+
+test.each<readonly [place: string, name: keyof typeof SinkSchema.field, rules: Rules, want: FieldKeywords | undefined]>(
+  [
+    ["a field", "fString", string({ minLen: 2n }), undefined],
+    [
+      "the elements of a list",
+      "tags",
+      { type: { case: "repeated", value: { items: string({ minLen: 2n }) } } },
+      { value: {}, element: {} },
+    ],
+    [
+      "the keys of a map",
+      "labels",
+      { type: { case: "map", value: { keys: string({ minLen: 2n }) } } },
+      { value: {}, key: {} },
+    ],
+  ],
+)("rules of %s that exempt some values are left out", (_, name, rules, want) => {
+  const ignored = create(FieldRulesSchema, rules);
+  const { type } = ignored;
+  const nested = type.case === "repeated" ? type.value.items : type.case === "map" ? type.value.keys : ignored;
+  if (nested !== undefined) nested.ignore = Ignore.IF_ZERO_VALUE;
+  expect(keywordsOf(SinkSchema.field[name], ignored, FieldRulesSchema)).toEqual(want);
+});
