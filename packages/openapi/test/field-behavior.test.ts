@@ -1,0 +1,102 @@
+import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { FieldBehavior, field_behavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { createOpenApi } from "../src/index.ts";
+
+/** The annotations of the field `text`. */
+interface Annotations {
+  readonly behaviors?: readonly FieldBehavior[];
+  readonly deprecated?: boolean;
+  /** The number of fields in its oneof; by default it is in none. */
+  readonly oneofFields?: number;
+}
+
+/** Returns the description of a field: as a query parameter of a request, and in the schema of a message. */
+function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Annotations): object {
+  const options = create(FieldOptionsSchema, deprecated ? { deprecated } : {});
+  if (behaviors.length > 0) setExtension(options, field_behavior, [...behaviors]);
+  const type = FieldDescriptorProto_Type.STRING;
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const inOneof = oneofFields > 0 ? { oneofIndex: 0 } : {};
+  const text = { name: "text", jsonName: "text", number: 1, type, label, options, ...inOneof };
+  const others = Array.from({ length: Math.max(0, oneofFields - 1) }, (_, at) => {
+    return { name: `other${at}`, jsonName: `other${at}`, number: at + 2, type, label, ...inOneof };
+  });
+  const file = create(FileDescriptorProtoSchema, {
+    name: "notes.proto",
+    package: "notes",
+    syntax: "proto3",
+    messageType: [{ name: "Note", field: [text, ...others], oneofDecl: oneofFields > 0 ? [{ name: "choice" }] : [] }],
+    service: [
+      {
+        name: "Notes",
+        method: ["Find", "Add"].map((name) => ({ name, inputType: ".notes.Note", outputType: ".notes.Note" })),
+      },
+    ],
+  });
+  const service = createFileRegistry(file, () => undefined).getService("notes.Notes");
+  if (service === undefined) throw new Error("no service");
+  const rules = [
+    { selector: "notes.Notes.Find", pattern: { case: "get", value: "/notes" } },
+    { selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" },
+  ] as const;
+  const { paths, components } = createOpenApi([service], { info: { title: "Notes", version: "1" }, rest: { rules } });
+  const { parameters = [] } = paths["/notes"]?.get ?? {};
+  const { required = [], properties } = Object(components?.schemas?.["Note"]);
+  const {
+    in: _in,
+    name: _name,
+    schema: _schema,
+    ...query
+  } = parameters.find(({ name }) => name === "text") ?? { in: "none" };
+  const { type: _type, ...schema } = properties.text;
+  return { isParameter: _in === "query", ...query, isRequired: required.includes("text"), ...schema };
+}
+
+const { REQUIRED, OUTPUT_ONLY, INPUT_ONLY } = FieldBehavior;
+
+test.each<{ readonly name: string; readonly annotations: Annotations; readonly want: object }>([
+  { name: "no annotation", annotations: {}, want: { isParameter: true, isRequired: false } },
+  {
+    name: "REQUIRED",
+    annotations: { behaviors: [REQUIRED] },
+    want: { isParameter: true, required: true, isRequired: false },
+  },
+  {
+    name: "REQUIRED and OUTPUT_ONLY",
+    annotations: { behaviors: [REQUIRED, OUTPUT_ONLY] },
+    want: { isParameter: false, isRequired: false, readOnly: true },
+  },
+  {
+    name: "REQUIRED and INPUT_ONLY",
+    annotations: { behaviors: [REQUIRED, INPUT_ONLY] },
+    want: { isParameter: true, required: true, isRequired: false, writeOnly: true },
+  },
+  {
+    name: "REQUIRED in a oneof of two fields",
+    annotations: { behaviors: [REQUIRED], oneofFields: 2 },
+    want: { isParameter: true, isRequired: false },
+  },
+  {
+    name: "REQUIRED in a oneof of one field",
+    annotations: { behaviors: [REQUIRED], oneofFields: 1 },
+    want: { isParameter: true, required: true, isRequired: true },
+  },
+  {
+    name: "deprecated and REQUIRED",
+    annotations: { behaviors: [REQUIRED], deprecated: true },
+    want: { isParameter: true, required: true, isRequired: false, deprecated: true },
+  },
+])("a field with $name is described in the query and the schema", ({ annotations, want }) => {
+  expect(described(annotations)).toEqual(want);
+});
+
+test("a field with REQUIRED and OUTPUT_ONLY in a oneof of one field is optional", () => {
+  expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({ isRequired: false });
+});
