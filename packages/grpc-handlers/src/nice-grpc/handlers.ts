@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import {
@@ -60,12 +59,12 @@ async function respond(
 /** Calls a handler that returns messages. */
 async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
   const context = new NiceCallContext(call);
-  const { signal } = context;
   try {
     for await (const message of iterableOf(handle(context))) {
       context.sendHeader();
+      if (!call.destroyed && !call.write(message)) await untilWritable(call);
       // Leaving the loop ends the handler, too.
-      if (!call.write(message)) await once(call, "drain", { signal });
+      if (call.destroyed) return;
     }
     context.sendHeader();
     call.end(context.trailer.grpcJs);
@@ -73,6 +72,17 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
     context.sendHeader();
     call.emit("error", toStatus(error, context));
   }
+}
+
+/** Waits until the next message may follow, or the call has ended. */
+async function untilWritable(call: GrpcStreamCall): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      call.off("drain", done).off("close", done);
+      resolve();
+    };
+    call.on("drain", done).on("close", done);
+  });
 }
 
 /** @throws TypeError for a result that cannot be iterated */

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
@@ -86,6 +87,31 @@ test("an endless generator waits for its client, and closes on cancellation", as
     onMessage: () => received.resolve(),
   });
   expect(code).toBe(status.CANCELLED);
+  await closed.promise;
+});
+
+test.each([
+  { name: "its client cancels the call", message: {}, ends: status.CANCELLED },
+  { name: "a message cannot be serialized", message: { leavesByName: { oak: 7 } }, ends: status.INTERNAL },
+])("a generator that waits between messages closes when $name", async ({ message, ends }) => {
+  const closed = Promise.withResolvers<void>();
+  const listTrees = async function* (): AsyncGenerator<object> {
+    try {
+      yield {};
+      for (;;) {
+        await setImmediate();
+        yield message;
+      }
+    } finally {
+      closed.resolve();
+    }
+  };
+  await using server = await start("proto-loader", { listTrees });
+  const received = Promise.withResolvers<void>();
+  const onStart = (cancel: () => void): void => void received.promise.then(cancel);
+  const call = { method: "ListTrees", onMessage: () => received.resolve() } as const;
+  const { code } = await callGarden(server.address.port, ends === status.CANCELLED ? { ...call, onStart } : call);
+  expect(code).toBe(ends);
   await closed.promise;
 });
 
