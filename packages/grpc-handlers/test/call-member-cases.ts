@@ -298,6 +298,13 @@ const streamCases: readonly Case[] = [
     outcome: { ...notFound, messages: said(1), trailer: { "x-why": ["frost"] } },
   },
   {
+    name: "the handler of a server stream gets no callback",
+    shows: [],
+    handlers: { listTrees: (call: Writable, callback?: Callback) => call.end(fields(["x-got", typeof callback])) },
+    call: { method: "ListTrees" },
+    outcome: { code: status.OK, trailer: { "x-got": ["undefined"] } },
+  },
+  {
     name: "a server stream may be empty",
     shows: ["end"],
     handlers: { listTrees: (call: Writable) => call.end() },

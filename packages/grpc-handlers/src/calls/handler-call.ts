@@ -33,6 +33,7 @@ export class HandlerCall extends Duplex {
   readonly #exposesMessages: boolean;
   #failure: CallStatus | undefined;
   #trailer: Metadata | undefined;
+  #isReleased = false;
 
   constructor({ definition, call, source, request, exposesMessages }: HandlerCallInit) {
     const options = {
@@ -107,9 +108,15 @@ export class HandlerCall extends Duplex {
     this.#call.sendStatus(this.#failure ?? okStatus(this.#trailer));
   }
 
+  /** Destroys the stream at the end of its call, which has a status. */
+  release(): void {
+    this.#isReleased = true;
+    this.destroy();
+  }
+
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     // Without a status, the call would last until its deadline. A call with a callback still has that.
-    if (error === null && this.#definition.responseStream) {
+    if (error === null && this.#definition.responseStream && !this.#isReleased) {
       this.#call.sendStatus({ code: status.CANCELLED, details: "the handler destroyed its stream" });
     }
     done(error);

@@ -15,7 +15,7 @@ import { type CallStatus, okStatus, statusOf } from "./status.ts";
 export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
 
 /** A handler of any of the four kinds. */
-export type AnyHandler = (call: AnyCall, callback: sendUnaryData<unknown>) => unknown;
+export type AnyHandler = (call: AnyCall, callback?: sendUnaryData<unknown>) => unknown;
 
 /** A method, its handler, and how its calls are served. */
 export interface ServedMethod {
@@ -103,7 +103,7 @@ class RunningCall implements CallListener {
 
   /** Releases the object of the handler once the call has ended. Its last events come first. */
   close(): void {
-    if (this.#stream !== undefined) process.nextTick(() => this.#stream?.destroy());
+    if (this.#stream !== undefined) process.nextTick(() => this.#stream?.release());
   }
 
   readMetadata(): Metadata {
@@ -117,7 +117,8 @@ class RunningCall implements CallListener {
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
-      const returned = handler(call, this.#respond);
+      // As in grpc-js, the handler of a response stream gets no callback. Wrappers tell the kinds apart by it.
+      const returned = definition.responseStream ? handler(call) : handler(call, this.#respond);
       // Without this, a rejection of an async handler would exit the process.
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
     } catch (error) {
@@ -126,7 +127,7 @@ class RunningCall implements CallListener {
   }
 
   readonly #respond: sendUnaryData<unknown> = (error, value, trailer) => {
-    if (this.#hasCalledBack || this.#method.definition.responseStream) return;
+    if (this.#hasCalledBack) return;
     this.#hasCalledBack = true;
     if (error) this.#call.sendStatus(statusOf(error, trailer, this.#method.exposesMessages));
     else this.#call.sendMessage(value, () => this.#call.sendStatus(okStatus(trailer)));

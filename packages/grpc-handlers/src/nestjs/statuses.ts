@@ -22,10 +22,10 @@ export function withStatuses(handlers: UntypedServiceImplementation): UntypedSer
 }
 
 function withStatus(handler: UntypedHandleCall): UntypedHandleCall {
-  return (call: EventEmitter, callback: sendUnaryData<unknown>): unknown => {
+  return (call: EventEmitter, callback?: sendUnaryData<unknown>): unknown => {
     const emit = call.emit.bind(call);
     call.emit = (event, ...args: unknown[]) => emit(event, ...(event === "error" ? args.map(toStatus) : args));
-    const respond: typeof callback = (error, ...rest) => callback(error && toStatus(error), ...rest);
+    const respond: typeof callback = callback && ((error, ...rest) => callback(error && toStatus(error), ...rest));
     return Reflect.apply(handler, undefined, [call, respond]);
   };
 }

@@ -224,7 +224,9 @@ test("a handler that never responds is cancelled at its deadline", async () => {
 });
 
 const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const;
-const allHandlers = (handler: (call: ServerDuplexStream<Message, Message>) => void): UntypedServiceImplementation => ({
+const allHandlers = (
+  handler: (call: ServerDuplexStream<Message, Message>, callback?: Callback) => unknown,
+): UntypedServiceImplementation => ({
   getTree: handler,
   addTrees: handler,
   listTrees: handler,
@@ -271,6 +273,30 @@ test.each(
   await expect
     .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
     .toEqual([1, 2].map(() => ["index out of range", one.what]));
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
+test.each(methods)("an interceptor of grpc-js sees one status of %s", async (method) => {
+  const statuses: number[] = [];
+  const listens: ServerInterceptor = (_definition, call) =>
+    new ServerInterceptingCall(call, {
+      sendStatus: (end, next) => {
+        statuses.push(end.code);
+        next(end);
+      },
+    });
+  const handlers = allHandlers((call, callback) => (callback === undefined ? call.end() : callback(null, {})));
+  await using garden = await startGarden(handlers, { interceptors: [listens] });
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.OK });
+  expect(statuses).toEqual([status.OK, status.OK]);
+});
+
+test.each(methods)("an interceptor of grpc-js that throws at the start of %s is INTERNAL", async (method) => {
+  await using garden = await startGarden(allHandlers(read), { interceptors: [failing] });
+  for (const _ of [1, 2]) {
+    expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
+  }
+  expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(["index out of range", "index out of range"]);
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
