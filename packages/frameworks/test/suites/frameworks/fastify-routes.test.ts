@@ -170,6 +170,20 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/beds/7", "PUT")).toBe("404");
   });
 
+  test("two RPCs whose rules have the same path are served by their methods", async () => {
+    const app = create();
+    const selectors = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}.${name}`);
+    const [get = "", put = ""] = selectors;
+    const handlers = greenhouse({ getReading: () => ({ sensor: "read" }), waterBed: () => ({ note: "watered" }) });
+    const rules = [
+      { selector: get, pattern: { case: "get", value: "/v1/place" } },
+      { selector: put, pattern: { case: "put", value: "/v1/place" } },
+    ] as const;
+    app.register(fastifyConnectPlugin, { ...handlers, rest: { rules } });
+    expect(await bodyOf(app, "/v1/place")).toBe('{"sensor":"read"}');
+    expect(await bodyOf(app, "/v1/place", "PUT")).toBe('{"note":"watered"}');
+  });
+
   test("two plugins serve different services with the same first segments", async () => {
     const app = create();
     app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor=books/*/sensors/*}", "/v1/{sensor=books/*}:read"]));
@@ -183,7 +197,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, `/${LibraryService.typeName}/GetBook`, "POST")).toBe("{}");
   });
 
-  test("a service is registered twice below two prefixes, but not below one", async () => {
+  test("a service is registered twice below different prefixes, but not below one", async () => {
     const app = create();
     const own = withTemplates(["/v1/{sensor}"]);
     app.register(fastifyConnectPlugin, { ...own, prefix: "/a" });
@@ -191,7 +205,8 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     app.register(async (child: Application) => child.register(fastifyConnectPlugin, { ...own, prefix: "/d" }), {
       prefix: "/c",
     });
-    for (const prefix of ["/a", "/b", "/c/d"]) {
+    app.register(fastifyConnectPlugin, { ...own, prefix: "/e", requestPathPrefix: "/f" });
+    for (const prefix of ["/a", "/b", "/c/d", "/e/f"]) {
       expect(await bodyOf(app, `${prefix}/v1/palm`)).toBe('{"sensor":"palm"}');
       expect(await bodyOf(app, prefix + pathOf("GetReading"), "POST")).toBe("{}");
     }

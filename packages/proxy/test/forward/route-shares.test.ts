@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { runSteps } from "../../../http/src/index.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
+import { type RouteContext, type RouteShares, shareRoutes } from "../../src/forward/route-shares.ts";
+import { ServiceOwners } from "../../src/upstreams/index.ts";
+
+/** Shares the routes of two upstreams: shelves and a library. */
+function share(context: Partial<RouteContext> = {}): RouteShares {
+  const upstream = { waitsForEarlier: false, isUnknown: false };
+  const upstreams = [
+    { ...upstream, name: "shelves", methods: Shelves.methods },
+    { ...upstream, name: "library", methods: LibraryService.methods },
+  ];
+  const nothing = { localMethods: [], reservedPaths: new Set<string>(), rules: [], omit: [] };
+  return runSteps(
+    shareRoutes(upstreams, {
+      ...nothing,
+      owners: new ServiceOwners([{ descriptors: undefined }, { descriptors: undefined }]),
+      ...context,
+    }),
+  );
+}
+
+test("routes of different upstreams that do not overlap are all served", () => {
+  expect(share()).toEqual({ rules: [], omit: [], conflicts: [[], []] });
+});
+
+test("routes at the path of an endpoint are left out", () => {
+  const { conflicts, omit } = share({ reservedPaths: new Set(["/v1/books"]) });
+  expect(conflicts).toEqual([
+    [],
+    ["route GET /v1/books belongs to this server", "route POST /v1/books belongs to this server"],
+  ]);
+  expect(omit).toEqual(["library.v1.LibraryService.ListBooks", "library.v1.LibraryService.CreateBook"]);
+});
+
+test("a route at the path of a rule is left out, and its RPC keeps the others", () => {
+  const rule = { selector: "a.B.C", pattern: { case: "post", value: "/v1/shelves:get" } } as const;
+  const { conflicts, rules, omit } = share({ rules: [rule] });
+  expect(conflicts).toEqual([["route POST /v1/shelves:get belongs to a rule of the configuration"], []]);
+  expect(omit).toEqual([]);
+  expect(rules.at(-1)).toMatchObject({
+    selector: "kitchensink.v1.Shelves.GetShelf",
+    pattern: { case: "get", value: "/v1/{name=shelves/*}" },
+    additionalBindings: [],
+  });
+});

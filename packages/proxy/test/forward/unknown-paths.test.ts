@@ -1,0 +1,71 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { compileRestRoutes } from "../../../protocols/src/rest/rules/index.ts";
+import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
+import { UnknownPaths } from "../../src/forward/unknown-paths.ts";
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => vi.useRealTimers());
+
+/** Replaces the known services, whose routes are below a prefix. */
+function know(paths: UnknownPaths, services: readonly DescService[], prefix = ""): void {
+  const methods = services.flatMap((service) => service.methods);
+  paths.setKnown(services, { rest: compileRestRoutes(methods), prefix });
+}
+
+/** Returns whether a path may be new, without the limit of the rate. */
+function mayBeNew(paths: UnknownPaths, path: string): boolean {
+  vi.advanceTimersByTime(5_000);
+  return paths.mayBeNew(path);
+}
+
+test("an unknown path may be new if it names a known package or starts like a route", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService]);
+  expect(mayBeNew(paths, "/greenhouse.v1.OtherService/Call")).toBe(true);
+  expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(true);
+  expect(mayBeNew(paths, "/sensors:list")).toBe(true);
+  expect(mayBeNew(paths, "/other.v1.OtherService/Call")).toBe(false);
+  expect(mayBeNew(paths, "/favicon.ico")).toBe(false);
+  expect(mayBeNew(paths, "/")).toBe(false);
+});
+
+test("paths of replaced services are no longer new, and those of their successors are", () => {
+  const paths = new UnknownPaths();
+  const successors: readonly DescService[] = [GreenhouseService, LibraryService, GreenhouseService];
+  for (const service of successors) {
+    know(paths, [service]);
+    const isGreenhouse = service === GreenhouseService;
+    expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(isGreenhouse);
+    expect(mayBeNew(paths, "/greenhouse.v1.Other/Call")).toBe(isGreenhouse);
+    expect(mayBeNew(paths, "/v1/unknown")).toBe(!isGreenhouse);
+    expect(mayBeNew(paths, "/library.v1.Other/Call")).toBe(!isGreenhouse);
+  }
+});
+
+test("only paths below the prefix start like a route", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService], "/api");
+  expect(mayBeNew(paths, "/api/sensors/7/unknown")).toBe(true);
+  expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(false);
+});
+
+test("one unknown path may be new in five seconds, each time again", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService]);
+  for (let times = 0; times < 3; times++) {
+    expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(true);
+    expect(paths.mayBeNew("/sensors/8/unknown")).toBe(false);
+    vi.advanceTimersByTime(4_999);
+    expect(paths.mayBeNew("/sensors/8/unknown")).toBe(false);
+    vi.advanceTimersByTime(1);
+  }
+});
+
+test("a path that cannot be new does not use the five seconds", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService]);
+  expect(mayBeNew(paths, "/favicon.ico")).toBe(false);
+  expect(paths.mayBeNew("/sensors/7/unknown")).toBe(true);
+});
