@@ -13,7 +13,7 @@ export interface Change {
   readonly before: string;
   /** What a client sees with the new definition. */
   readonly now: string;
-  /** The file of the new definition, as it is imported. */
+  /** The file of the new definition, as it is imported; for a removed service, of the old one. */
   readonly file: string;
   /** `undefined` if the definition has no source info. */
   readonly line: number | undefined;

@@ -1,6 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import {
-  anyMethod,
   printPathTemplate,
   type RestBinding,
   type RestMatch,
@@ -52,7 +51,8 @@ function findPair(
   place: Place,
 ): RoutePair | undefined {
   let pair: RoutePair | undefined;
-  for (const { httpMethod, path } of exampleRequests(binding)) {
+  const { httpMethod } = binding.pattern;
+  for (const path of examplePaths(binding)) {
     const old = before.routes.match(httpMethod, path);
     // A more specific route had the example.
     if (old.kind !== "binding" || old.binding !== binding) continue;
@@ -89,16 +89,13 @@ function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMeth
   };
 }
 
-/** Returns requests of a route: with each of some methods, if it has all, and with `**` of several lengths. */
-function exampleRequests({ pattern, template }: RestBinding): readonly { httpMethod: string; path: string }[] {
-  const methods = pattern.httpMethod === anyMethod ? ["POST", "GET"] : [pattern.httpMethod];
+/** Returns paths of a route, with `**` of several lengths. */
+function examplePaths({ template }: RestBinding): readonly string[] {
   const lengths = template.segments.some(({ kind }) => kind === "**") ? [1, 2, 3] : [1];
-  return methods.flatMap((httpMethod) =>
-    lengths.map((length) => {
-      const segments = template.segments.flatMap((segment) => exampleOf(segment, length));
-      return { httpMethod, path: printPathTemplate({ segments, variables: [], verb: template.verb }) };
-    }),
-  );
+  return lengths.map((length) => {
+    const segments = template.segments.flatMap((segment) => exampleOf(segment, length));
+    return printPathTemplate({ segments, variables: [], verb: template.verb });
+  });
 }
 
 function exampleOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {

@@ -29,10 +29,9 @@ export function compareServices(
   const changes = new ChangeList();
   const [old, current] = [routed(before, rest), routed(now, rest)];
   const services = new Map(now.map((service) => [service.typeName, service]));
-  const [first] = now;
   const placeOf = ({ parent, name }: DescMethod): Place => {
     const service = services.get(parent.typeName);
-    return service?.methods.find((method) => method.name === name) ?? service ?? first?.file ?? parent.file;
+    return service?.methods.find((method) => method.name === name) ?? service ?? parent.file;
   };
   for (const service of before) compareMethods(service, services.get(service.typeName), placeOf, old, changes);
   const pairs = compareRoutes(old, current, changes, placeOf);
@@ -67,9 +66,8 @@ function compareMethods(
   { routes }: RoutedMethods,
   changes: ChangeList,
 ): void {
-  const [firstMethod] = before.methods;
-  if (now === undefined && firstMethod !== undefined) {
-    changes.add("service-removed", before.typeName, placeOf(firstMethod), {
+  if (now === undefined && before.methods.length > 0) {
+    changes.add("service-removed", before.typeName, before.file, {
       change: "the service is removed",
       before: `its ${before.methods.length} RPCs`,
       now: "UNIMPLEMENTED (gRPC), 404 (Connect)",

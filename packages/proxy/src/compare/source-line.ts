@@ -14,12 +14,9 @@ export type Place =
 export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
   const file = fileOf(place);
   const path = pathOf(place).join();
-  const span = file.proto.sourceCodeInfo?.location.find((each) => each.path.join() === path)?.span[0];
-  const line = place.kind === "file" ? 0 : span;
-  return {
-    file: file.proto.name,
-    line: file.proto.sourceCodeInfo === undefined || line === undefined ? undefined : line + 1,
-  };
+  const location = file.proto.sourceCodeInfo?.location.find((each) => each.path.join() === path);
+  const [lineIndex] = location?.span ?? [];
+  return { file: file.proto.name, line: lineIndex === undefined ? undefined : lineIndex + 1 };
 }
 
 function fileOf(place: Place): DescFile {

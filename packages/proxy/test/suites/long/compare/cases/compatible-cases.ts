@@ -110,6 +110,13 @@ export const compatibleCases: readonly ComparisonCase[] = [
     response: { color: "RED" },
   },
   {
+    name: "another name of an enum value becomes the first, in requests",
+    reports,
+    old: { req: "Color color = 1;", types: "enum Color { NONE = 0; RED = 1; }" },
+    now: { types: "enum Color { option allow_alias = true; NONE = 0; CRIMSON = 1; RED = 1; }" },
+    body: { color: "RED" },
+  },
+  {
     name: "a field gets presence",
     reports,
     old: {},

@@ -12,6 +12,14 @@ export const messageCases: readonly ComparisonCase[] = [
     body: { items: [{ id: "a" }] },
   },
   {
+    name: "a field of an RPC without a route is renamed",
+    reports: ["error field-json-name-changed Req.id"],
+    old: { http: "" },
+    now: { req: "string key = 1;" },
+    request: "Call json",
+    body: { id: "a" },
+  },
+  {
     name: "a type of both directions loses a field",
     reports: ["error field-removed Item.id"],
     old: { req: "Item item = 1;", res: "Item item = 1;", types: "message Item { string id = 1; string name = 2; }" },

@@ -41,6 +41,16 @@ export const routeCases: readonly ComparisonCase[] = [
     request: "GET /call?id=a",
   },
   {
+    name: "a route of all methods gets another RPC for one method",
+    reports: ["warning route-shadowed S.Call * /call"],
+    old: { http: 'custom { kind: "*" path: "/call" }' },
+    now: {
+      methods: 'rpc Ask(Empty) returns (Res) { option (google.api.http) = { get: "/call" }; }',
+      types: "message Empty {}",
+    },
+    request: "GET /call?id=a",
+  },
+  {
     name: "a route moves to another RPC",
     reports: ["error route-taken S.Call GET /call/{id}"],
     old: {
