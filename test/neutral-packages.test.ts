@@ -8,8 +8,8 @@ import { projectFiles } from "./support/project-files.ts";
 
 const names = readdirSync(join(projectFolder, "packages")).join("|");
 
-/** The scope of the packages, and names derived from it: `plantstore-gateway`, `plantstore-proxy-0.1.0.tgz`. */
-const allowed = new RegExp(`@plantstore\\b|\\bplantstore-(?:${names})\\b`, "g");
+/** The scope of the packages, and names derived from it: `plantstore-proxy-0.1.0.tgz`, `plantstore.auth.v1`. */
+const allowed = new RegExp(`@plantstore\\b|\\bplantstore[-./](?:${names})\\b`, "g");
 
 /** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */
 const plant = /(?<![a-z])plant|Plant|PLANT/;

@@ -53,6 +53,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
     hasSourceMaps: true,
     files: { "packages/protobuf/proto/google": "proto/google" },
   },
+  auth: { files: { "packages/auth/proto": "proto" } },
   "docs-page": {
     unexported: ["files"],
     files: {

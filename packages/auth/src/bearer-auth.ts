@@ -1,13 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@plantstore/gateway";
-import { arrayOf, type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/http";
+import { refuseUnknownOptions } from "@plantstore/http";
+import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
-import { openNameProblem } from "./open-names.ts";
 import { principalKey } from "./principal-context.ts";
 import { type CredentialErrors, createCredentialErrors } from "./credential-refusal.ts";
-import type { ResourceMetadata } from "./protected-resource.ts";
+import { createRequirements } from "./requirements.ts";
 import {
   digestOf,
   type PresentedToken,
@@ -19,28 +19,6 @@ import {
 /** The parts of a request that authentication needs. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &
   Partial<Pick<AdmitRequest, "path">>;
-
-/** Options of {@link createBearerAuth}. */
-export interface BearerAuthOptions {
-  /** The protection space, sent in challenges (RFC 9110 §11.5). */
-  readonly realm: string;
-  /** Returns the scope that a procedure requires, or `undefined` for none. Called once per procedure. */
-  readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
-  /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
-  readonly open?: readonly string[] | undefined;
-  /**
-   * The protected resource metadata (RFC 9728), whose URL is sent in challenges: the result of `createResourceMetadata`,
-   * or the URL of a document.
-   */
-  readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
-}
-
-const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
-  realm: required,
-  requiredScope: true,
-  open: arrayOf(),
-  resourceMetadata: true,
-};
 
 /**
  * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and `interceptor`
@@ -55,7 +33,7 @@ export interface BearerAuth extends CredentialChecks {
    * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. Throws, or
    * rejects with, the refusal. Requests whose path matches no procedure need a credential too.
    *
-   * With `requiredScope`, a request without a procedure, such as one of MCP, is only authenticated. The returned function
+   * With `requiredScope` or `services`, a request without a procedure, such as one of MCP, is only authenticated. The returned function
    * authorizes its procedure, and the gateway calls it as soon as the procedure is known. An `admit` that calls this one
    * must therefore return its result.
    */
@@ -64,21 +42,16 @@ export interface BearerAuth extends CredentialChecks {
   readonly interceptor: Interceptor;
   /**
    * Returns the option `describeSecurity` of `createOpenApi`: RPCs in `open` need no credential, others the one with this
-   * name in `securitySchemes`, with the scope that `requiredScope` returns.
+   * name in `securitySchemes`, with the scopes that it requires.
    */
   describeSecurity(this: void, scheme: string): (method: DescMethod) => readonly OpenApiSecurityRequirement[];
-}
-
-/** The requirement of one procedure. */
-interface Requirement {
-  readonly isOpen: boolean;
-  readonly scope: string | undefined;
 }
 
 /**
  * Creates a {@link BearerAuth} for one realm.
  *
- * @throws TypeError for unknown options, and for a name in `open` that names neither a service nor a procedure;
+ * @throws TypeError for unknown options, for a name in `open` that names neither a service nor a procedure, and for an
+ * RPC whose option `required_scopes` is missing or invalid;
  * RangeError when the realm or the metadata URL is not printable ASCII
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
@@ -87,9 +60,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   const requirementOf = createRequirements(options);
   const readCredential = createCredentialReader();
 
-  function isOpen(procedure: string): boolean {
-    return requirementOf(procedure).isOpen;
-  }
+  const isOpen = (procedure: string): boolean => requirementOf(procedure).isOpen;
 
   function authenticate(
     authorization: string | null,
@@ -110,8 +81,9 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function authorize({ scopes }: Principal, procedure: string, url?: string): void {
-    const { scope } = requirementOf(procedure);
-    if (scope !== undefined && scopes !== "all" && !scopes.has(scope)) throw errorsFor(url).scope(scope);
+    const needed = requirementOf(procedure).scopes;
+    const missing = scopes === "all" ? undefined : needed.find((scope) => !scopes.has(scope));
+    if (missing !== undefined) throw errorsFor(url).scope(missing, needed);
   }
 
   function admit(request: CredentialRequest): ReturnType<BearerAuth["admit"]> {
@@ -128,18 +100,18 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that a caller of `admit` cannot forget the returned function.
     if (procedure !== undefined) return authorize(principal, procedure, path);
-    if (options.requiredScope === undefined) return;
+    if (options.requiredScope === undefined && options.services === undefined) return;
     return (named) => {
       if (!isOpen(named)) authorize(principal, named, path);
     };
   }
 
-  const interceptor = createCredentialInterceptor({ isOpen, authenticate, authorize });
   const describeSecurity: BearerAuth["describeSecurity"] = (scheme) => (method) => {
-    const { isOpen: needsNone, scope } = requirementOf(`/${method.parent.typeName}/${method.name}`);
-    return needsNone ? [] : [{ [scheme]: scope === undefined ? [] : [scope] }];
+    const { isOpen: needsNone, scopes } = requirementOf(`/${method.parent.typeName}/${method.name}`);
+    return needsNone ? [] : [{ [scheme]: scopes }];
   };
-  return { admit, interceptor, isOpen, authenticate, authorize, describeSecurity };
+  const checks = { isOpen, authenticate, authorize };
+  return { admit, interceptor: createCredentialInterceptor(checks), ...checks, describeSecurity };
 }
 
 /**
@@ -192,30 +164,5 @@ function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: st
     // Only refusals parse the URL.
     const path = URL.canParse(url) ? new URL(url).pathname : url;
     return byPath.get(path) ?? others;
-  };
-}
-
-function requireOpenName(name: unknown): void {
-  const problem = openNameProblem(name);
-  if (problem === undefined) return;
-  throw Object.assign(new TypeError(`option "open" of createBearerAuth ${problem}`), { code: "ERR_OPTIONS" });
-}
-
-function createRequirements(options: BearerAuthOptions): (procedure: string) => Requirement {
-  const open = new Set(options.open);
-  for (const name of open) requireOpenName(name);
-  // The number of procedures limits the size of the map: a path that matches nothing has no procedure.
-  const requirements = new Map<string, Requirement>();
-
-  function compute(procedure: string): Requirement {
-    const service = procedure.slice(1, procedure.lastIndexOf("/"));
-    const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must be synchronous");
-    return { isOpen: open.has(procedure) || open.has(service), scope };
-  }
-
-  return function requirementOf(procedure) {
-    let requirement = requirements.get(procedure);
-    if (requirement === undefined) requirements.set(procedure, (requirement = compute(procedure)));
-    return requirement;
   };
 }

@@ -4,7 +4,7 @@ export interface Challenge {
   /** An error code of RFC 6750 §3.1. Omitted when the request had no bearer credential at all. */
   readonly error?: "invalid_request" | "invalid_token" | "insufficient_scope" | undefined;
   readonly errorDescription?: string | undefined;
-  /** The scope that the token lacks. */
+  /** The scopes that the call requires, separated by spaces. */
   readonly scope?: string | undefined;
   /** The URL of this resource's metadata document (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined;

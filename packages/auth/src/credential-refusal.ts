@@ -40,8 +40,8 @@ export interface CredentialErrors {
   credential(kind: BearerProblem["kind"]): ConnectError;
   /** Returns the error for a token that the verifier did not accept. */
   token(problem: TokenProblem): ConnectError;
-  /** Returns the error for a valid token that lacks this scope. */
-  scope(scope: string): ConnectError;
+  /** Returns the error for a valid token that lacks a scope. @param required - all scopes that the call requires */
+  scope(missing: string, required: readonly string[]): ConnectError;
 }
 
 /**
@@ -86,8 +86,9 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
         ? expired(new CredentialRefusal("expired", problem.reason))
         : invalid(new CredentialRefusal("invalid", problem.reason));
     },
-    scope(scope) {
-      const errorDescription = `the token lacks the scope ${scope}`;
+    scope(missing, required) {
+      const errorDescription = `the token lacks the scope ${missing}`;
+      const scope = required.join(" ");
       const field = formatChallenge({ realm, error: "insufficient_scope", errorDescription, scope, resourceMetadata });
       const cause = new CredentialRefusal("insufficient-scope", errorDescription);
       const header = { "www-authenticate": field };

@@ -6,7 +6,8 @@
  * prescribe. Verifiers do not see requests, and the module does not use sockets. The module imports only types and
  * option checks from the gateway.
  */
-export { createBearerAuth, type BearerAuth, type BearerAuthOptions, type CredentialRequest } from "./bearer-auth.ts";
+export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
+export type { BearerAuthOptions } from "./bearer-auth-options.ts";
 export type { CredentialChecks } from "./credential-interceptor.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 export { credentialRefusalOf } from "./credential-refusal.ts";
@@ -18,6 +19,7 @@ export { openTokenVerifier, type SourceNames, type TokenSources } from "./open-t
 export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
 export { principalKey } from "./principal-context.ts";
 export { createResourceMetadata, type ResourceMetadata } from "./protected-resource.ts";
+export { requiredScopesOf } from "./required-scopes.ts";
 export { parseProviderUrl } from "./provider-url.ts";
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export { type CallRates, limitRates } from "./limit-rates.ts";

@@ -186,6 +186,7 @@ export const blockRules: readonly BlockRule[] = [
     start: "$ curl",
     run: { by: "test/suites/clients/documented-refusal.test.ts" },
   },
+  { page: "docs/how-to/authentication.md", language: "proto", run: { by: "test/examples/documented-scopes.test.ts" } },
   { page: "docs/how-to/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
   { page: "docs/how-to/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
   { page: "docs/how-to/openapi.md", language: "yaml", run: { by: "test/examples/documented-definition.test.ts" } },

@@ -18,7 +18,10 @@ import {
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { file_greenhouse_v1_greenhouse } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**
@@ -82,4 +85,34 @@ export function restrictedServices(): readonly DescService[] {
   const set = descriptorSetOf({ ...file_greenhouse_v1_greenhouse, proto });
   const types = createFileRegistry(fromBinary(FileDescriptorSetSchema, set));
   return [...types].filter((type) => type.kind === "service");
+}
+
+/**
+ * Returns the greenhouse with the option `plantstore.auth.v1.required_scopes`, as descriptors without its file have it.
+ *
+ * @param scopes - the scopes of RPCs by name; others do not have the option
+ */
+export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string[]>>): typeof GreenhouseService {
+  const proto = structuredClone(file_greenhouse_v1_greenhouse.proto);
+  for (const method of proto.service.flatMap((service) => service.method)) {
+    const required = scopes[method.name];
+    if (required === undefined) continue;
+    const rule = new BinaryWriter();
+    for (const scope of required) rule.tag(1, WireType.LengthDelimited).string(scope);
+    const data = new BinaryWriter().bytes(rule.finish()).finish();
+    method.options ??= create(MethodOptionsSchema);
+    method.options.$unknown = [
+      ...(method.options.$unknown ?? []),
+      { no: 57386, wireType: WireType.LengthDelimited, data },
+    ];
+  }
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf({ ...file_greenhouse_v1_greenhouse, proto }));
+  const service = createFileRegistry(set).getService(GreenhouseService.typeName);
+  if (service === undefined || !isGreenhouse(service)) throw new TypeError("the set has no greenhouse");
+  return service;
+}
+
+/** Returns whether a service has the RPCs of the greenhouse. */
+export function isGreenhouse(service: DescService): service is typeof GreenhouseService {
+  return service.typeName === GreenhouseService.typeName;
 }

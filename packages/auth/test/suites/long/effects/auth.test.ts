@@ -13,6 +13,8 @@ import {
   type TestHeader,
 } from "../../../../../testing/src/auth/identity-provider.ts";
 import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { waterBedProcedure as procedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { quietLog } from "../../../../../testing/src/operations/quiet-log.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
@@ -253,7 +255,7 @@ const sourceEffects: EffectsOf<TokenSources> = {
   },
 };
 
-const procedure = "/orders.v1.OrderService/DeleteOrder";
+const otherScopes = { GetReading: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] };
 const usualAuth: BearerAuthOptions = { realm: "orders" };
 const publicUrl = new URL("https://orders.example/shop");
 const resource: ProtectedResource = { name: "Orders", publicUrl, issuers: [], scopes: [] };
@@ -279,6 +281,8 @@ function compareAuth(on: Partial<BearerAuthOptions>, authorization: string | nul
 const bearerEffects: EffectsOf<BearerAuthOptions> = {
   realm: () => compareAuth({ realm: "shop" }),
   requiredScope: () => compareAuth({ requiredScope: () => "orders:delete" }, "Bearer good"),
+  services: () =>
+    compareAuth({ services: [scopedGreenhouse({ ...otherScopes, WaterBed: ["beds.water"] })] }, "Bearer a"),
   open: () => compareAuth({ open: [procedure] }),
   resourceMetadata: () => compareAuth({ resourceMetadata: createResourceMetadata(resource) }),
 };

@@ -3,7 +3,6 @@ import {
   createRegistry,
   type DescMethod,
   type DescMethodUnary,
-  type DescService,
   fromBinary,
   type MessageInitShape,
   toBinary,
@@ -21,7 +20,7 @@ import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connect
 import { collect } from "../../../../../testing/src/collect.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
-import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
 import {
@@ -43,10 +42,6 @@ const rinse = maintenance.methods.find(isUnary) ?? greenhouse.method.waterBed;
 
 function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
-}
-
-function isGreenhouse(service: DescService): service is typeof GreenhouseService {
-  return service.typeName === GreenhouseService.typeName;
 }
 
 /** What a handler or an interceptor got. */

@@ -1,0 +1,32 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { arrayOf, type OptionNames, required } from "@plantstore/http";
+import type { ResourceMetadata } from "./protected-resource.ts";
+
+/** Options of `createBearerAuth`. */
+export interface BearerAuthOptions {
+  /** The protection space, sent in challenges (RFC 9110 §11.5). */
+  readonly realm: string;
+  /** Returns the scope that a procedure requires, or `undefined` for none. Called once per procedure. */
+  readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
+  /**
+   * The services whose RPCs require the scopes of their option `plantstore.auth.v1.required_scopes`. `requiredScope` is
+   * called for RPCs without the option. If one RPC of a service has the option, its other RPCs must have it or be open.
+   */
+  readonly services?: readonly DescService[] | undefined;
+  /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
+  readonly open?: readonly string[] | undefined;
+  /**
+   * The protected resource metadata (RFC 9728), whose URL is sent in challenges: the result of `createResourceMetadata`,
+   * or the URL of a document.
+   */
+  readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
+}
+
+/** The names of {@link BearerAuthOptions}. */
+export const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
+  realm: required,
+  requiredScope: true,
+  services: arrayOf(),
+  open: arrayOf(),
+  resourceMetadata: true,
+};

@@ -1,0 +1,153 @@
+import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type BoundAddress, createOpenApi } from "../../gateway/src/index.ts";
+import { createMcp } from "../../mcp/src/index.ts";
+import { exchangeHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { errorOf } from "../../testing/src/gateway/call-end.ts";
+import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
+import { scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { createBearerAuth } from "../src/bearer-auth.ts";
+import { requiredScopesOf } from "../src/required-scopes.ts";
+import type { TokenVerifier } from "../src/token-verifier.ts";
+
+// The option plantstore.auth.v1.required_scopes of RPCs. The text of a token is its scopes, separated by "+".
+
+const verifier: TokenVerifier = {
+  verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(text.split("+")) }),
+};
+
+const greenhouse = scopedGreenhouse({
+  GetReading: [],
+  WaterBed: ["beds.water", "beds.manage"],
+  WatchReadings: ["readings.watch"],
+  RecordReadings: ["readings.record", "readings.record"],
+});
+const services = [greenhouse, KitchenSink];
+const open = [`/${greenhouse.typeName}/ControlClimate`];
+const auth = createBearerAuth(verifier, { realm: "r", services, open });
+
+const gateway = createTestGateway({
+  routes: (router) => {
+    router.service(greenhouse, { getReading: ({ sensor }) => ({ sensor }), waterBed: ({ bed }) => ({ bed }) });
+    router.service(KitchenSink, { types: () => ({}) });
+  },
+  mcp: createMcp({ tools: [`${greenhouse.typeName}.*`] }),
+  admit: auth.admit,
+});
+let at: BoundAddress;
+beforeAll(async () => {
+  at = await gateway.listen({ host: "127.0.0.1" });
+});
+afterAll(() => gateway.close());
+
+const challenge =
+  'Bearer realm="r", error="insufficient_scope", error_description="the token lacks the scope beds.manage", ' +
+  'scope="beds.water beds.manage"';
+
+const transports: Readonly<Record<string, (baseUrl: string) => Transport>> = {
+  Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
+  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+};
+
+function withToken(text: string): { readonly headers: Readonly<Record<string, string>> } {
+  return { headers: { authorization: `Bearer ${text}` } };
+}
+
+test.each(Object.entries(transports))("over %s, an RPC requires all of its scopes", async (_, openTransport) => {
+  const transport = openTransport(`http://${at.address}:${at.port}`);
+  const client = createClient(greenhouse, transport);
+  const error = await errorOf(client.waterBed({ bed: 1n }, withToken("beds.water")));
+  expect(error).toMatchObject({ code: Code.PermissionDenied });
+  expect(error.metadata.get("www-authenticate")).toBe(challenge);
+  expect(await client.waterBed({ bed: 1n }, withToken("beds.manage+beds.water"))).toMatchObject({ bed: 1n });
+  expect(await client.getReading({ sensor: "a" }, withToken("other"))).toMatchObject({ sensor: "a" });
+  // The other service has no scopes.
+  expect(await createClient(KitchenSink, transport).types({}, withToken("other"))).toMatchObject({});
+});
+
+test("over REST and MCP, an RPC requires all of its scopes", async () => {
+  const rest = async (token: string): Promise<number> => {
+    const response = await fetch(`http://${at.address}:${at.port}/beds/1:water`, {
+      method: "POST",
+      ...withToken(token),
+    });
+    expect(response.headers.get("www-authenticate")).toBe(response.ok ? null : challenge);
+    return response.status;
+  };
+  const mcp = async (token: string): Promise<number> => {
+    const call = { name: toolNameOf(waterBedProcedure), arguments: {} };
+    const request = statelessRequest("tools/call", call, [["authorization", `Bearer ${token}`]]);
+    return (await exchangeHttp1(at, request)).httpStatus;
+  };
+  for (const statusFor of [rest, mcp])
+    expect([await statusFor("beds.water"), await statusFor("beds.water+beds.manage")]).toEqual([403, 200]);
+});
+
+test("OpenAPI lists the scopes of each operation", () => {
+  const { paths } = createOpenApi([greenhouse], {
+    info: { title: "t", version: "1" },
+    securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+    describeSecurity: auth.describeSecurity("bearer"),
+  });
+  expect(paths["/beds/{bed}:water"]?.post?.security).toEqual([{ bearer: ["beds.water", "beds.manage"] }]);
+  expect(auth.describeSecurity("bearer")(greenhouse.method.controlClimate)).toEqual([]);
+});
+
+test("requiredScopesOf returns the scopes of an RPC once", () => {
+  expect(greenhouse.methods.map(requiredScopesOf)).toEqual([
+    [],
+    ["beds.water", "beds.manage"],
+    ["readings.watch"],
+    ["readings.record"],
+    undefined,
+  ]);
+  expect(GreenhouseService.methods.flatMap(requiredScopesOf)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+describe("createBearerAuth", () => {
+  test.each([
+    {
+      name: "RPCs without the option next to one with it",
+      scopes: { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
+      problem:
+        "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
+        "option plantstore.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token",
+    },
+    {
+      name: "two scopes in one string",
+      scopes: { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have',
+    },
+    {
+      name: "an empty scope",
+      scopes: { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have',
+    },
+  ])("refuses $name", ({ scopes, problem }) => {
+    const definition = scopedGreenhouse(scopes);
+    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
+      expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),
+    );
+  });
+
+  test("calls requiredScope for the RPCs of services without the option", () => {
+    const asked: string[] = [];
+    const requiredScope = (procedure: string): string => (asked.push(procedure), "other");
+    const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services, open, requiredScope });
+    expect(describeSecurity("b")(KitchenSink.method.types)).toEqual([{ b: ["other"] }]);
+    expect(describeSecurity("b")(greenhouse.method.getReading)).toEqual([{ b: [] }]);
+    expect(asked).toEqual(["/kitchensink.v1.KitchenSink/Types"]);
+  });
+});
