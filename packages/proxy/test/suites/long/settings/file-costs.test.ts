@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { readProxyFile } from "../../../../src/settings/index.ts";
+import { costRatio } from "../../../../../testing/src/cost-ratio.ts";
+
+/** Returns a function that reads a file with unknown settings, which is refused. */
+function readUnknown(count: number): () => void {
+  const keys = Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
+  const text = `upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n${keys}`;
+  return () => {
+    expect(() => readProxyFile({ name: "proxy.yaml", text }, {})).toThrow("unknown0 is not a setting");
+  };
+}
+
+test("a proxy file costs linear time for unknown settings", async () => {
+  // 4 for a linear reader, and 16 for one that compares each key with all others.
+  expect(await costRatio(readUnknown(20_000), readUnknown(5_000), 3)).toBeLessThan(8);
+});
