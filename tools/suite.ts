@@ -4,10 +4,13 @@ import { isFileSuite, type Occasion, type Suite } from "../packages/testing/src/
 import { suites } from "../test/suites/suites.ts";
 import { projectFolder } from "./build/manifest.ts";
 
-// Runs test suites of test/suites/suites.ts: npm run suite lists them npm run suite -- long tls runs two npm run suite
-// -- crash -- sqlite-disk passes the arguments after -- to vitest, or to the program of the suite npm run suite -- --of
-// run prints the names of those that .ci/run runs. Or test, or nightly npm run suite -- --missing crash load prints
-// which of their requirements are not installed, for .ci/install-tools
+// Runs test suites of test/suites/suites.ts:
+//
+//   npm run suite                            lists them
+//   npm run suite -- long tls                runs two
+//   npm run suite -- crash -- sqlite-kill    passes the arguments after -- to vitest, or to the program of the suite
+//   npm run suite -- --of run                prints the names of those that .ci/run runs; or test, or nightly
+//   npm run suite -- --missing crash load    prints which of their requirements are not installed, for .ci/install-tools
 
 /** The commands that run suites. */
 interface Run {

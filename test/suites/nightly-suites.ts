@@ -56,6 +56,17 @@ export const nightlySuites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "night",
+    about:
+      "disks and connections that stop for long, clients that leave balancers, and the memory that hostile clients hold (SECURITY.md)",
+    occasion: "nightly",
+    whySeparate: "takes four minutes",
+    workers: 2,
+    blocks: true,
+    needs: ["strace", "postgres", "prometheus", "haproxy", "nginx", "python3", "python3-venv"],
+  },
+  {
+    kind: "files",
     name: "incidents",
     about: "thirteen incidents of a store in production, ended by the commands of the runbooks",
     occasion: "nightly",

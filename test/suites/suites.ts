@@ -193,23 +193,11 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "prometheus",
-    about:
-      "metrics in a Prometheus, the alert rules of deploy/, also behind HAProxy, nginx and Envoy, run-in-production.md, and the runbooks",
+    about: "metrics in a Prometheus, the alert rules of deploy/, run-in-production.md, and the runbooks",
     occasion: "run",
     whySeparate: "starts a Prometheus",
     blocks: true,
-    needs: [
-      "prometheus",
-      "alertmanager",
-      "postgres",
-      "curl",
-      "openssl",
-      "fuser",
-      "haproxy",
-      "nginx",
-      "python3",
-      "python3-venv",
-    ],
+    needs: ["prometheus", "alertmanager", "postgres", "curl", "openssl", "fuser"],
   },
   {
     kind: "files",
@@ -223,7 +211,7 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "costs",
-    about: "what hostile clients cost: CPU time and memory by the load they send (SECURITY.md)",
+    about: "what hostile clients cost: CPU time by the load they send (SECURITY.md)",
     occasion: "run",
     whySeparate: "measures a server in a process of its own",
     blocks: true,

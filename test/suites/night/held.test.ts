@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Answers, type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
 import type { RawClient } from "../../support/costs/raw-client.ts";
 import { leastOf } from "../../../packages/testing/src/least-of.ts";
-import { type HeldRow, heldRows } from "./held-rows.ts";
+import { type HeldRow, heldRows } from "../costs/held-rows.ts";
 
 const sizes = new Map([
   ["bytes", 1],
