@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
+import { GreenhouseServiceService } from "../../../../examples/gen/grpc-js/greenhouse/v1/greenhouse.ts";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../../../packages/grpc-handlers/test/grpc-js-client.ts";
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 import { startExample } from "../../../../packages/testing/src/process/example-server.ts";
@@ -112,4 +113,37 @@ describe.each(examples)("$name", ({ name, methods, calls, json }) => {
     });
     expect([response.status, await response.json()]).toEqual([200, json.response]);
   });
+});
+
+test("greenhouse-ts-proto.ts serves the definition of ts-proto over REST and gRPC", async () => {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the messages have the types of ts-proto.
+  const rpcs = GreenhouseServiceService as unknown as Readonly<Record<string, RpcDefinition>>;
+  await using example = await startExample("grpc-js/greenhouse-ts-proto.ts");
+  const { port } = example.address;
+  const responses = [];
+  for (const sensor of ["palm", "door"]) {
+    const headers = { connection: "close" };
+    const response = await fetch(`http://127.0.0.1:${port}/sensors/${sensor}/reading`, { headers });
+    responses.push([response.status, await response.json()]);
+  }
+  expect(responses).toMatchObject([
+    [200, { sensor: "palm", degreesCelsius: 21 }],
+    [404, { message: "there is no sensor door" }],
+  ]);
+  const readings = [12.5, 17.5].map((degreesCelsius) => ({ sensor: "palm", degreesCelsius }));
+  const outcomes = [];
+  for (const [rpc, requests] of [
+    ["waterBed", [{ bed: 2n ** 53n + 1n, liters: 3, note: "dry" }]],
+    ["watchReadings", [{ sensor: "palm", count: 2 }]],
+    ["recordReadings", readings],
+    ["controlClimate", readings],
+  ] as const) {
+    const definition = rpcs[rpc];
+    if (definition === undefined) throw new Error(`the definition has no ${rpc}`);
+    outcomes.push((await callRpc(port, definition, { requests })).messages);
+  }
+  const palm = { sensor: "palm", degreesCelsius: 21 };
+  const heat = [750, 250].map((heatWatts) => ({ sensor: "palm", heatWatts }));
+  const water = { bed: 2n ** 53n + 1n, liters: 3, note: "dry" };
+  expect(outcomes).toEqual([[water], [palm, palm], [{ count: 2, meanDegreesCelsius: 15 }], heat]);
 });
