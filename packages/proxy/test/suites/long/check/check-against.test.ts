@@ -14,6 +14,7 @@ import { buildCases } from "../compare/build-cases.ts";
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
+const main = join(projectFolder, "packages/proxy/src/command/main.ts");
 const types = "enum Color { NONE = 0; RED = 1; }";
 const renamed = "enum Color { NONE = 0; CRIMSON = 1; }";
 
@@ -181,6 +182,19 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     expect(await check(now, ...args, "--visibility", "INTERNAL")).toMatchObject({ exitCode: 1, stdout: removed });
   });
 
+  test("reports that rules are not compared if protovalidate is not installed", async () => {
+    const hook = `import { registerHooks } from "node:module";
+      registerHooks({ resolve(name, context, next) {
+        if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");
+        return next(name, context);
+      } });`;
+    const args = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, main, "check", now, "--against", now];
+    expect(await runProgram(process.execPath, [...args, ...inFirst])).toMatchObject({
+      exitCode: 0,
+      stderr: "buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them\n",
+    });
+  });
+
   test("applies the rules, omissions and visibility of the command to both versions", async () => {
     const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c3.S.Call", get: "/call" }] }));
     const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c3.*");
@@ -251,7 +265,6 @@ function definition(packageName: string, field: string): string {
 }
 
 describe("a git revision", () => {
-  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
   const repository = createTempFolder();
   afterAll(() => repository[Symbol.dispose]());
   const programs = { PATH: [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter) };
