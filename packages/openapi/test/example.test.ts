@@ -149,3 +149,26 @@ describe("an example", () => {
     expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
   });
 });
+
+test.each([
+  { name: "one value", values: ["ONLY"], want: { kind: "ONLY" } },
+  { name: "two values", values: ["UNSPECIFIED", "SECOND"], want: { kind: "SECOND" } },
+])("the example of an enum with $name is not the unspecified one if there is another", ({ values, want }) => {
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const file = create(FileDescriptorProtoSchema, {
+    name: "kinds.proto",
+    package: "kinds",
+    syntax: "proto3",
+    messageType: [
+      {
+        name: "Thing",
+        field: [{ name: "kind", number: 1, type: FieldDescriptorProto_Type.ENUM, label, typeName: ".kinds.Kind" }],
+      },
+    ],
+    enumType: [{ name: "Kind", value: values.map((name, number) => ({ name, number })) }],
+  });
+  const thing = createFileRegistry(file, () => undefined).getMessage("kinds.Thing");
+  if (thing === undefined) throw new Error("the file has no message");
+  const total = new Expansion(documentFieldsMax);
+  expect(createExample(thing, { nameOf: ({ name }) => name, total })).toEqual(want);
+});

@@ -49,54 +49,54 @@ function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Anno
   const { paths, components } = createOpenApi([service], { info: { title: "Notes", version: "1" }, rest: { rules } });
   const { parameters = [] } = paths["/notes"]?.get ?? {};
   const { required = [], properties } = Object(components?.schemas?.["Note"]);
-  const {
-    in: _in,
-    name: _name,
-    schema: _schema,
-    ...query
-  } = parameters.find(({ name }) => name === "text") ?? { in: "none" };
-  const { type: _type, ...schema } = properties.text;
-  return { isParameter: _in === "query", ...query, isRequired: required.includes("text"), ...schema };
+  const parameter = parameters.find(({ name }) => name === "text");
+  const { type: _type, ...keywords } = properties.text;
+  return {
+    parameter: parameter && { required: parameter.required, deprecated: parameter.deprecated },
+    schema: { ...keywords, isRequired: required.includes("text") },
+  };
 }
 
 const { REQUIRED, OUTPUT_ONLY, INPUT_ONLY } = FieldBehavior;
 
 test.each<{ readonly name: string; readonly annotations: Annotations; readonly want: object }>([
-  { name: "no annotation", annotations: {}, want: { isParameter: true, isRequired: false } },
+  { name: "no annotation", annotations: {}, want: { parameter: {}, schema: { isRequired: false } } },
   {
     name: "REQUIRED",
     annotations: { behaviors: [REQUIRED] },
-    want: { isParameter: true, required: true, isRequired: false },
+    want: { parameter: { required: true }, schema: { isRequired: false } },
   },
   {
     name: "REQUIRED and OUTPUT_ONLY",
     annotations: { behaviors: [REQUIRED, OUTPUT_ONLY] },
-    want: { isParameter: false, isRequired: false, readOnly: true },
+    want: { parameter: undefined, schema: { isRequired: false, readOnly: true } },
   },
   {
     name: "REQUIRED and INPUT_ONLY",
     annotations: { behaviors: [REQUIRED, INPUT_ONLY] },
-    want: { isParameter: true, required: true, isRequired: false, writeOnly: true },
+    want: { parameter: { required: true }, schema: { isRequired: false, writeOnly: true } },
   },
   {
     name: "REQUIRED in a oneof of two fields",
     annotations: { behaviors: [REQUIRED], oneofFields: 2 },
-    want: { isParameter: true, isRequired: false },
+    want: { parameter: {}, schema: { isRequired: false } },
   },
   {
     name: "REQUIRED in a oneof of one field",
     annotations: { behaviors: [REQUIRED], oneofFields: 1 },
-    want: { isParameter: true, required: true, isRequired: true },
+    want: { parameter: { required: true }, schema: { isRequired: true } },
   },
   {
     name: "deprecated and REQUIRED",
     annotations: { behaviors: [REQUIRED], deprecated: true },
-    want: { isParameter: true, required: true, isRequired: false, deprecated: true },
+    want: { parameter: { required: true, deprecated: true }, schema: { isRequired: false, deprecated: true } },
   },
 ])("a field with $name is described in the query and the schema", ({ annotations, want }) => {
   expect(described(annotations)).toEqual(want);
 });
 
 test("a field with REQUIRED and OUTPUT_ONLY in a oneof of one field is optional", () => {
-  expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({ isRequired: false });
+  expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({
+    schema: { isRequired: false },
+  });
 });

@@ -117,6 +117,12 @@ test.each<{
     want: { value: { enum: ["COLOR_RED", "COLOR_GREEN"] } },
   },
   {
+    name: "a 64-bit integer that no JSON number has",
+    field: "fInt64",
+    rules: { type: { case: "int64", value: { in: [2n ** 53n + 1n] } } },
+    want: { value: { enum: ["9007199254740993"] } },
+  },
+  {
     name: "both forms of a 64-bit integer",
     field: "fInt64",
     rules: { type: { case: "int64", value: { in: [5n] } } },
