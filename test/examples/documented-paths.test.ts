@@ -9,7 +9,7 @@ const pathSpan =
   /`((?:src|packages|test|docs|bench|tools|examples|deploy|proto|\.ci|\.github)\/[\w./{}*,-]*|(?:[\w-]+\/)+[\w-]+\.(?:ts|mjs|proto|md))`/g;
 
 /** Files of a reader's own project, files of googleapis, and methods of MCP. */
-const otherPath = /^(?:gen\/greet_pb\.ts|proto\/greet\.proto|google\/.*|tools\/(?:list|call))$/;
+const otherPath = /^(?:gen\/greet_pb\.ts|proto\/greet\.proto|google\/.*|proto\/shop\/.*|tools\/(?:list|call))$/;
 
 /** Folders in which a path may begin: that of the page, and those of the sources. */
 function startsOf(page: string): string[] {
