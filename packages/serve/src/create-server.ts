@@ -12,9 +12,9 @@ import {
   type OptionNames,
   refusePromise,
   required,
+  type TrustedProxies,
 } from "@plantstore/http";
 import { type OptionLabels, withOption, type ReadJsonOptions, type VisibilityOptions } from "@plantstore/protobuf";
-import type { TrustedProxies } from "@plantstore/http/node";
 import {
   createProtocols,
   creatorOf,

@@ -8,6 +8,7 @@ import {
   type Peer,
   startDeadline,
   type Failure,
+  type Client,
 } from "@plantstore/http";
 import { problem } from "@plantstore/protobuf";
 import {
@@ -21,7 +22,6 @@ import {
   type Wire,
   httpStatusOf,
 } from "@plantstore/protocols";
-import type { Client } from "@plantstore/http/node";
 import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";

@@ -1,6 +1,5 @@
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
-import type { Limits } from "@plantstore/http";
-import type { TrustedProxies } from "@plantstore/http/node";
+import type { Limits, TrustedProxies } from "@plantstore/http";
 import type { FaultReporter } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
 import type { Routes } from "./routes.ts";
