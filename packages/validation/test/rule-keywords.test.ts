@@ -54,6 +54,11 @@ test.each<{ readonly name: string; readonly value: object; readonly want: object
   },
   { name: "an excluded text", value: { notContains: "x+" }, want: { not: { pattern: String.raw`x\+` } } },
   { name: "a format", value: { wellKnown: { case: "email", value: true } }, want: { format: "email" } },
+  {
+    name: "a pattern with a class that ECMAScript reads differently",
+    value: { pattern: String.raw`^\p{L}$` },
+    want: {},
+  },
   { name: "a pattern that only RE2 reads like this", value: { pattern: String.raw`\Aab` }, want: {} },
 ])("a string with $name is described", ({ value, want }) => {
   expect(keywordsOfField("fString", string(value))?.value).toEqual(want);

@@ -3,6 +3,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { exchangeHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import type { MethodSettings, ProxiedUpstream } from "../../../../src/create-proxy.ts";
 import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // The `grpc-timeout` that the upstream gets for unary calls without a deadline.
@@ -24,6 +25,8 @@ const protocols = {
   grpc: { ...post, path: procedure, ...grpc },
 };
 
+type Options = Pick<ProxiedUpstream, "methodSettings" | "timeoutMaxMs" | "timeoutMs">;
+
 test.each([
   { protocol: "rest", options: {}, wantMs: 15_000 },
   { protocol: "rest", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
@@ -35,6 +38,31 @@ test.each([
   { protocol: "grpc", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
   { protocol: "grpc", options: { timeoutMs: 0 }, wantMs: undefined },
 ] as const)("a $protocol call with $options gets $wantMs ms", async ({ protocol, options, wantMs }) => {
+  await expectTimeout(protocol, options, wantMs);
+});
+
+test.each<{ readonly name: string; readonly options: Options; readonly own: MethodSettings; readonly wantMs: number }>([
+  { name: "a shorter timeout", options: { timeoutMs: 40_000 }, own: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { name: "a longer timeout", options: { timeoutMs: 8_000 }, own: { timeoutMs: 40_000 }, wantMs: 40_000 },
+  { name: "a shorter maximum", options: { timeoutMaxMs: 60_000 }, own: { timeoutMaxMs: 20_000 }, wantMs: 20_000 },
+  { name: "a longer maximum", options: { timeoutMaxMs: 20_000 }, own: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  {
+    name: "a timeout above the maximum for the upstream",
+    options: { timeoutMaxMs: 20_000 },
+    own: { timeoutMs: 60_000 },
+    wantMs: 20_000,
+  },
+])("the settings of a method with $name apply before those of its upstream", async ({ options, own, wantMs }) => {
+  for (const protocol of ["rest", "grpc"] as const)
+    await expectTimeout(protocol, { ...options, methodSettings: () => own }, wantMs);
+});
+
+/** Calls the method without a deadline, and checks the deadline that its upstream gets. */
+async function expectTimeout(
+  protocol: keyof typeof protocols,
+  options: Options,
+  wantMs: number | undefined,
+): Promise<void> {
   let sent: string | null | undefined;
   await using upstream = await startGreenhouse({
     waterBed: (_, { requestHeader }) => {
@@ -50,4 +78,4 @@ test.each([
   // The remaining time is sent.
   const isWanted = wantMs === undefined ? sent === null : sentMs <= wantMs && sentMs > wantMs - 5_000;
   expect({ sent, isWanted }).toEqual({ sent, isWanted: true });
-});
+}
