@@ -36,7 +36,7 @@ const gateway = createTestGateway({
     router.service(greenhouse, { getReading: ({ sensor }) => ({ sensor }), waterBed: ({ bed }) => ({ bed }) });
     router.service(KitchenSink, { types: () => ({}) });
   },
-  mcp: createMcp({ tools: [`${greenhouse.typeName}.*`] }),
+  mcp: createMcp({ tools: [`${greenhouse.typeName}.*`], scopesOf: requiredScopesOf }),
   admit: auth.admit,
 });
 let at: BoundAddress;
@@ -97,6 +97,20 @@ test("OpenAPI lists the scopes of each operation", () => {
   });
   expect(paths["/beds/{bed}:water"]?.post?.security).toEqual([{ bearer: ["beds.water", "beds.manage"] }]);
   expect(auth.describeSecurity("bearer")(greenhouse.method.controlClimate)).toEqual([]);
+});
+
+test("MCP lists the scopes of each tool", async () => {
+  const request = statelessRequest("tools/list", {}, [["authorization", "Bearer other"]]);
+  const { result } = JSON.parse(String((await exchangeHttp1(at, request)).body));
+  const listed = result.tools.map(({ name, _meta }: { name: string; _meta?: object }) => [name, _meta]);
+  expect(listed).toEqual([
+    [toolNameOf(`/${greenhouse.typeName}/GetReading`), { securitySchemes: [{ type: "oauth2", scopes: [] }] }],
+    [toolNameOf(waterBedProcedure), { securitySchemes: [{ type: "oauth2", scopes: ["beds.water", "beds.manage"] }] }],
+    [
+      toolNameOf(`/${greenhouse.typeName}/WatchReadings`),
+      { securitySchemes: [{ type: "oauth2", scopes: ["readings.watch"] }] },
+    ],
+  ]);
 });
 
 test("requiredScopesOf returns the scopes of an RPC once", () => {

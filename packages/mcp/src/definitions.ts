@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { runSteps, toUtf8 } from "@plantstore/http";
+import { refusePromise, runSteps, toUtf8 } from "@plantstore/http";
 import {
   cleanText,
   commentOf,
@@ -72,6 +72,7 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
     description: cleanText(text, descriptionMax),
     inputSchema,
     outputSchema,
+    _meta: metaOf(refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous")),
     annotations: annotationsOf({ ...hintsOf(method, httpMethods), ...options.hints }),
   };
   const json = toUtf8(`,${JSON.stringify(definition)}`);
@@ -87,6 +88,11 @@ function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): M
     return { readOnly: true };
   }
   return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
+}
+
+/** Returns the scopes of a tool, as security schemes of the tool. */
+function metaOf(scopes: readonly string[] | undefined): object | undefined {
+  return scopes && { securitySchemes: [{ type: "oauth2", scopes }] };
 }
 
 /** JSON.stringify leaves out those that are undefined. */

@@ -22,6 +22,12 @@ export interface McpOptions {
    * private to their caller.
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
+  /**
+   * Returns the scopes that calls of an RPC require, `undefined` for an RPC that needs no credential. Tools list them in
+   * `_meta.securitySchemes`, and `admit` checks them. `requiredScopesOf` of `@plantstore/auth` reads them from the
+   * definition. Default: tools list no scopes.
+   */
+  readonly scopesOf?: (method: DescMethod) => readonly string[] | undefined;
   /** The comments of the definition, as for `createOpenApi`. Default: the comments in the descriptors. */
   readonly comments?: Comments;
   /** The rules that the schemas of inputs contain: the option `validation` of the gateway. */
@@ -86,6 +92,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   serverInfo: { name: required, version: required, title: true },
   instructions: true,
   isListed: true,
+  scopesOf: true,
   comments: true,
   validation: true,
   stream: streamDefaults,

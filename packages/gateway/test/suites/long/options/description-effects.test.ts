@@ -67,6 +67,7 @@ const toolEffects: EffectsOf<McpOptions> = {
   path: () => compareTools({ path: "/tools" }),
   serverInfo: () => compareTools({ serverInfo: { name: "shop", version: "2" } }, "server/discover"),
   instructions: () => compareTools({ instructions: "Read before you water." }, "server/discover"),
+  scopesOf: () => compareTools({ scopesOf: () => ["a"] }),
   isListed: () => compareTools({ isListed: () => false }),
   comments: () => compareTools({ comments }),
   validation: () => compareTools({ validation }),
