@@ -135,7 +135,7 @@ class RunningCall implements CallListener {
 
   /** Ends the call with the status that grpc-js has for an exception, whose code is not meant for the client. */
   #fail(thrown: unknown): void {
-    const message = thrown instanceof Error ? thrown.message : "";
+    const message = messageOf(thrown);
     const { details } = statusOf({ message }, undefined, this.#method.exposesMessages);
     const end: CallStatus = { code: status.UNKNOWN, details, fault: thrown };
     this.#call.sendStatus(end);
@@ -144,5 +144,14 @@ class RunningCall implements CallListener {
   // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
   #refuse(details: string): void {
     this.#call.sendStatus({ code: status.UNIMPLEMENTED, details });
+  }
+}
+
+/** Returns the message of an error, or an empty string if its getter throws. An exception here would exit the process. */
+function messageOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? thrown.message : "";
+  } catch {
+    return "";
   }
 }

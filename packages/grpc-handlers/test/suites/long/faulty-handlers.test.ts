@@ -276,6 +276,13 @@ test.each(
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
+test.each(methods)("an error of %s that cannot be read is UNKNOWN", async (method) => {
+  const unreadable = Object.defineProperty(new Error("secret"), "message", { get: failing });
+  await using garden = await startGarden(allHandlers(() => Promise.reject(unreadable)));
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(unknown);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
 test.each(methods)("an interceptor of grpc-js sees one status of %s", async (method) => {
   const statuses: number[] = [];
   const listens: ServerInterceptor = (_definition, call) =>
