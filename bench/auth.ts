@@ -75,7 +75,7 @@ function row(name: string, us: number): void {
   console.log(`| ${name} | ${us.toFixed(2)} |`);
 }
 
-/** Creates requests like the gateway does: each has a new string for the header. */
+/** Creates requests like the gateway does. Each has a new string for the header. */
 function requestWith(token: string, connection: object = {}): () => CredentialRequest {
   const bytes = Buffer.from(`Bearer ${token}`);
   return () => {

@@ -35,7 +35,7 @@ interface Start {
 }
 
 /**
- * Measures programs from the start of the process to the response to a first call, DeletePlant as Connect JSON: medians
+ * Measures programs from the start of the process to the response to a first call, DeletePlant as Connect JSON. Medians
  * of alternating starts. The first program is the floor.
  */
 export async function measureColdStarts(): Promise<readonly StartFigures[]> {

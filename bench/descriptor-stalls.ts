@@ -23,7 +23,7 @@ import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts
 import { numberFlags } from "./options.ts";
 import { median } from "./summary.ts";
 
-/** The descriptors of an upstream: each file has messages, and a service with an RPC for each of the first ones. */
+/** The descriptors of an upstream. Each file has messages, and a service with an RPC for each of the first ones. */
 interface Shape {
   readonly files: number;
   readonly messagesPerFile: number;

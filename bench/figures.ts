@@ -88,7 +88,7 @@ export interface RateStep {
   readonly latencyUs: Percentiles;
 }
 
-/** The time to the first response of one program, and the resources used until then: medians of its starts. */
+/** The time to the first response of one program, and the resources used until then. Medians of its starts. */
 export interface StartFigures {
   readonly name: string;
   readonly ms: number;

@@ -40,7 +40,8 @@ export async function startNativeServer(program: string, environment: NodeJS.Pro
 /** Returns the CPU time and memory of a process from /proc. */
 export function usageOf(pid: number | undefined): Usage {
   const folder = `/proc/${String(pid)}`;
-  // proc_pid_stat(5): the name in parentheses may contain spaces. Utime and stime are the 12th and 13th field after it.
+  // The name in parentheses may contain spaces (proc_pid_stat(5)). Utime and stime are the 12th and 13th field after
+  // it.
   const stat = readFileSync(`${folder}/stat`, "latin1");
   const fields = stat.slice(stat.lastIndexOf(") ") + 2).split(" ");
   const rssKiB = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`${folder}/status`, "latin1"))?.[1];

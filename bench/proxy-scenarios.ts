@@ -85,7 +85,7 @@ function subjectOf({ canBuild, subject }: Native): Subject[] {
 }
 
 function native(name: string, program: string, needs: string, build: () => Promise<void>): Native {
-  // A single thread: more would only compete for the one core.
+  // A single thread. More would only compete for the one core.
   const subject = { ...server(name, "servers/native-proxy", { PROXY: program, GOMAXPROCS: "1" }), build };
   return { subject, needs, canBuild: hasProgram(needs) };
 }

@@ -14,8 +14,8 @@ const shares = [50, 80];
 const warmUpS = 2;
 
 /**
- * Turns of a second for each server at a rate. h2load sends on all connections at the same time: at the lowest rate, one
- * of 78 bursts is more than a hundredth of the requests, so that a single disturbance determines the p99 of a turn.
+ * Turns of a second for each server at a rate. h2load sends on all connections at the same time. At the lowest rate,
+ * one of 78 bursts is more than a hundredth of the requests, so that a single disturbance determines the p99 of a turn.
  */
 const turns = 7;
 const turnS = 1;

@@ -128,7 +128,7 @@ const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
 
 /** Returns the servers in other languages that can be built here. */
 export function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
-  // A single thread for Go and Rust: more would only compete for the one core of the server.
+  // A single thread for Go and Rust. More would only compete for the one core of the server.
   const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
   return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
 }

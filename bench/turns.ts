@@ -52,7 +52,7 @@ const warmUpS = 2;
 const turnS = 1;
 
 /**
- * Compares servers in turns: all are running, and each is loaded for a second, in reverse order in every second turn.
+ * Compares servers in turns. All are running, and each is loaded for a second, in reverse order in every second turn.
  *
  * On a shared machine, the same work may take a third longer from one minute to the next, but hardly within a turn. The
  * table therefore has the median of the ratios to the first contender in the same turn. A turn that other processes

@@ -13,7 +13,7 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "protocols/compression/window-budget.ts": ["reservedBytes"],
 };
 
-/** Constants of modules with members that a function assigns, by file: caches whose comments state their size. */
+/** Constants of modules with members that a function assigns, by file. Caches whose comments state their size. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
   "protobuf/messages/binary/string-reader.ts": ["shortTexts"],
   "http-engine/http1/response-head.ts": ["statusLines"],

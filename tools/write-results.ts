@@ -15,7 +15,7 @@ export interface SuiteReport {
   readonly detail?: string;
 }
 
-/** The row of a suite: its name, what it is, a detail in brackets, and its last result. */
+/** The row of a suite. Its name, what it is, a detail in brackets, and its last result. */
 const row = /^(\| `([\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
 
 /** Returns the page with the results of all suites that have a report. */

@@ -5,7 +5,8 @@ import { connect } from "node:http2";
 import { originOf, percentilesOf, type LoadResult } from "./load.ts";
 import type { OwnClientOrder } from "./own-load.ts";
 
-// A load generator for machines without wrk and h2load: reads its options, sends the load, and prints the result as JSON.
+// A load generator for machines without wrk and h2load. Reads its options, sends the load, and prints the result as
+// JSON.
 
 /** Sends one request, and returns whether the response is an expected one. */
 type Send = () => Promise<boolean>;

@@ -37,7 +37,9 @@ function luaOf(shape: LoadShape): string {
   return [...lines, ...variantsOf(shape)].join("\n");
 }
 
-/** Returns the complete requests of the variants, which wrk sends in turn: a table of Lua has no order of its fields. */
+/**
+ * Returns the complete requests of the variants, which wrk sends in turn. A table of Lua has no order of its fields.
+ */
 function variantsOf({ httpMethod, variants = [] }: LoadShape): string[] {
   if (variants.length === 0) return [];
   const requestOf = ({ path, header }: Variant): string => {

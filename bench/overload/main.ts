@@ -78,7 +78,7 @@ async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
   showColumns(protocol);
   await measure(protocol, 500, 3, [{ name: "warm-up", fromS: 0 }]);
   const [below] = await measure(protocol, capacityPerS * 0.9, seconds, [{ name: "below", fromS: 0 }]);
-  // A single load: between two loads the store would be idle, which would end the overload.
+  // A single load. Between two loads the store would be idle, which would end the overload.
   const [, above] = await measure(protocol, Number(values.offered), onsetS + seconds, [
     { name: "onset", fromS: 0 },
     { name: "overload", fromS: onsetS },

@@ -16,7 +16,7 @@ export type Outcome = "deleted" | "refused" | "other";
 
 /**
  * The response to a call. The call starts when it is due, or, from a fixed number of connections, when one of them is
- * free: a caller with its own connection sends its next call after a response.
+ * free. A caller with its own connection sends its next call after a response.
  */
 export interface OpenResponse {
   readonly latencyMs: number;

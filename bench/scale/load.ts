@@ -38,7 +38,7 @@ export class Plants {
     seconds: number,
     readMeters: () => Promise<readonly number[]>,
   ): Promise<Turn> {
-    // Not pinned to cores: a machine with two cores has none to spare for callers.
+    // Not pinned to cores. A machine with two cores has none to spare for callers.
     const children = callers.map((count) => {
       const order = { url: this.url, callers: count, seconds, plants: this.count, range: this.#assign(callers.length) };
       const program = fileURLToPath(new URL("callers.ts", import.meta.url));

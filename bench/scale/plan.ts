@@ -145,7 +145,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   const wal = walBytesAt(costs, { deletions: perS * checkpointMinutes * 60, plants, records });
   const hotBytes = plants * (costs.plantTableBytes + costs.plantIndexBytes) + records * costs.recordIndexBytes;
   const missed = 1 - Math.min(1, (machine.memoryGb * 1e9 * cacheShare) / hotBytes);
-  // The page of a plant and those of the two indexes: each is read, and written at some time.
+  // The page of a plant and those of the two indexes. Each is read, and written at some time.
   const diskPages = perS * 3 * 2 * missed;
   return {
     batch,

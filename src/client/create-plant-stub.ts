@@ -65,9 +65,9 @@ const serviceConfig = JSON.stringify({
 
 /**
  * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the
- * server could not accept a call, the stub retries after the delay that the server requests, or otherwise after 0.1
- * s, doubled each time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the
- * call has an `idempotency-key`. If that is empty, no key is sent and there is one attempt: if the response of a first
+ * server could not accept a call, the stub retries after the delay that the server requests, or otherwise after 0.1 s,
+ * doubled each time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the
+ * call has an `idempotency-key`. If that is empty, no key is sent and there is one attempt. If the response of a first
  * attempt was lost, a second attempt without a key would report the deleted plant as not found.
  *
  * Set a deadline for each call. Without one, a call waits as long as the server does. Close the client when it is no

@@ -63,7 +63,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
       LOG_LEVEL: "warn",
       // A person reads the log, who does not need a line per deletion.
       PLANTSTORE_AUDIT: "by-level",
-      // No drain delay: a demo has no load balancer in front of it, and Ctrl-C should stop it immediately.
+      // No drain delay. A demo has no load balancer in front of it, and Ctrl-C should stop it immediately.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
       ...Object.fromEntries(keptVariables),
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
@@ -89,7 +89,7 @@ async function lockFolder(): Promise<Disposable> {
   }
 }
 
-/** SQLITE_BUSY (sqlite.org/rescode.html): another connection has the lock. */
+/** SQLITE_BUSY (sqlite.org/rescode.html). Another connection has the lock. */
 const sqliteBusy = 5;
 
 const tokenFile = join(folder, "token");

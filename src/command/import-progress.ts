@@ -43,13 +43,13 @@ export interface ImportState {
 export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
   const rate = `${formatInteger(ids)} ids, ${formatInteger((ids / elapsedMs) * 1_000)}/s`;
   if (bytesTotal === undefined || bytes === 0) return rate;
-  // At most 1: a line break is counted for each line, even if the last line has none.
+  // At most 1, because a line break is counted for each line, even if the last line has none.
   const share = Math.min(bytes / bytesTotal, 1);
   const remainingS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
   return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;
 }
 
-// Does not use a shared Intl.NumberFormat: creating it would slow down the start of every command, by as much as
+// Does not use a shared Intl.NumberFormat. Creating it would slow down the start of every command, by as much as
 // loading half of the modules.
 /** Returns an integer with commas as thousands separators. */
 export function formatInteger(number: number): string {

@@ -6,7 +6,7 @@ import { firstStopSignal } from "./stop-signals.ts";
 /** Returns the terminal of this process. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const { stdin, stdout, stderr } = process;
-  // EPIPE is success: in `plantstore export | head`, the reader needs no more output. After other errors, such as a
+  // EPIPE is success. In `plantstore export | head`, the reader needs no more output. After other errors, such as a
   // full disk, output is missing.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
     process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);

@@ -51,8 +51,8 @@ export interface PlantServer {
   /** Uses a renewed certificate for new connections. Existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
-   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting connections, and waits
-   * for running calls.
+   * Shuts down gracefully. Turns readiness off, keeps serving for the drain delay, stops accepting connections, and
+   * waits for running calls.
    */
   drain(): Promise<void>;
   /** Shuts down immediately and aborts running calls. */

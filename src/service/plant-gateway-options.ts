@@ -43,7 +43,7 @@ export type PlantGatewayOptions = Required<
 // 64 KiB, because messages contain only an id or a name.
 const messageBytesMax = 64 * 1024;
 
-/** The REST options of the plant store: errors are records, and a deletion gets status 204 without a body. */
+/** The REST options of the plant store. Errors are records, and a deletion gets status 204 without a body. */
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,

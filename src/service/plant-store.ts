@@ -7,7 +7,7 @@ export interface DeleteCall {
   /** The id of the call in the log. */
   readonly requestId: string;
   /**
-   * Calls with the same key, plant and subject count as one deletion: as long as its record is kept, they all get the
+   * Calls with the same key, plant and subject count as one deletion. As long as its record is kept, they all get the
    * first outcome. A call with the same key and another plant or subject is refused. The key includes the issuer.
    * Without a key, every call is a separate deletion.
    */

@@ -44,7 +44,7 @@ export function plantScopeProblem(scope: string): string | undefined {
 }
 
 /**
- * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services: health requires no
+ * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services. Health requires no
  * token, and reflection requires a token but no scope.
  */
 export function policyOf(procedure: string): RpcPolicy | undefined {

@@ -85,7 +85,7 @@ interface StoreKind<Location> {
   openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
 }
 
-// Loaded on demand: a server on SQLite starts in two thirds of the time without it.
+// Loaded on demand. A server on SQLite starts in two thirds of the time without it.
 const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
   import("./postgres/all-plants/plant-database.ts");
 

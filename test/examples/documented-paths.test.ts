@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { pages, readPage } from "../support/docs/page-blocks.ts";
 
-/** A path of this repository: its first folder is one of the top level, or it ends like a source. */
+/** A path of this repository. Its first folder is one of the top level, or it ends like a source. */
 const pathSpan =
   /`((?:src|packages|test|docs|bench|tools|examples|deploy|proto|\.ci|\.github)\/[\w./{}*,-]*|(?:[\w-]+\/)+[\w-]+\.(?:ts|mjs|proto|md))`/g;
 

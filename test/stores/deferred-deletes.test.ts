@@ -114,7 +114,7 @@ describe("deletions of locked plants", () => {
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
     locked.add(late.pending, 0);
-    // Too short for an attempt: its batch would be cancelled with an unknown outcome.
+    // Too short for an attempt. Its batch would be cancelled with an unknown outcome.
     locked.add(short.pending, performance.now() + 900);
     locked.add(first.pending, deadlineMs + 1);
     locked.add(second.pending, deadlineMs);

@@ -145,7 +145,7 @@ export interface Publishing {
 }
 
 /**
- * Returns the package.json to publish: exports and commands are built files, and members for the checkout are removed.
+ * Returns the package.json to publish. Exports and commands are built files, and members for the checkout are removed.
  *
  * @param folder - the folder of the package in the checkout
  */

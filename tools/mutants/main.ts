@@ -71,7 +71,7 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-/** How many seconds of unrelated tests to run for a mutant: some blocks are entered by most tests. */
+/** How many seconds of unrelated tests to run for a mutant. Some blocks are entered by most tests. */
 const unrelatedTestsSecondsMax = 60;
 
 /** Returns the tests that enter the block of a mutant, in two groups, related and others, the fastest first. */

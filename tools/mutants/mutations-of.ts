@@ -123,7 +123,9 @@ function* mutationsAt(node: Node, parent: Node | undefined, textOf: TextOf): Gen
   }
 }
 
-/** Yields pairs of steps in reverse order, where that may matter: one waits, returns or throws, or both use one object. */
+/**
+ * Yields pairs of steps in reverse order, where that may matter. One waits, returns or throws, or both use one object.
+ */
 function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Mutation> {
   for (const [at, step] of steps.entries()) {
     const next = steps[at + 1];

@@ -2,7 +2,7 @@ import { join, relative } from "node:path";
 import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
-// Runs tests for mutation testing in the folder where it is started, one mutant after another: loading vitest and
+// Runs tests for mutation testing in the folder where it is started, one mutant after another. Loading vitest and
 // transforming all sources for each mutant would take three times as long as most of the tests do.
 //
 // `node test-server.ts` stops at the first failure. With `--all` it runs all tests, repeats failures up to twice, and

@@ -108,7 +108,7 @@ function publish(version: string): void {
  * Returns whether npm has a version. `false` also when npm fails, because it refuses to publish an existing version.
  */
 function isPublished({ find: [program, ...args] }: Publication, version: string): boolean {
-  // Errors are ignored: nearly always, the version does not exist.
+  // Errors are ignored. Nearly always, the version does not exist.
   const { stdout } = spawnSync(program, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   return stdout === `${version}\n`;
 }

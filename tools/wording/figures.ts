@@ -39,7 +39,7 @@ export function wordingFigures(): Figure[] {
     {
       name: "% of comment sentences with a colon or semicolon",
       value: percentage(comments, (text) => colonOrSemicolon.test(text)),
-      ceiling: 15,
+      ceiling: 13,
     },
     {
       name: `% of test titles above ${titleWordsMax} words`,

@@ -70,7 +70,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     const credential = readCredential(authorization, connection);
     if ("kind" in credential) throw errorsFor(url).credential(credential.kind);
     const outcome = verifier.verify(credential);
-    // Not `instanceof Promise`: another library's thenable is accepted too.
+    // Not `instanceof Promise`. Another library's thenable is accepted too.
     if ("then" in outcome) return Promise.resolve(outcome).then((awaited) => toPrincipal(awaited, url));
     return toPrincipal(outcome, url);
   }
@@ -88,7 +88,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 
   function admit(request: CredentialRequest): ReturnType<BearerAuth["admit"]> {
     const { procedure, authorization, connection, path } = request;
-    // An unknown path needs a credential too: otherwise anyone could probe which paths exist.
+    // An unknown path needs a credential too. Otherwise anyone could probe which paths exist.
     if (procedure !== undefined && isOpen(procedure)) return;
     const principal = authenticate(authorization, connection, path);
     if (principal instanceof Promise) return principal.then((known) => accept(request, known));
@@ -118,7 +118,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
  * Creates a reader that caches the last parsed credential of each connection, because clients repeat it with every
  * request.
  *
- * Only the parsed credential is cached, never whether it is valid: the verifier is called every time, so nothing has to
+ * Only the parsed credential is cached, never whether it is valid. The verifier is called every time, so nothing has to
  * be invalidated when tokens, keys or the clock change.
  */
 function createCredentialReader(): (

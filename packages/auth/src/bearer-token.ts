@@ -17,7 +17,7 @@ export interface BearerProblem {
 export const tokenLimitChars: number = 8 * 1024;
 
 // credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). Anchored, so that a duplicate header, whose values arrive
-// joined by ", ", is malformed. Only spaces are skipped (RFC 9110 §11.4): trimming would also remove tabs and, in a
+// joined by ", ", is malformed. Only spaces are skipped (RFC 9110 §11.4). Trimming would also remove tabs and, in a
 // Latin-1 field value, no-break spaces.
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
@@ -32,7 +32,7 @@ const malformedToken: BearerProblem = { kind: "malformed" };
  * Reads the bearer token from the value of an `Authorization` header. Never throws.
  *
  * Checks the syntax only. A `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
- * distinguished because their challenges differ: only the latter has `error="invalid_token"` (RFC 6750 §3.1), without
+ * distinguished because their challenges differ. Only the latter has `error="invalid_token"` (RFC 6750 §3.1), without
  * which a client may retry forever. A token longer than {@link tokenLimitChars} is malformed.
  *
  * @example

@@ -14,7 +14,7 @@ interface TokenHashesOptions {
 }
 
 /**
- * Opens a verifier for a file of token hashes, and watches the file: added and removed lines take effect within a
+ * Opens a verifier for a file of token hashes, and watches the file. Added and removed lines take effect within a
  * second.
  *
  * Returns the problems if the first content is invalid. If the file becomes invalid later, that is logged and the

@@ -6,7 +6,7 @@ export interface ExpiringOutcome {
   /** When the outcome expires, in milliseconds of the clock that the caller of the cache uses. */
   readonly untilMs: number;
   /**
-   * When the outcome was determined, by the same clock. Set if that clock can be set back: the outcome is not used
+   * When the outcome was determined, by the same clock. Set if that clock can be set back. The outcome is not used
    * before this time.
    */
   readonly fromMs?: number;

@@ -31,7 +31,7 @@ export interface StaticTokenVerifier extends TokenVerifier {
 /**
  * Creates a synchronous verifier for a set of tokens. A hit takes 0.1 µs, regardless of the size of the set.
  *
- * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing: an attacker cannot choose a token
+ * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing. An attacker cannot choose a token
  * whose digest is similar to the digest of a valid one.
  *
  * @param tokenPrefix - the prefix of our own tokens; mistyped tokens with this prefix are detected by their checksum

@@ -28,7 +28,7 @@ export function isMistyped(text: string, prefix: string): boolean {
 }
 
 function checksumOf(text: string): string {
-  // Loaded on demand: loading takes 3 ms and 3 MB, and mistyped tokens are rare.
+  // Loaded on demand. Loading takes 3 ms and 3 MB, and mistyped tokens are rare.
   const { crc32 } = process.getBuiltinModule("node:zlib");
   return crc32(text).toString(36).padStart(checksumDigits, "0");
 }

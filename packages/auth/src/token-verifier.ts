@@ -71,7 +71,7 @@ export interface TokenVerifier {
   readonly fileReloads?: readonly FileReload[];
 
   /**
-   * Reloads files and keys immediately. The promise never rejects: an unreadable source is logged, and the previous
+   * Reloads files and keys immediately. The promise never rejects. An unreadable source is logged, and the previous
    * content stays in use.
    */
   reload?(): Promise<void>;

@@ -1,4 +1,4 @@
-/** The highest nesting of a response: no case has more than fifty levels, and the comparison is recursive. */
+/** The highest nesting of a response. No case has more than fifty levels, and the comparison is recursive. */
 const depthLimit = 1000;
 
 /** Parses JSON. Returns `undefined` when it is invalid or nested too deeply. */

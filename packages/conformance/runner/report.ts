@@ -100,7 +100,7 @@ function writeTestcase(result: Result): string {
   return `${head}><failure message="${escape(message)}" type="${each.level}">${escape(writeFailure(result))}</failure></testcase>`;
 }
 
-// XML 1.0 §2.2: only these three control characters are allowed, even if escaped.
+// Only these three control characters are allowed, even if escaped (XML 1.0 §2.2).
 function escape(text: string): string {
   return text
     .replaceAll("&", "&amp;")

@@ -20,7 +20,7 @@ export class NoResponse extends Error {
   }
 }
 
-/** The limit of a response's header, in bytes: no server sends more for a case. */
+/** The limit of a response's header, in bytes. No server sends more for a case. */
 export const headerLimitBytes: number = 64 * 1024;
 
 /** The limit of a response's body, in bytes: a hundred times the longest of all cases. */

@@ -9,7 +9,7 @@ export interface PluginPrefixes {
 
 /**
  * Returns the URLs of Fastify that match the paths of a route. They may match more paths, because Fastify's wildcard is
- * always the last character: the gateway decides on each request.
+ * always the last character. The gateway decides on each request.
  */
 export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: PluginPrefixes): readonly string[] {
   const { ofFastify, ofGateway } = prefixes;
@@ -26,7 +26,7 @@ export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: Plugin
   return isLast ? [url, toUrl(beforeWildcard, verb)] : [url];
 }
 
-/** Returns a segment with the text as clients send it: a colon is escaped, unless it precedes the verb. */
+/** Returns a segment with the text as clients send it. A colon is escaped, unless it precedes the verb. */
 function toSent(segment: TemplateSegment): TemplateSegment {
   return segment.kind === "literal" ? { kind: "literal", text: encodeURIComponent(segment.text) } : segment;
 }

@@ -52,7 +52,7 @@ type HttpMethod = (typeof commonMethods)[number];
 
 /**
  * A Fastify plugin that serves the RPCs of Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin
- * is encapsulated: its content type parsers do not affect the application. For its calls, hooks of the application up
+ * is encapsulated. Its content type parsers do not affect the application. For its calls, hooks of the application up
  * to `preHandler` run, and `onResponse`. `onSend` does not, because the gateway writes the response itself.
  *
  * Registers one route per path and method that the gateway serves, which `app.printRoutes()` prints. The application

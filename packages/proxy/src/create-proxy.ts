@@ -128,7 +128,7 @@ export interface ProxyGateway extends Gateway {
 }
 
 /**
- * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
+ * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
  * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages above
  * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With

@@ -104,7 +104,7 @@ const unaryTimeoutMs = 60_000;
  * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs. The transport needs only
  * fetch, so it works in browsers, Node, Deno, Bun and workers.
  *
- * A message is sent with the first binding that can represent it: all path variables are set and match their templates,
+ * A message is sent with the first binding that can represent it. All path variables are set and match their templates,
  * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails
  * with `InvalidArgument` before a request is sent. Redirects are not followed.
  *

@@ -31,7 +31,7 @@ export interface RestCall {
   readonly timeoutMs: number | undefined;
 }
 
-/** Makes calls: sends requests, and reads the messages of responses. */
+/** Makes calls. Sends requests, and reads the messages of responses. */
 export class RestCalls {
   readonly settings: CallSettings;
   readonly #readerOf: (rule: RestRule) => ResponseReader;

@@ -82,7 +82,7 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
       for (const pattern of methodPatterns)
         table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
-      // Ignored here: the problem of an RPC is reported when that RPC is called.
+      // Ignored here. The problem of an RPC is reported when that RPC is called.
       if (!(error instanceof RuleProblem)) throw error;
     }
   }

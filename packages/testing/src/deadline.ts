@@ -1,6 +1,6 @@
 /**
- * Timeout of any single wait of a test, in ms: about thirty times what the longest needs, and half of vitest's own timeout,
- * so that a busy machine does not fail tests.
+ * Timeout of any single wait of a test, in ms. About thirty times what the longest needs, and half of vitest's own
+ * timeout, so that a busy machine does not fail tests.
  */
 export const waitLimitMs = 30_000;
 

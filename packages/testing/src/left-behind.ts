@@ -32,7 +32,7 @@ const sweepMin = 64;
 /** Source files of the packages, and of the application in the project folder. */
 const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
 
-/** Number of stack frames of each resource in the failure message: half of the default takes half of the time. */
+/** Number of stack frames of each resource in the failure message. Half of the default takes half of the time. */
 const framesMax = 5;
 
 /** Number of stack frames of a connection, which begin with those of node. */

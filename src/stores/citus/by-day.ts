@@ -144,7 +144,7 @@ const ownedObjectsCondition = `
     IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;`;
 
 // The sequence stays the same, and every role may use it, as with an identity column. Each new partition gets its own
-// indexes: an index on the parent would also be built on this partition, while it is locked.
+// indexes. An index on the parent would also be built on this partition, while it is locked.
 const partitionSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
     IF EXISTS (${partitionedByDayQuery}) THEN RETURN; END IF;

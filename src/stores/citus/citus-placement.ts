@@ -63,7 +63,7 @@ export function citusPlacement(
   isByDay: boolean,
   laneReports?: LaneReports,
 ): Placement {
-  // Day partitions are skipped: they contain no records with a key, and are dropped as a whole, not row by row.
+  // Day partitions are skipped. They contain no records with a key, and are dropped as a whole, not row by row.
   const dayCondition = isByDay ? "day IS NULL" : "true";
   const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${dayCondition}`, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
@@ -96,7 +96,7 @@ export function citusPlacement(
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // No pauses: dropping a record costs half as much as the deletion that adds it, so with pauses records could
+    // No pauses. Dropping a record costs half as much as the deletion that adds it, so with pauses records could
     // accumulate.
     dropPause: 0,
     days: isByDay ? distributedDays(schema) : undefined,

@@ -31,7 +31,7 @@ const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT 
  * supports only one level of partitions. The caller sets the lock timeout, because a setting of a function does not
  * apply to workers.
  *
- * Records outside of day partitions are dropped on each shard separately: a statement for all shards takes three times
+ * Records outside of day partitions are dropped on each shard separately. A statement for all shards takes three times
  * as long.
  *
  * The worker sets the day of a record from its own clock. A constraint of each partition refuses records with a later

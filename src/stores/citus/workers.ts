@@ -72,7 +72,7 @@ export class CitusWorkers implements StoreWorkers {
       // A worker that sent a warning, perhaps because the wait was already over, has run the statement.
       if (fault instanceof InDoubtError)
         return void (this.#stuckProcesses = [...stuckProcesses, ...this.#stuckProcesses]);
-      // After other errors the waits are not tried again, and neither is that of this statement: otherwise an
+      // After other errors the waits are not tried again, and neither is that of this statement. Otherwise an
       // unavailable worker would delay every new connection.
       this.#stuckProcesses = this.#stuckProcesses.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
@@ -81,7 +81,7 @@ export class CitusWorkers implements StoreWorkers {
 }
 
 // A server process connects to workers with an application name that contains its process id. Meanwhile another process
-// may have this id, so only processes with this session's application name are cancelled: plant stores look up the
+// may have this id, so only processes with this session's application name are cancelled. Plant stores look up the
 // outcome of a cancelled wait, and the commands `import` and `migrate` can be run again.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL

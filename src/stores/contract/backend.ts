@@ -12,7 +12,7 @@ export interface Backend {
   /** Why the backend cannot delete. */
   readonly problem: StoreProblem | undefined;
   /**
-   * Makes a batch durable: ends each of its deletions ({@link Deletion.decide}), once its outcome cannot be lost, or
+   * Makes a batch durable. Ends each of its deletions ({@link Deletion.decide}), once its outcome cannot be lost, or
    * defers it, to get it again in a later batch. If it fails, returns the ending of those that it has left open or
    * deferred. Rejects only if the outcome of these is unknown.
    */

@@ -144,7 +144,7 @@ export class Deletion {
   }
 
   /**
-   * Marks the deletion as in doubt, which it stays: an attempt with this token may have been committed, or may still
+   * Marks the deletion as in doubt, which it stays. An attempt with this token may have been committed, or may still
    * be.
    *
    * @throws TransitionError when it has another token, whose records would no longer be looked up

@@ -33,7 +33,7 @@ export interface ImportOptions {
   readonly restore?: boolean;
 }
 
-/** An import in progress: ids are added batch by batch. */
+/** An import in progress. Ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
   /** The most ids per call of {@link add}. */
   readonly batchMax: number;
@@ -42,7 +42,7 @@ export interface PlantImport extends AsyncDisposable {
 }
 
 /**
- * The operations on all plants, for operators, while servers keep running. Everything is streamed: memory does not grow
+ * The operations on all plants, for operators, while servers keep running. Everything is streamed. Memory does not grow
  * with the number of plants.
  *
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.

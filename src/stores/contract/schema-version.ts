@@ -10,7 +10,7 @@ export interface SchemaVersion {
 
 /** The effect of a migration step on the servers that use the store. */
 export interface SchemaStep {
-  /** Set if servers of the previous release cannot use the schema after this step: all must be stopped before it. */
+  /** Set if servers of the previous release cannot use the schema after this step. All must be stopped before it. */
   readonly breaking?: true;
 }
 

@@ -152,7 +152,7 @@ class PostgresBackend implements Backend {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
   }
 
-  /** Reports a lane as unavailable, unless the whole store has a problem: then the lane is not the cause. */
+  /** Reports a lane as unavailable, unless the whole store has a problem. Then the lane is not the cause. */
   async #reportLane(reports: LaneReports, lane: number, { fault }: BatchFailure, begunMs: number): Promise<void> {
     const isStoreHealthy = await this.#health.check();
     if (isStoreHealthy) reports.recordFailure(lane, problemOf(fault).text, begunMs);

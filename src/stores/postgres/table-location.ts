@@ -49,7 +49,7 @@ export class TableLocation {
   }
 
   /**
-   * Reads the current placement: an operator may distribute the tables, or add workers, at any time.
+   * Reads the current placement. An operator may distribute the tables, or add workers, at any time.
    *
    * @throws StoreOpenError as {@link StoreWorkers.find} does
    */

@@ -5,7 +5,7 @@ import { type Deletion, endings, endRest, type FailedEnding } from "../contract/
 /** How long a deletion is deferred, in milliseconds: a transaction that holds its lock for longer is probably stuck. */
 export const deferredMsMax = 2_000;
 
-/** Milliseconds between two attempts: short enough for callers to wait, and long enough to cost the server little. */
+/** Milliseconds between two attempts. Short enough for callers to wait, and long enough to cost the server little. */
 const attemptIntervalMs = 50;
 
 /** Options of {@link DeferredDeletes}. */

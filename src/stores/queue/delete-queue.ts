@@ -132,7 +132,7 @@ export class DeleteQueue {
     }
   }
 
-  // Checked when a deletion leaves the queue: a listener on every signal would cost as much as the queue itself, for a
+  // Checked when a deletion leaves the queue. A listener on every signal would cost as much as the queue itself, for a
   // call that no caller waits for. A deletion that was not queued is not checked, because reading its signal would
   // create it.
   #takeBatch(): Deletion[] {

@@ -33,7 +33,7 @@ const keptMs = 750;
 
 /**
  * A long batch that is at least this many times as large as the one before, but has about the same rate, shows the rate
- * of the store: neither a pause nor the duration of a commit would be proportional to the size.
+ * of the store. Neither a pause nor the duration of a commit would be proportional to the size.
  */
 const growthMin = 2;
 

@@ -89,7 +89,7 @@ function numberOf(bytes: Uint8Array, start: number, end: number): number | undef
   return number;
 }
 
-// Decodes as Latin-1, which has one character per byte: lengths are in bytes, and no other bytes become digits.
+// Decodes as Latin-1, which has one character per byte. Lengths are in bytes, and no other bytes become digits.
 function latin1(bytes: Uint8Array, start: number, end: number): string {
   return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }

@@ -46,7 +46,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
 
 /**
  * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
- * again: closing the files of a repair would release the locks of the first connection.
+ * again. Closing the files of a repair would release the locks of the first connection.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -151,8 +151,8 @@ export function assertFixedWal(db: DatabaseSync): void {
   );
 }
 
-// sqlite.org/wal.html#walresetbug: without the fix, commits can be lost if one connection writes the log while another
-// one copies it.
+// Without the fix, commits can be lost if one connection writes the log while another one copies it
+// (sqlite.org/wal.html#walresetbug).
 function hasFixedWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   if (major !== 3) return major > 3;

@@ -136,7 +136,7 @@ class NamedFile {
       // equivalent mutant: the same inode on another device requires a copy of the whole file system, mounted over it.
       return found.ino === this.#opened.ino && found.dev === this.#opened.dev ? found : "other";
     } catch {
-      // The path no longer leads to the file: a folder is not readable, or a link is broken.
+      // The path no longer leads to the file. A folder is not readable, or a link is broken.
       return "other";
     }
   }

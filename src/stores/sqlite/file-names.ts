@@ -12,7 +12,7 @@ const mountInfoPath = "/proc/self/mountinfo";
  * servers delete the same plants, and a restart under the other name restores deleted plants.
  *
  * Symbolic links are allowed, because SQLite resolves them. A folder may have several names, because all of them lead
- * to the same log. The file is not opened: closing it would release the locks that this process holds on it. Devices
+ * to the same log. The file is not opened. Closing it would release the locks that this process holds on it. Devices
  * are not compared, because overlay file systems report different ones for the files of one folder.
  */
 export function secondNameOf(path: string): string | undefined {

@@ -30,7 +30,7 @@ export function assertFileExists(path: string): void {
 
 /**
  * Creates a file that only its owner may read and write, unless it exists; SQLite gives its log the same mode. An
- * existing file is not opened: closing it would release the locks that this process holds on it.
+ * existing file is not opened. Closing it would release the locks that this process holds on it.
  */
 export function createPrivateFile(path: string): void {
   if (existsSync(path)) return;
@@ -51,7 +51,7 @@ function pathProblemOf(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory() === true) return "the path is a directory";
   if (stat !== undefined) return deniedTo(path) ? "the file is not writable" : undefined;
-  // A link whose target is missing is refused: the target may be on a volume that is not mounted yet, and must not be
+  // A link whose target is missing is refused. The target may be on a volume that is not mounted yet, and must not be
   // created elsewhere. The link is checked again, because another process may have created the file meanwhile.
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;

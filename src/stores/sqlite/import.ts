@@ -12,7 +12,7 @@ const lockTimeoutMs = 60_000;
 // time.
 const batchMax = 250_000;
 
-// Ids per transaction: enough to make the cost of the commit small, and few enough for a server to delete in between.
+// Ids per transaction. Enough to make the cost of the commit small, and few enough for a server to delete in between.
 const transactionMax = 10_000;
 
 /** Starts an import into a file that a server may be using at the same time. The import owns the connection. */

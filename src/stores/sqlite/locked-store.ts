@@ -49,7 +49,7 @@ const countSql = `
   SELECT (SELECT count(*) FROM plants) AS plants, (SELECT count(*) FROM deletions) AS records,
     (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`;
 
-// Searches by time: there is no index by plant, and few records have the same millisecond.
+// Searches by time. There is no index by plant, and few records have the same millisecond.
 const findRecordSql =
   "SELECT seq FROM deletions WHERE deleted_at = ? AND plant_id = ? AND request_id = ? AND subject = ?";
 

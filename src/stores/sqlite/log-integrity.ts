@@ -1,13 +1,13 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { type WalIndex, WalIndexFile } from "./wal-index.ts";
 
-// sqlite.org/fileformat.html#the_write_ahead_log: the header of the log and of each of its frames.
+// The header of the log and of each of its frames (sqlite.org/fileformat.html#the_write_ahead_log).
 const logHeaderBytes = 32;
 const frameHeaderBytes = 24;
 const saltsAt = 16;
 
 /**
- * Detects that another program has truncated or overwritten a write-ahead log: the log is shorter than its index says,
+ * Detects that another program has truncated or overwritten a write-ahead log. The log is shorter than its index says,
  * or starts with other salts. Other processes may write to the log with SQLite at the same time. Time stamps are not
  * compared, because touch, backups and restores of a folder change them without a change to the content.
  */

@@ -41,7 +41,7 @@ export function fileProblemOf(fault: unknown): StoreProblem {
 }
 
 /**
- * Describes an error of a checkpoint. After a failed write or sync it is temporary: the log is complete, and the next
+ * Describes an error of a checkpoint. After a failed write or sync it is temporary. The log is complete, and the next
  * checkpoint writes all of its pages again.
  */
 export function checkpointProblemOf(fault: unknown): StoreProblem {

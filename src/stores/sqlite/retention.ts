@@ -46,7 +46,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // Only reported: if the file has a problem, the next batch of deletions fails too.
+      // Only reported. If the file has a problem, the next batch of deletions fails too.
       problem = fileProblemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });

@@ -64,7 +64,7 @@ class SqliteBackend implements Backend {
   constructor(file: string, thread: StorageThread) {
     this.name = file;
     this.#thread = thread;
-    // Waits for the check first: the thread may exit in the same turn in which its check fails, and the failed check is
+    // Waits for the check first. The thread may exit in the same turn in which its check fails, and the failed check is
     // then the reason.
     void this.#waitForCheck()
       .then(() => thread.exited)

@@ -44,7 +44,7 @@ export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeo
 
 const alarm = new Int32Array(new SharedArrayBuffer(4));
 
-/** Runs `work` in one write transaction: when this returns, all of it is durable. When it throws, nothing was done. */
+/** Runs `work` in one write transaction. When this returns, all of it is durable. When it throws, nothing was done. */
 export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, lockTimeoutMs?: number): Result {
   beginWrite(db, lockTimeoutMs);
   try {

@@ -1,5 +1,5 @@
 /**
- * The thread that owns the file. A commit waits for the disk, and must not block anything else: the main thread only
+ * The thread that owns the file. A commit waits for the disk, and must not block anything else. The main thread only
  * sends batches here and receives their endings.
  */
 import type { DatabaseSync } from "node:sqlite";

@@ -14,7 +14,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { fillForm } from "./fill-form.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// Runs the programs that the page shows: each must send the same request as the form.
+// Runs the programs that the page shows. Each must send the same request as the form.
 
 /** A language, with the file and command that run its programs. */
 const languages: readonly { readonly name: string; readonly file: string; readonly command: readonly string[] }[] = [

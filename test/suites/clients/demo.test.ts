@@ -7,8 +7,8 @@ import { type CommandLine, startNode } from "../../../packages/testing/src/proce
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// The sessions with the demo in README.md and docs/tutorials/demo.md: runs each command with the server of `npm start`, and
-// compares its output with the page. The address, the token and its file are replaced by those of this run.
+// The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,
+// and compares its output with the page. The address, the token and its file are replaced by those of this run.
 
 /** One command of a session, and the output that the page shows. */
 interface Step {

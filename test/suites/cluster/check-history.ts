@@ -6,7 +6,7 @@ export type Outcome =
   | "not found"
   /** UNAVAILABLE with the message that nothing was deleted, or no connection. */
   | "refused"
-  /** Another response, or none: the plant may have been deleted. */
+  /** Another response, or none. The plant may have been deleted. */
   | "unknown";
 
 /** One call. */

@@ -12,7 +12,7 @@ import { startCommandLine } from "../../support/process/command-line.ts";
 import { baseUrlOf } from "../../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// A server whose clock jumps, by libfaketime: the time of day does, and the clock that never jumps does not, as when a
+// A server whose clock jumps, by libfaketime. The time of day does, and the clock that never jumps does not, as when a
 // machine is corrected.
 
 const libfaketime = execFileSync("faketime", ["-f", "+0", "printenv", "LD_PRELOAD"], { encoding: "utf8" }).trim();
@@ -100,7 +100,7 @@ describe("a server whose clock jumps", () => {
   });
 });
 
-// The server has dated them. The clock of the store is the true one here: by that, too much or too little is dropped.
+// The server has dated them. The clock of the store is the true one here. By that, too much or too little is dropped.
 test.each(["+100d", "-100d"])("records are dropped by the database's clock, even when %s away", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });

@@ -167,7 +167,7 @@ const changes: readonly Change[] = [
   },
 ];
 
-/** What there may be after a loss of power: the kernel may have written any content and any names in time. */
+/** What there may be after a loss of power. The kernel may have written any content and any names in time. */
 function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] {
   const everything = [""];
   return (["synced", "current"] as const).flatMap((names) =>

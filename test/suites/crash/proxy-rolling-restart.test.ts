@@ -23,7 +23,7 @@ import {
 
 /** The fewest calls of a run. */
 const callCount = 2_000;
-/** Milliseconds between two calls of a caller: the balancer's checks need the cores, too. */
+/** Milliseconds between two calls of a caller. The balancer's checks need the cores, too. */
 const callGapMs = 2;
 
 const upstream = createTestGateway({
@@ -139,7 +139,7 @@ function repeating(caller: Caller): Caller {
   };
 }
 
-// One after the other: a port is free until it is listened on, also for the other mode.
+// One after the other. A port is free until it is listened on, also for the other mode.
 test.each(["tcp", "http"] as const)(
   `a rolling restart behind HAProxy (%s) fails none among ${callCount} calls`,
   { timeout: 10 * waitLimitMs },

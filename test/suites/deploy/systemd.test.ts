@@ -22,7 +22,7 @@ test.each(units)("%s passes systemd-analyze verify", async (file) => {
   expect(await buildStep("systemd-analyze", ["verify", "--man=no", copy])).toBe("");
 });
 
-// 1.1 of 10: the rest is the network, AF_UNIX for a socket, and writable executable memory, which V8 needs.
+// 1.1 of 10. The rest is the network, AF_UNIX for a socket, and writable executable memory, which V8 needs.
 test.each(units)("systemd-analyze rates the exposure of %s at 1.1 or less", async (file) => {
   await buildStep("systemd-analyze", ["security", "--offline=true", "--threshold=11", "--no-pager", file]);
 });

@@ -149,7 +149,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
     const services = [...files]
       .filter((type) => type.kind === "service")
       .filter((type) => type.file.proto.package === name);
-    // As docs/how-to/openapi.md has it: many of Google's comments have patterns of names.
+    // As docs/how-to/openapi.md has it. Many of Google's comments have patterns of names.
     const comments = new Map([...readComments(definition)].map(([of, text]) => [of, text.replaceAll("*/", "* /")]));
     const document = createOpenApi(services, { info: { title: name, version: "1" }, comments, rest });
     file = join(folder.folder, "openapi.json");

@@ -48,7 +48,7 @@ async function open(count: number): Promise<readonly Socket[]> {
   return opened;
 }
 
-/** Opens connections, and keeps them open by a request each: idle ones are closed after ten seconds. */
+/** Opens connections, and keeps them open by a request each. Idle ones are closed after ten seconds. */
 async function openKept(count: number): Promise<void> {
   const opened = await open(count);
   for (const socket of opened) socket.on("close", () => closed++).on("error", () => undefined);

@@ -96,7 +96,7 @@ test("redocly finds no problems in streams and binary bodies in OpenAPI 3.2", as
   const file = folder.file("streams.json");
   writeFileSync(file, JSON.stringify(described));
   expect(await lint(file, "spec")).toContain("Your API description is valid");
-  // redocly checks the version: members of OpenAPI 3.2 are errors in others.
+  // redocly checks the version. Members of OpenAPI 3.2 are errors in others.
   writeFileSync(file, JSON.stringify({ ...described, openapi: "3.1.0" }));
   await expect(lint(file, "spec")).rejects.toThrow("itemSchema");
 });
@@ -112,7 +112,7 @@ test.each([
   async ({ mode, least }) => {
     await using server = await startPlantServer({ store: everyPlant });
     let generated = 0;
-    // One after the other: in one run, the few cases of the first would leave hardly any for the second.
+    // One after the other. In one run, the few cases of the first would leave hardly any for the second.
     for (const phases of ["coverage", "fuzzing"]) {
       const result = await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
         header: `Authorization: Bearer ${tokens.good}`,

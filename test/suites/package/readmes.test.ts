@@ -10,7 +10,7 @@ import { type CommandLine, startProgram } from "../../../packages/testing/src/pr
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { untilPort } from "../../support/package/until-port.ts";
 
-// The READMEs of the packages: installs their packages from a registry, runs their programs unchanged, and compares the
+// The READMEs of the packages. Installs their packages from a registry, runs their programs unchanged, and compares the
 // output of their commands. Ports are replaced by free ones.
 
 const pages = [...new Set(blocksRunBy("test/suites/package/readmes.test.ts").map(({ page }) => page))];

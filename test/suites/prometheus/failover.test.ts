@@ -72,7 +72,7 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   await shell.run(`CONNINFO="${next}"`);
   await shell.run(follow);
   await expect.poll(() => deletePlant(2), { timeout: 30_000 }).toBe(204);
-  // Status 400: the plant does not exist.
+  // Status 400. The plant does not exist.
   expect(await deletePlant(1)).toBe(400);
 
   await stopReplication(urlA, "standby_a");

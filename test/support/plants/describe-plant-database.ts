@@ -27,7 +27,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     return { store, database, [Symbol.asyncDispose]: close };
   };
 
-  /** One store for all rows of a table that do not disturb each other: to start one takes longer than a row. */
+  /** One store for all rows of a table that do not disturb each other. To start one takes longer than a row. */
   const openForAllRows = (): (() => OpenedDatabase) => {
     let opened: (OpenedDatabase & AsyncDisposable) | undefined;
     beforeAll(async () => void (opened = await open()));

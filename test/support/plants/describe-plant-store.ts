@@ -16,7 +16,7 @@ type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 type KeyHoldsFor = "the store" | "a plant";
 
 /**
- * What a store or its test lacks: the memory store has no durability, and a server that tests share, or that is behind
+ * What a store or its test lacks. The memory store has no durability, and a server that tests share, or that is behind
  * a pooler, is not the test's own database. What a store lacks is stated, and its tests are left out.
  */
 type Lack = "durability" | "its own database";

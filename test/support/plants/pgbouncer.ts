@@ -136,7 +136,7 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
 }
 
 /**
- * Does what a client of a pooler may do: runs SQL, such as a `SET`, on every connection to the server, and leaves them
+ * Does what a client of a pooler may do. Runs SQL, such as a `SET`, on every connection to the server, and leaves them
  * to the next clients as they are then.
  */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {

@@ -38,7 +38,7 @@ export interface PostgresServer extends AsyncDisposable {
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**
-   * Stops it: `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all
+   * Stops it. `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all
    * of its processes.
    */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;

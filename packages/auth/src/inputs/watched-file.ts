@@ -59,7 +59,7 @@ const pollIntervalMs = 250;
 /** 10 s: the maximum delay until a certificate that was not valid yet is applied. Parsing a file takes milliseconds. */
 const retryRejectedMsDefault = 10_000;
 
-/** Ten minutes: the problem is in the log of each hour, but does not fill it. */
+/** Ten minutes, because the problem is in the log of each hour, but does not fill it. */
 const repeatRejectionMsDefault = 600_000;
 
 /**

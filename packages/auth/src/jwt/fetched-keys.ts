@@ -38,10 +38,11 @@ export interface KeyTiming {
 /**
  * The default times.
  *
- * `refreshMs`, 5 minutes: a withdrawn key is removed soon, and the provider gets 300 requests a day. `usableMs`, 24
- * hours: longer than outages of providers, but a stolen key does not stay valid forever. `coolDownMs`, 10 seconds: keys
- * are published before they are used, and a client that sends unknown keys causes at most six fetches a minute.
- * `fetchMs`, 5 seconds: a call waits for the fetch of an unknown key, and should not wait longer than its client does.
+ * `refreshMs`, 5 minutes, because a withdrawn key is removed soon, and the provider gets 300 requests a day.
+ * `usableMs`, 24 hours: longer than outages of providers, but a stolen key does not stay valid forever. `coolDownMs`,
+ * 10 seconds, because keys are published before they are used, and a client that sends unknown keys causes at most six
+ * fetches a minute. `fetchMs`, 5 seconds, because a call waits for the fetch of an unknown key, and should not wait
+ * longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,

@@ -33,7 +33,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   }
 
   async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
-    // Read before verifying: if the set changes meanwhile, the outcome is stored with the old set, and so is never
+    // Read before verifying. If the set changes meanwhile, the outcome is stored with the old set, and so is never
     // used.
     const keySet = trusted.keys.current;
     const verified = await verifyJwt(text, trusted);
@@ -68,7 +68,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
 // empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Returns the `iss` of a signed JWT. The claim is not verified: use it only to select the keys. */
+/** Returns the `iss` of a signed JWT. The claim is not verified. Use it only to select the keys. */
 function issuerOf(text: string): unknown {
   if (!compactJws.test(text)) return undefined;
   try {

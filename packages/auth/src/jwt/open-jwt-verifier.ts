@@ -42,7 +42,7 @@ const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 /**
  * Opens a verifier for the tokens of these issuers, or returns the problems of the configuration.
  *
- * A provider that is down is not a configuration problem: the verifier returns `unavailable` and reports a `problem`
+ * A provider that is down is not a configuration problem. The verifier returns `unavailable` and reports a `problem`
  * until the first keys arrive.
  */
 export async function openJwtVerifier(

@@ -43,7 +43,7 @@ const rejectedTtlMs = 60_000;
  * keys).
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
-  // A `kid` that is not a string is ignored: some providers send a number.
+  // A `kid` that is not a string is ignored. Some providers send a number.
   const findKey: JWTVerifyGetKey = ({ kid, ...header }, jws) =>
     trusted.keys.find(typeof kid === "string" ? { ...header, kid } : header, jws);
   try {
@@ -115,7 +115,7 @@ function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   return isEarly ? uncachedOutcome({ kind: "invalid", reason }) : rejectedOutcome(reason);
 }
 
-// If the keys may be outdated, the key that signed the token may exist: the token is then not invalid, but cannot be
+// If the keys may be outdated, the key that signed the token may exist. The token is then not invalid, but cannot be
 // verified right now.
 function missingKeyOutcome({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
   if (problem === undefined && retryAfterS === undefined)

@@ -10,8 +10,8 @@ export interface Connection {
   readonly onChange: (listener: () => void) => void;
 }
 
-// The page is at <base URL>/docs. The server of the page is the first choice, even if `servers` does not contain it:
-// behind a forwarded port, only this server can be reached.
+// The page is at <base URL>/docs. The server of the page is the first choice, even if `servers` does not contain it.
+// Behind a forwarded port, only this server can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
 /** The minimum length of a token whose end is shown. The end of a shorter token would reveal too much. */

@@ -1,4 +1,4 @@
-/** Creates an element. Strings are inserted as text: a description or a response is never parsed as HTML. */
+/** Creates an element. Strings are inserted as text. A description or a response is never parsed as HTML. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string>> = {},

@@ -1,5 +1,5 @@
 /**
- * The documentation page: reads openapi.json, shows its operations and schemas, and sends requests with the user's
+ * The documentation page. Reads openapi.json, shows its operations and schemas, and sends requests with the user's
  * token. Nothing is loaded from other hosts, and a token is kept only in the current tab.
  */
 import { type Connection, showConnection } from "./connection.js";

@@ -5,7 +5,7 @@ import { jsonText } from "./json-text.js";
 /** The maximum of stream messages that are kept: enough to read, and few enough to keep the page responsive. */
 const shownLinesMax = 500;
 
-/** Longer texts are not highlighted. 256 KiB: highlighting more makes the page slow. */
+/** Longer texts are not highlighted. 256 KiB, because highlighting more makes the page slow. */
 const colouredLengthMax = 256 * 1024;
 
 /** The elements that show a response, and when its request was sent. */

@@ -141,7 +141,7 @@ class RunningCall implements CallListener {
     this.#call.sendStatus(end);
   }
 
-  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
   #refuse(details: string): void {
     this.#call.sendStatus({ code: status.UNIMPLEMENTED, details });
   }

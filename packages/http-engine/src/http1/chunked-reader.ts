@@ -72,7 +72,7 @@ export class ChunkedReader {
     return read;
   }
 
-  /** Checks the trailer fields and drops them (§7.1.2): the next request starts after them. */
+  /** Checks the trailer fields and drops them (§7.1.2). The next request starts after them. */
   #readTrailer(incoming: Incoming): HttpProblem | "open" | "end" {
     const { bytes, at } = incoming;
     const end = incoming.consumeSection();

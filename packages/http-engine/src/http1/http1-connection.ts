@@ -57,7 +57,7 @@ export interface Http1ConnectionOptions {
 /**
  * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
  *
- * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
+ * Requests are served one at a time, even if the client pipelines them. They may depend on each other, and only safe
  * ones may be processed concurrently (§9.3.2). Independent of RPC.
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
@@ -275,7 +275,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #hasCapacity(): boolean {
-    // Nothing is read from a client that does not read: reading would also postpone its timeout.
+    // Nothing is read from a client that does not read. Reading would also postpone its timeout.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
     return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
@@ -376,5 +376,5 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 // As much as node reads from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 
-// Nothing to do: an error is followed by the close event, which is handled.
+// Nothing to do. An error is followed by the close event, which is handled.
 function ignore(): void {}

@@ -1,5 +1,5 @@
 /**
- * The bytes that have arrived and are not consumed yet: a chunk of the socket, or what was retained of earlier chunks.
+ * The bytes that have arrived and are not consumed yet. A chunk of the socket, or what was retained of earlier chunks.
  */
 export class Incoming {
   bytes: Buffer = noBytes;
@@ -91,5 +91,5 @@ const cr = 0x0d;
 const lf = 0x0a;
 const emptyLineBytes = 2;
 const lineEnds = Buffer.from("\r\n\r\n");
-// A CR at the very end does not match: its LF may still arrive.
+// A CR at the very end does not match. Its LF may still arrive.
 const loneLineEnd = /(?:^|[^\r])\n|\r[^\n]/;

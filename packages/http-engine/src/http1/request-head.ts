@@ -277,12 +277,12 @@ const lf = 0x0a;
 const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
-/** The longest field section that is cached for the next request, in bytes: a connection may be idle for long. */
+/** The longest field section that is cached for the next request, in bytes. A connection may be idle for long. */
 // Sections of browsers and sections with JWTs are mostly shorter. Parsing a longer one each time costs a few
 // microseconds.
 const cachedSectionBytesMax = 4 * 1024;
 /**
- * The most fields that are cached: small fields take ten times their bytes in memory. Clients and proxies send some 30.
+ * The most fields that are cached. Small fields take ten times their bytes in memory. Clients and proxies send some 30.
  */
 const cachedFieldsMax = 64;
 /** The most empty lines before a request. Old clients send one after a body. */

@@ -83,7 +83,7 @@ export class ResponseWriter {
   #sendAll(parts: readonly (string | Uint8Array)[]): void {
     let length = 0;
     for (const part of parts) length += part.length;
-    // Data that must be buffered is allocated separately: a slice of node's pool would keep 64 KiB alive.
+    // Data that must be buffered is allocated separately. A slice of node's pool would keep 64 KiB alive.
     const isSocketFull = this.#socket.writableLength > 0;
     if (length <= joinedBytesMax) {
       return this.#send(joinParts(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));

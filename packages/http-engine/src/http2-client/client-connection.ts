@@ -41,7 +41,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
 /**
  * The client's side of an HTTP/2 connection (RFC 9113) on a connected socket.
  *
- * The client does not allow server push, and never reconnects: when it closes, its streams are reset.
+ * The client does not allow server push, and never reconnects. When it closes, its streams are reset.
  */
 export class ClientConnection extends FrameConnection<ClientStream, ClientRules, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;

@@ -18,7 +18,7 @@ export interface ClientCallbacks extends FrameCallbacks {
   goAwayReceived(lastStreamId: number, code: number): void;
 }
 
-/** Handles frames of a server: a header section is a response, and GOAWAY refuses the streams above its last one. */
+/** Handles frames of a server. A header section is a response, and GOAWAY refuses the streams above its last one. */
 export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   readonly #callbacks: ClientCallbacks;
   /** The number of header and trailer sections received. */
@@ -55,7 +55,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   /**
-   * §5.1: frames that the server sent before it received our RST_STREAM. They are not counted as a flood: a window may
+   * §5.1: frames that the server sent before it received our RST_STREAM. They are not counted as a flood. A window may
    * contain many small messages, and more calls may be cancelled at the same time than resets are remembered.
    */
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {

@@ -58,7 +58,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     if (!this.closed) this.endSide(piece, undefined);
   }
 
-  /** Does nothing: the body of a response is always read. */
+  /** Does nothing. The body of a response is always read. */
   startBody(): void {}
 
   /** Handles the header section of the response. */
@@ -75,7 +75,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
-    // Counted even if it is invalid: a reset stream returns its bytes to the connection's window.
+    // Counted even if it is invalid. A reset stream returns its bytes to the connection's window.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
     if (bytes > 0) this.notify((receiver) => receiver.onData(piece));
@@ -83,7 +83,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     return undefined;
   }
 
-  /** Handles a header or trailer section above the limit: only this stream fails. */
+  /** Handles a header or trailer section above the limit. Only this stream fails. */
   receiveTooLarge(endStream: boolean): void {
     this.notify((receiver) => receiver.onReset(sectionTooLarge, false));
     this.receiver = undefined;

@@ -249,5 +249,5 @@ export abstract class FrameConnection<
 
 const alivePing = Buffer.from("alive? \n");
 
-// Nothing to do: an error is followed by the close event, which is handled.
+// Nothing to do. An error is followed by the close event, which is handled.
 function ignore(): void {}

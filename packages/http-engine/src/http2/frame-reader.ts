@@ -2,7 +2,7 @@ import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-n
 import { ErrorCode } from "@plantstore/http";
 import { ConnectionError } from "./http2-error.ts";
 
-/** A frame, read in place: its payload is the `length` bytes of `bytes` that begin at `from`. */
+/** A frame, read in place. Its payload is the `length` bytes of `bytes` that begin at `from`. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -26,7 +26,7 @@ export interface FrameReceiver {
  * body (§6.1), so large parts of a DATA frame are passed on in place, each as a separate frame.
  */
 export class FrameReader {
-  /** Set after a connection error: no more frames are passed on, not even from the same chunk. */
+  /** Set after a connection error. No more frames are passed on, not even from the same chunk. */
   stopped = false;
   readonly #receiver: FrameReceiver;
   readonly #preface: Buffer;
@@ -103,7 +103,7 @@ export class FrameReader {
     const previousBytes = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > previousBytes.byteLength) {
-      // A separate allocation: a slice of node's pool would keep the pool alive until the rest of the frame arrives.
+      // A separate allocation. A slice of node's pool would keep the pool alive until the rest of the frame arrives.
       this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * previousBytes.byteLength));
       previousBytes.copy(this.#partial, 0, 0, this.#partialBytes);
     }

@@ -79,7 +79,7 @@ export class HeaderBlocks<Head> {
   }
 
   #collect(bytes: Buffer, start: number, end: number): void {
-    // A separate allocation: a slice of node's pool would keep the pool alive until the rest of the block arrives.
+    // A separate allocation. A slice of node's pool would keep the pool alive until the rest of the block arrives.
     this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {

@@ -52,13 +52,13 @@ export class Http2Connection
     return this.streams.open.size > 0 || this.output.bufferedBytes > 0;
   }
 
-  /** The number of open streams: each is a request. */
+  /** The number of open streams. Each is a request. */
   get requests(): number {
     return this.streams.open.size;
   }
 
   /**
-   * Closes the connection gracefully (RFC 9113 §6.8): sends a first GOAWAY, waits for the round trip of a PING so that
+   * Closes the connection gracefully (RFC 9113 §6.8). Sends a first GOAWAY, waits for the round trip of a PING so that
    * requests in flight are not lost, sends GOAWAY with the last stream, and closes after all streams have closed.
    */
   drain(): void {
@@ -147,7 +147,7 @@ export class Http2Connection
     this.#closeIfDone();
   }
 
-  // The peer may have closed its socket completely. Only sending shows that: its system resets the connection on our
+  // The peer may have closed its socket completely. Only sending shows that. Its system resets the connection on our
   // first packet, and the next write fails.
   #probePeer(): void {
     if (this.isClosing) return;

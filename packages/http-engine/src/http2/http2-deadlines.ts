@@ -107,7 +107,7 @@ export class Http2Deadlines<Stream> {
     if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#callbacks.destroy();
     if (this.isBusy || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
-    // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
+    // Idle means without streams, not without frames. A PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
     // A peer that reads what was buffered for it is alive, too. This does not cancel the PING.
     // Truncated, the first time of receiving may be before the opening, and a PING would be sent just before the drain.
@@ -124,8 +124,8 @@ export class Http2Deadlines<Stream> {
   }
 
   /**
-   * Records whether the peer has read what was buffered at the last check. Bytes buffered since then prove nothing: over
-   * TLS, every write is buffered for a moment, even if the peer is frozen.
+   * Records whether the peer has read what was buffered at the last check. Bytes buffered since then prove nothing.
+   * Over TLS, every write is buffered for a moment, even if the peer is frozen.
    */
   #checkProgress(nowMs: number): void {
     const { backlog } = this.parts;

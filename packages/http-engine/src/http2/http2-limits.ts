@@ -23,7 +23,7 @@ export const defaultHttp2Limits = {
    */
   resets: 400,
   resetShare: 0.5,
-  /** Milliseconds within which a reset is early. 1 s: later resets are usually timeouts of the client. */
+  /** Milliseconds within which a reset is early. 1 s, because later resets are usually timeouts of the client. */
   rapidResetMs: 1_000,
   /** SETTINGS frames, and acknowledgements of ours, per interval. */
   settings: 100,
@@ -52,7 +52,7 @@ export const defaultHttp2Limits = {
    * s.
    */
   stallTimeoutMs: 20_000,
-  /** Milliseconds in which a peer must read some of a response, or of all output. 75 s: readers may pause. */
+  /** Milliseconds in which a peer must read some of a response, or of all output. 75 s, because readers may pause. */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a request body that a call waits for must be complete. 5 min. */
   requestTimeoutMs: 300_000,

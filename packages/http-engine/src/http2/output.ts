@@ -168,7 +168,7 @@ export class Output {
   #flushScratch(): void {
     if (this.#used === 0) return;
     // Copied at its exact size, because the socket may buffer it. If the socket already buffers, the copy is a separate
-    // allocation: a slice of node's pool would keep 64 KiB alive.
+    // allocation. A slice of node's pool would keep 64 KiB alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);

@@ -73,7 +73,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
-    // §8.5: no scheme and no path. CONNECT is not supported: the response will be 400.
+    // §8.5: no scheme and no path. CONNECT is not supported. The response will be 400.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
     return { fields, common, method, path: "", url: `://${authority}`, authority, contentLength, expectsContinue };
   }

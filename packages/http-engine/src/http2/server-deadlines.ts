@@ -12,7 +12,7 @@ export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
   /** Called when a response is complete and the peer may still send for a while. */
   startLingering(): void {
     const { lingerMs } = this.parts.limits;
-    // This short deadline has a separate timer: otherwise idle connections would be checked too often.
+    // This short deadline has a separate timer. Otherwise idle connections would be checked too often.
     this.#lingerTimer ??= setInterval(() => this.#checkLingering(), checkIntervalFor(lingerMs)).unref();
   }
 

@@ -14,7 +14,7 @@ export interface ServerCallbacks extends FrameCallbacks {
   opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
 }
 
-/** Handles frames of a client: a header section is a request, and GOAWAY has no effect. */
+/** Handles frames of a client. A header section is a request, and GOAWAY has no effect. */
 export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   readonly #callbacks: ServerCallbacks;
 
@@ -34,13 +34,13 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     else this.onFrameAfterEnd(undefined, block.streamId);
   }
 
-  /** Does nothing: the client accepts no more streams, but we open none, and its own streams continue. */
+  /** Does nothing. The client accepts no more streams, but we open none, and its own streams continue. */
   protected handleGoAway(): void {}
 
   protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
-    // A late reset is not counted: there cannot be more of them at a time than open streams.
+    // A late reset is not counted. There cannot be more of them at a time than open streams.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
       guard.count("resets");
   }

@@ -128,7 +128,7 @@ test.each([
   ends.client.write(`PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: ${String(length)}\r\n\r\n`);
   ends.client.write(Buffer.alloc(length));
   await expect.poll(() => ends.socket.bytesRead).toBeGreaterThan(length);
-  // Only some chunks are freed: not all have a separate buffer, and short ones are left to the garbage collector.
+  // Only some chunks are freed. Not all have a separate buffer, and short ones are left to the garbage collector.
   expect(chunks.some((chunk) => chunk.buffer instanceof ArrayBuffer && chunk.buffer.detached)).toBe(true);
 });
 

@@ -109,7 +109,7 @@ class WindowClient {
         : frame(frameType.data, end | frameFlag.padded, stream.id, pad(piece, padding));
     this.#sendWindow -= sent.payload.byteLength;
     stream.sendWindow -= sent.payload.byteLength;
-    // Below zero: nothing may be sent, not even END_STREAM.
+    // Below zero. Nothing may be sent, not even END_STREAM.
     stream.sentBytes = last ? -1 : stream.sentBytes + bytes;
     this.#connection.send(sent);
     return true;

@@ -46,7 +46,7 @@ function casesWith(want: StreamEnd, sent: Readonly<Record<string, readonly Frame
   return Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
 }
 
-/** Valid frames, and stream errors: the connection stays open. */
+/** Valid frames, and stream errors. The connection stays open. */
 const streamCases: readonly FrameCase[] = [
   ...casesWith(answered, {
     "§4.1: a frame of an unknown type": [frame(0x16, 0xff, 0, text("?")), whole(1)],
@@ -150,7 +150,7 @@ const streamCases: readonly FrameCase[] = [
   }),
 ];
 
-/** Connection errors: the connection is closed. */
+/** Connection errors. The connection is closed. */
 const connectionCases: readonly FrameCase[] = [
   ...casesWith(goAwayWith(frameSizeError), {
     "§4.2: a frame that is too large": [begun(1), dataFrame(1, Buffer.alloc(16_385))],

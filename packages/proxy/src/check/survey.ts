@@ -32,7 +32,7 @@ export async function checkServices(
 
 /** Returns the problems that the gateway itself reports. */
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
-  // A dynamic import: a static one would make the bundler split the main entry of the package into several files.
+  // A dynamic import. A static one would make the bundler split the main entry of the package into several files.
   const { createGateway } = await import("@plantstore/gateway");
   try {
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });

@@ -116,7 +116,7 @@ export interface GrpcTransport extends Transport, AsyncDisposable {}
  * A call that was certainly not processed is retried once: the server refused its stream, or sent a GOAWAY that
  * excludes it. Other calls are retried only if {@link GrpcTransportOptions.retry} is a policy.
  *
- * `await using`, or `[Symbol.asyncDispose]()`, closes the transport: queued calls fail with `Unavailable`, calls in
+ * `await using`, or `[Symbol.asyncDispose]()`, closes the transport. Queued calls fail with `Unavailable`, calls in
  * flight may finish.
  *
  * @throws TypeError for an unknown option or an invalid `baseUrl`; RangeError for a number out of range; Error if a

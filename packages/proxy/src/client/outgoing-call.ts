@@ -55,7 +55,7 @@ export interface CallEnd {
 }
 
 /**
- * A call: waits for a stream, sends the request, and completes once, by a response, deadline, cancellation or failure.
+ * A call. Waits for a stream, sends the request, and completes once, by a response, deadline, cancellation or failure.
  */
 export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod<T>;
@@ -195,7 +195,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
   onReset(code: number): void {
     this.stream = undefined;
-    // RFC 9113 §8.7: REFUSED_STREAM is the only code that guarantees that nothing was processed. Streams excluded by a
+    // REFUSED_STREAM is the only code that guarantees that nothing was processed (RFC 9113 §8.7). Streams excluded by a
     // GOAWAY are reported with it too. A server that already sent a response header did process the request.
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
     if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());

@@ -20,8 +20,8 @@ export interface RetryPolicy {
   /** Returns whether calls of a method may be processed twice. By default, all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * Limits the retries of all calls together: each failure removes one token, each success adds `tokenRatio` up to
-   * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1: if most calls
+   * Limits the retries of all calls together. Each failure removes one token, each success adds `tokenRatio` up to
+   * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1. If most calls
    * fail, ten successes allow one retry.
    */
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };

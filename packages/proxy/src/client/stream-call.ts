@@ -104,7 +104,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
 
   #keepForRetry(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
-    // While there is no stream, the envelopes must be kept: the next attempt sends them, and no more input is read
+    // While there is no stream, the envelopes must be kept. The next attempt sends them, and no more input is read
     // until then.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
     // Copied, because a forwarded envelope is a slice of the received chunk, which would stay in memory.

@@ -19,8 +19,8 @@ export class ConfigurationFile {
   }
 
   /**
-   * Reads the settings again and uses them, after the running reload if there is one. Never rejects: {@link problem} has
-   * the reason if they cannot be used.
+   * Reads the settings again and uses them, after the running reload if there is one. Never rejects. {@link problem}
+   * has the reason if they cannot be used.
    */
   reload(current: () => ProxySettings, use: (settings: ProxySettings) => Promise<void>): Promise<void> {
     const reloaded = this.#running.then(async () => {

@@ -1,7 +1,10 @@
 import type { DescriptorReload } from "../create-proxy.ts";
 import type { Output } from "./terminal.ts";
 
-/** Maximum new conflicts that are logged for one upstream. 20: the metric has their number, and servers choose the names. */
+/**
+ * Maximum new conflicts that are logged for one upstream. 20, because the metric has their number, and servers choose
+ * the names.
+ */
 const loggedMax = 20;
 
 /** Logs what upstreams offer although it belongs to another upstream: each conflict when it appears. */

@@ -3,8 +3,8 @@ import { toOneLine } from "@plantstore/http";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * A repeated failure is logged at most once in this many milliseconds. 10 s: an unreachable upstream fails thousands of
- * calls.
+ * A repeated failure is logged at most once in this many milliseconds. 10 s, because an unreachable upstream fails
+ * thousands of calls.
  */
 const repeatAfterMs = 10_000;
 /** Maximum distinct failures that are logged within {@link repeatAfterMs}. */

@@ -48,7 +48,7 @@ interface QueuedRequest {
 }
 
 /**
- * Serves MCP on the streams of a process: each line is one message. When the input ends or a stop is requested, no more
+ * Serves MCP on the streams of a process. Each line is one message. When the input ends or a stop is requested, no more
  * messages are read, and calls in progress and queued calls get their results. Resolves when these are written. After
  * the timeout, calls are cancelled, and results that the client does not read are dropped.
  */
@@ -281,7 +281,7 @@ async function* linesOf(input: Readable, printError: StdioClient["printError"]):
       return;
     }
   } catch {
-    // The stream was destroyed: a stop was requested, or the client has closed the output.
+    // The stream was destroyed. A stop was requested, or the client has closed the output.
     return;
   }
   yield rest;

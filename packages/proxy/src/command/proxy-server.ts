@@ -34,7 +34,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** The end of the message of a failed reload. "These": other upstreams may use new descriptors. */
+/** The end of the message of a failed reload. "These". Other upstreams may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** How `--check` reports what would be served, or `none` to serve. */
@@ -173,7 +173,7 @@ class ProxyServer {
   /** Opens the proxy, unless a stop is requested before there are descriptors. */
   async #open(stopped: Promise<unknown>): Promise<void> {
     const stop = stopped.then(() => undefined);
-    // A dynamic import: a static one would make the bundler split the entries of the package into several files.
+    // A dynamic import. A static one would make the bundler split the entries of the package into several files.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const parts = this.#parts;
@@ -279,7 +279,7 @@ class ProxyServer {
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
-          // Without a proxy, nothing is awaited: the start would serve by the previous parts, which are closed below.
+          // Without a proxy, nothing is awaited. The start would serve by the previous parts, which are closed below.
           if (proxy !== undefined) await proxy.reconfigure(this.#options(parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);

@@ -30,7 +30,7 @@ export interface NamedUpstream {
 
 /**
  * Opens the parts of settings. Upstreams whose connections are configured as before are shared with the previous parts,
- * and so is the admission if its settings did not change: its keys, caches and rates stay valid, and its files are read
+ * and so is the admission if its settings did not change. Its keys, caches and rates stay valid, and its files are read
  * again.
  *
  * @param served - returns what is served, for its description

@@ -18,7 +18,7 @@ export interface Terminal extends Output {
 }
 
 /**
- * Milliseconds within which a repeated signal is a duplicate: on Ctrl-C, the terminal sends SIGINT, and npx forwards it
+ * Milliseconds within which a repeated signal is a duplicate. On Ctrl-C, the terminal sends SIGINT, and npx forwards it
  * too.
  */
 const duplicateSignalMs = 1_000;

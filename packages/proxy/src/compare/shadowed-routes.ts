@@ -40,7 +40,7 @@ function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOv
   return { httpMethod: pattern.httpMethod, template };
 }
 
-/** Returns whether the fields of a path accept these values. Only strings accept every text: no number is "search". */
+/** Returns whether the fields of a path accept these values. Only strings accept every text. No number is "search". */
 function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
   return template.variables.every(({ fieldPath }, at) => {
     const path = resolveProtoPath(method.input, fieldPath);

@@ -12,10 +12,15 @@ import { readReflection, reflectionLimits } from "./read-reflection.ts";
 /** Maximum size of a descriptor file in bytes: as much as by reflection. */
 const fileMaxBytes = reflectionLimits.bytes;
 
-/** Milliseconds between two checks of a file. 250 ms: deployments wait for a reload, and a check takes microseconds. */
+/**
+ * Milliseconds between two checks of a file. 250 ms, because deployments wait for a reload, and a check takes
+ * microseconds.
+ */
 const fileCheckMsDefault = 250;
 
-/** Milliseconds between two reads by reflection. A minute: a read costs the server about as much as one call. */
+/**
+ * Milliseconds between two reads by reflection. A minute, because a read costs the server about as much as one call.
+ */
 const reflectionReadMsDefault = 60_000;
 
 /**
@@ -79,7 +84,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
   };
 }
 
-/** Encodes a set, with a step per file: the encoding of a set is that of its files one after the other. */
+/** Encodes a set, with a step per file. The encoding of a set is that of its files one after the other. */
 function* encode({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
   const encoded: Uint8Array[] = [];
   for (const each of file) {

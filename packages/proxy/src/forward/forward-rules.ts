@@ -25,7 +25,7 @@ import { problem } from "@plantstore/protobuf";
  * control more than their response, such as `location` and `clear-site-data`, because all upstreams share the origin of
  * the proxy. docs/reference/proxy-configuration.md lists both.
  *
- * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP
+ * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. A token of an MCP
  * client is intended for this server, and must not be passed on (MCP, "Token Handling").
  *
  * X-Forwarded-For is set to the address of the caller, and X-Forwarded-Host to the host that it called, as determined
@@ -167,7 +167,7 @@ function createBlocker(
   };
 }
 
-/** Returns the names that Connection lists: their fields are for one connection only (RFC 9110 §7.6.1). */
+/** Returns the names that Connection lists. Their fields are for one connection only (RFC 9110 §7.6.1). */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
   // The value in nearly all HTTP/1.1 requests.

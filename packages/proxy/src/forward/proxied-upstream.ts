@@ -352,7 +352,9 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
   return all;
 }
 
-/** Maximum services of others that are reported for one upstream. 1,000: a list from a server may have millions. */
+/**
+ * Maximum services of others that are reported for one upstream. 1,000, because a list from a server may have millions.
+ */
 const foreignMax = 1_000;
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {

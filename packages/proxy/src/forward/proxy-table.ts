@@ -230,7 +230,7 @@ export class ProxyTable {
 
   /**
    * Compiles and uses the descriptors of some upstreams, or returns why that is not possible. Rejects after {@link
-   * close}: the routes of another table may be in use.
+   * close}. The routes of another table may be in use.
    */
   async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {
     const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);

@@ -1,7 +1,8 @@
 import type { DescriptorReader, ReadDescriptors, ReadLimits } from "./descriptor-reader.ts";
 
 /**
- * Maximum milliseconds that a slow upstream delays the descriptors of the others. 5 s: most reads take one round trip.
+ * Maximum milliseconds that a slow upstream delays the descriptors of the others. 5 s, because most reads take one
+ * round trip.
  */
 const slowReadMs = 5_000;
 

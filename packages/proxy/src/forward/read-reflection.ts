@@ -15,7 +15,7 @@ export interface ReflectionLimits {
   readonly files: number;
   /** Maximum bytes of all files together. 64 MiB: twice as many as all of Google's APIs have. */
   readonly bytes: number;
-  /** Timeout of the entire read in milliseconds. 30 s: some servers send one file at a time. */
+  /** Timeout of the entire read in milliseconds. 30 s, because some servers send one file at a time. */
   readonly timeoutMs: number;
 }
 

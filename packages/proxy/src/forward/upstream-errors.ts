@@ -42,6 +42,6 @@ export function malformedResponse({ rawMessage, code, cause }: ConnectError): Co
 export function responseDoesNotMatchDescriptor(typeName: string, cause: unknown): ConnectError {
   const message = "the response of the service does not match its descriptors";
   const mismatch = new TypeError(`the response is not a valid ${typeName}`, { cause });
-  // 502 (RFC 9110 §15.6.3): the upstream and the descriptors do not match, so retrying does not help.
+  // 502 (RFC 9110 §15.6.3). The upstream and the descriptors do not match, so retrying does not help.
   return problem("ERR_UPSTREAM_RESPONSE", message, { httpStatus: 502, cause: mismatch });
 }

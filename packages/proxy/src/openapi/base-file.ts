@@ -9,7 +9,7 @@ export interface DocumentBase extends Pick<OpenApiOptions, "securitySchemes" | "
   readonly servers?: readonly OpenApiServer[];
 }
 
-/** Maximum size of a base file in bytes. 1 MiB: descriptions are the only long values. */
+/** Maximum size of a base file in bytes. 1 MiB, because descriptions are the only long values. */
 const baseMaxBytes = 1024 * 1024;
 
 const serverNames: OptionNames<OpenApiServer> = { url: required, description: true };

@@ -39,7 +39,7 @@ export async function createDocument(
   const services = all.filter(({ typeName }) => isSelected?.(typeName) ?? true);
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
   const tools = textsOf(flags["mcp"]);
-  // Dynamic imports: few documents need these.
+  // Dynamic imports. Few documents need these.
   const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
   const validation = flags["validate"] === true && (await (await import("@plantstore/validation")).openValidation());
   const document = createOpenApi(services, {

@@ -18,7 +18,7 @@ interface PluginStreams {
   readonly write: (bytes: Uint8Array) => void;
 }
 
-/** Serves as a plugin of protoc and buf: reads a CodeGeneratorRequest and writes the document. */
+/** Serves as a plugin of protoc and buf. Reads a CodeGeneratorRequest and writes the document. */
 export const pluginCommand: CommandOf<CommandOutput> = {
   name: "protoc-gen-openapi",
   summary: "run as a plugin of buf or protoc that writes the OpenAPI document",

@@ -51,7 +51,7 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: FlagVa
     flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
-      // A setting that has a default or is missing: the place is that of its parent.
+      // A setting that has a default or is missing. The place is that of its parent.
       const at = found.path === path ? found : { ...found, path, flag: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },

@@ -19,7 +19,10 @@ import { upstreamLimits } from "../upstreams/index.ts";
 import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";
 
-/** The upper bound of message sizes in bytes. 1 GiB: most messages are held in memory, and they are at most 2 GiB in protobuf. */
+/**
+ * The upper bound of message sizes in bytes. 1 GiB, because most messages are held in memory, and they are at most 2
+ * GiB in protobuf.
+ */
 const messageBytesMax = 1_073_741_824;
 
 const port = integer(0, 65_535);

@@ -38,7 +38,7 @@ export interface HeaderRulesFile {
   readonly set: Readonly<Record<string, string>>;
 }
 
-/** Maximum timeout in milliseconds. A day: longer calls are streams, which need no deadline. */
+/** Maximum timeout in milliseconds. A day, because longer calls are streams, which need no deadline. */
 export const timeoutMsMax = 86_400_000;
 
 /** @param byDefault - the fields that are forwarded without `allow` */

@@ -15,8 +15,8 @@ export interface UpstreamLimits {
    */
   readonly callsPerConnection: number;
   /**
-   * Maximum streams opened before the SETTINGS of a server arrive. 100: most servers allow at least as many (RFC 9113
-   * §6.5.2).
+   * Maximum streams opened before the SETTINGS of a server arrive. 100, because most servers allow at least as many
+   * (RFC 9113 §6.5.2).
    */
   readonly streamsBeforeSettings: number;
   /**
@@ -27,8 +27,8 @@ export interface UpstreamLimits {
   /** Milliseconds after which calls in flight are aborted when the upstream is closed. 10 s. */
   readonly closeTimeoutMs: number;
   /**
-   * Maximum bytes of a response's header or trailer, plus 32 per field. Above it, the call fails. 64 KiB: errors with
-   * details are in the trailer.
+   * Maximum bytes of a response's header or trailer, plus 32 per field. Above it, the call fails. 64 KiB, because
+   * errors with details are in the trailer.
    */
   readonly headerBytes: number;
   /** Milliseconds without a call after which the first connection is closed. 30 min, as in gRPC's clients. */
@@ -67,13 +67,13 @@ export const defaultResolveEveryMs = 30_000;
 export const lookupGapMs = 1_000;
 
 /**
- * If no data is received for this many milliseconds while calls are in flight, a PING is sent. 20 s: with 20 s for its
- * acknowledgement, a frozen server is detected before most callers give up.
+ * If no data is received for this many milliseconds while calls are in flight, a PING is sent. 20 s, because with 20 s
+ * for its acknowledgement, a frozen server is detected before most callers give up.
  */
 export const defaultKeepaliveMs: number = 20_000;
 
 /**
- * Default timeout in milliseconds of unary REST calls. 15 s, as in Envoy: most REST clients cannot set a deadline, and
+ * Default timeout in milliseconds of unary REST calls. 15 s, as in Envoy. Most REST clients cannot set a deadline, and
  * an upstream that hangs would hold their calls.
  */
 export const defaultRestTimeoutMs: number = 15_000;
@@ -101,7 +101,7 @@ export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number, idle
     connectionWindowBytes: limits.callsPerConnection * defaultHttp2Limits.streamWindowBytes,
     idleTimeoutMs,
     stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, keepaliveMs),
-    // No limit: the caller's deadline limits how long a request may be blocked.
+    // No limit. The caller's deadline limits how long a request may be blocked.
     blockedTimeoutMs: Number.POSITIVE_INFINITY,
   };
 }

@@ -30,7 +30,7 @@ export class UpstreamServer implements ServerLoad {
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
   /**
-   * A separate backoff for additional connections: a server may refuse only those, which must not delay the first one.
+   * A separate backoff for additional connections. A server may refuse only those, which must not delay the first one.
    */
   readonly #additionalBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();

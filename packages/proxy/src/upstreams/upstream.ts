@@ -30,8 +30,8 @@ export interface UpstreamLoad {
 const waitersCheckIntervalMs = 100;
 
 /**
- * Maximum servers that are connected to concurrently for queued calls. 2: if one fails, the other attempt is already
- * running.
+ * Maximum servers that are connected to concurrently for queued calls. 2, because if one fails, the other attempt is
+ * already running.
  */
 const concurrentConnectsMax = 2;
 
@@ -339,7 +339,7 @@ export class Upstream implements AsyncDisposable {
 /**
  * Creates an upstream: the servers for the calls of transports. Connects at the first call.
  *
- * `await using`, or `close()`, closes the upstream: queued calls fail with `Unavailable`, calls in flight may finish.
+ * `await using`, or `close()`, closes the upstream. Queued calls fail with `Unavailable`, calls in flight may finish.
  *
  * @throws TypeError for an unknown option, an invalid address, or mixed schemes; RangeError for a number out of range;
  * Error if a certificate or key cannot be parsed

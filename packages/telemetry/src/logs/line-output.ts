@@ -33,7 +33,7 @@ export class LineOutput implements LineWriter {
   constructor(stream: Writable, formatDropped: (lines: number) => string) {
     this.#stream = stream;
     this.#formatDropped = formatDropped;
-    // Errors are ignored: the reader has closed the stream, so they cannot be logged.
+    // Errors are ignored. The reader has closed the stream, so they cannot be logged.
     stream.on("error", ignore);
     process.on("exit", () => this.#send());
   }

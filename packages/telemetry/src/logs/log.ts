@@ -55,7 +55,7 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
   );
 }
 
-/** Loads pino when the first log is opened: loading takes 8 ms, which a server without a log should not need. */
+/** Loads pino when the first log is opened. Loading takes 8 ms, which a server without a log should not need. */
 function loadPino(): typeof import("pino") {
   try {
     return require("pino");

@@ -33,7 +33,7 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   refuseUnknownOptions(options, { log: required }, "createSafeErrors");
   const { log } = options;
-  // Errors that were already converted: an interceptor and the gateway's `toError` may both get the same error.
+  // Errors that were already converted. An interceptor and the gateway's `toError` may both get the same error.
   const reported = new WeakSet<ConnectError>();
   return (thrown, call) => {
     if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;

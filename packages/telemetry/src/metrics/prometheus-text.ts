@@ -14,7 +14,7 @@ export const prometheusMediaTypes: Readonly<Record<PrometheusFormat, string>> = 
  * Formats metrics in the Prometheus text format or in OpenMetrics 1.0. In OpenMetrics, the name of a counter's family
  * does not end in `_total`, and the last line is `# EOF`.
  *
- * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is appended, and counters end in
+ * Names follow OpenTelemetry's rules for Prometheus. Dots become underscores, the unit is appended, and counters end in
  * `_total`.
  */
 export function formatPrometheus(families: readonly MetricFamily[], format: PrometheusFormat): string {

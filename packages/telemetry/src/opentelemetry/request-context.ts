@@ -38,7 +38,7 @@ export function tracePropagation(contextValues: ContextValues): Readonly<Record<
     // removed.
     const otherFields = propagation.fields().filter((name) => name !== "baggage");
     const fields: Record<string, string | undefined> = Object.fromEntries(otherFields.map((name) => [name, undefined]));
-    // Baggage is not injected: the application decides whether the caller's baggage is forwarded.
+    // Baggage is not injected. The application decides whether the caller's baggage is forwarded.
     propagation.inject(propagation.deleteBaggage(active), fields);
     return fields;
   } catch {

@@ -24,7 +24,7 @@ import { createTracing, scopeName, serverAttributes, type Tracing, type TracingO
  * Spans and metrics go to the SDK that the application registers, before or after this call. Without an SDK, nothing is
  * recorded. The context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors,
  * handlers, endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that
- * throws never fails a call: the error is passed to `onFault`. The upstream calls of a proxy are children of the
+ * throws never fails a call. The error is passed to `onFault`. The upstream calls of a proxy are children of the
  * request's span: fields of the propagator, such as `traceparent`, replace those of the caller, unless the propagator
  * throws.
  *

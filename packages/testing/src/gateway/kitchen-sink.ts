@@ -52,7 +52,7 @@ function kitchenSinkRoutes(router: ConnectRouter): void {
   router.service(LegacySink, { keep: (legacy) => legacy, keepAll: (legacies) => legacies });
 }
 
-/** Removes the field mask from responses: requests may have names that no response can express in JSON. */
+/** Removes the field mask from responses. Requests may have names that no response can express in JSON. */
 export const withoutMasks: Interceptor = (next) => async (request) => {
   const response = await next(request);
   const sinks = [response.message, Reflect.get(response.message, "sink")];

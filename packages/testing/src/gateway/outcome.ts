@@ -3,7 +3,7 @@ import { decodeEnvelopes } from "./envelope.ts";
 import { fieldValue, type Field, type HttpResponse } from "../carriers/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
-/** The outcome of a call, for every protocol: code 0 is OK, others are gRPC codes. */
+/** The outcome of a call, for every protocol. Code 0 is OK, others are gRPC codes. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;

@@ -17,7 +17,7 @@ const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// For ids that are close together, as in an export. About ninety partitions have separate indexes: this reads one range
+// For ids that are close together, as in an export. About ninety partitions have separate indexes. This reads one range
 // of each index instead of searching each index for each id.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
@@ -34,7 +34,7 @@ const insert = ({ plants }: StoreSchema): string => `
 // COPY costs half as much as INSERT, but fails if any of the ids exists.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
-// The most ids per transaction: enough to make the cost of the commit small, and few enough to hold locks only briefly.
+// The most ids per transaction. Enough to make the cost of the commit small, and few enough to hold locks only briefly.
 const batchMax = 10_000;
 
 // The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
@@ -89,7 +89,7 @@ async function addBatch(
     try {
       await session.commit();
     } catch (fault) {
-      // Not retried: if the batch was committed and a plant was deleted since, a retry would restore the plant again.
+      // Not retried. If the batch was committed and a plant was deleted since, a retry would restore the plant again.
       if (restore && verdictOn(fault) === "unknown") throw restoredInDoubt(fault);
       if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;

@@ -68,7 +68,7 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    // Separate tasks: while a dump blocks dropping days, records can still be dropped row by row.
+    // Separate tasks. While a dump blocks dropping days, records can still be dropped row by row.
     const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
       async ({ days }) => {
         await days?.make(session, keptMs);
@@ -92,7 +92,7 @@ export class Retention {
           await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // Only reported: if the server has a problem, the next batch of deletions fails too.
+        // Only reported. If the server has a problem, the next batch of deletions fails too.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }

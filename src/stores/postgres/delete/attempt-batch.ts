@@ -40,7 +40,7 @@ interface Succeeded {
   readonly fates: ReadonlyMap<bigint, PlantFate>;
   /** Which of the plants of postponed deletions exist. */
   readonly existing: ReadonlySet<bigint>;
-  /** The plants that exist although the statement was to delete them: they need a careful attempt. */
+  /** The plants that exist although the statement was to delete them. They need a careful attempt. */
   readonly remaining: ReadonlySet<bigint>;
 }
 
@@ -79,7 +79,7 @@ export async function attemptBatch(
     isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
-    // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists
+    // Plants first, then keys. If another process has deleted a plant for the same key, the record of the key exists
     // once the plant no longer does.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
@@ -164,7 +164,8 @@ async function deleteUnlocked(
 
 /**
  * Determines what an earlier attempt did to the only plant of a batch, which the server now refuses to delete. If the
- * plant still exists, it is `protected`: the attempt did not delete it, because this function waits for the attempt's lock.
+ * plant still exists, it is `protected`. The attempt did not delete it, because this function waits for the attempt's
+ * lock.
  */
 export async function findOutcomeOfRefused(
   session: Session,
@@ -172,7 +173,7 @@ export async function findOutcomeOfRefused(
   batch: PreparedBatch,
 ): Promise<PlantFate | undefined> {
   const existing = await placement.runLookup(session, (condition) => lockSql(placement.schema, condition), [batch.ids]);
-  // The record is read after the wait for the lock: once the attempt has released the lock, its record is complete.
+  // The record is read after the wait for the lock. Once the attempt has released the lock, its record is complete.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
   if (existing.length > 0) return "protected";
@@ -183,7 +184,7 @@ export async function findOutcomeOfRefused(
 const lockSql = ({ plants }: StoreSchema, condition: string): string =>
   `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${condition} FOR UPDATE`;
 
-// An UPDATE that changes nothing, instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
+// An UPDATE that changes nothing, instead of a SELECT. Its commit waits for the disk and for synchronous standbys, so
 // the records that it finds are durable even if the first attempt did not wait. If a trigger suppresses the update, the
 // statement fails, because the record exists and the plant must not be reported as not found.
 const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string => `

@@ -138,7 +138,7 @@ const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row
  * Returns the verdict on the error of a statement. An error without a SQLSTATE is a connection error. The statement may
  * or may not have succeeded.
  *
- * A conflict in the index of idempotency keys does not mean that a plant is refused: another transaction has used the
+ * A conflict in the index of idempotency keys does not mean that a plant is refused. Another transaction has used the
  * key at the same time, and a retry finds its record.
  *
  * A trigger may raise any SQLSTATE. One of a class that PostgreSQL does not use was chosen to protect a plant.

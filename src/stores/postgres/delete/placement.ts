@@ -14,7 +14,7 @@ export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred
 export interface Placement {
   /** The schema that the tables are in. */
   readonly schema: StoreSchema;
-  /** The servers that have plants: a batch is for plants of one of them. */
+  /** The servers that have plants. A batch is for plants of one of them. */
   readonly lanes: Lanes;
   /** Who reports servers that fail separately, or `undefined` if only the whole store fails. */
   readonly laneReports?: LaneReports;

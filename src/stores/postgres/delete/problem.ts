@@ -5,7 +5,7 @@ import { verdictOn } from "./fault-table.ts";
 
 /**
  * Describes an error of the server or the connection for an operator. All such problems are temporary, because servers
- * are restarted, replaced and migrated while their clients run. Only some may be brief: a missing privilege, for
+ * are restarted, replaced and migrated while their clients run. Only some may be brief. A missing privilege, for
  * example, is not granted within a second.
  */
 export function problemOf(fault: unknown): StoreProblem {

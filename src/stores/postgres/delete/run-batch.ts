@@ -95,7 +95,7 @@ class BatchRun {
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
-      // The first attempt reads no signals, which would create them: the queue has just checked the deletions.
+      // The first attempt reads no signals, which would create them. The queue has just checked the deletions.
       const open = isCareful ? openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;

@@ -132,7 +132,7 @@ export const emitMessageSql = "SELECT pg_catalog.pg_logical_emit_message(true, '
 const waitForStandbysSql = `${emitMessageSql} WHERE ${pinnedCondition}`;
 
 /**
- * Looks up records by their idempotency keys. An UPDATE that changes nothing, instead of a SELECT: its commit waits for
+ * Looks up records by their idempotency keys. An UPDATE that changes nothing, instead of a SELECT. Its commit waits for
  * the disk and for synchronous standbys, so the records are durable. A result without `seq` is a record that was not
  * updated, because it is being dropped, or because a trigger has suppressed the update.
  */
@@ -215,7 +215,7 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
     runLookup: (session, toSql, values) => session.query(toSql(pinnedCondition), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
-    // No pauses: without partitions all records are dropped row by row, and with pauses records could be added faster.
+    // No pauses. Without partitions all records are dropped row by row, and with pauses records could be added faster.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),

@@ -96,7 +96,7 @@ const settingsSql = `
 export async function checkSettings(session: Session, { name }: StoreSchema): Promise<void> {
   const [row] = await session.transact(readCommitted, () => session.query(settingsSql, [name]));
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
-  // Not a StoreOpenError, because it may be temporary: a failover may be in progress.
+  // Not a StoreOpenError, because it may be temporary. A failover may be in progress.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
   // Other encodings may lack characters of a subject. The server would then refuse the deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);

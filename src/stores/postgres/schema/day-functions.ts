@@ -45,7 +45,7 @@ export const closeSql = (tables: string): string => `
  *
  * `plantstore_make_days` creates the partitions of the next days, which blocks only readers of the default partition.
  * If a day has begun without a partition, none is created for it, because attaching it could fail a concurrent
- * deletion: its records are in the default partition. The bounds are in UTC and ISO format, independent of the caller's
+ * deletion. Its records are in the default partition. The bounds are in UTC and ISO format, independent of the caller's
  * settings, because abbreviated time zones are ambiguous. The replica identity is FULL because a table without a key in
  * a publication of all tables could not be updated, as is necessary to find the record of a deletion in doubt.
  *

@@ -79,7 +79,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
     else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
-    // Ignored if the version has changed: another process has run the step, or the server has committed it despite the
+    // Ignored if the version has changed. Another process has run the step, or the server has committed it despite the
     // error.
     if ((await versionOf(session, schema)).version === version) throw fault;
   } finally {

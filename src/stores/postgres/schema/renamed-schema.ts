@@ -17,7 +17,7 @@ const renamedSchemaSql = `
     AND pg_catalog.strpos(settings, 'search_path="' || pg_catalog.replace(nspname, '"', '""') || '",') = 0`;
 
 /**
- * Refuses a schema that was renamed: its functions could drop records of another schema that now has the old name.
+ * Refuses a schema that was renamed. Its functions could drop records of another schema that now has the old name.
  *
  * @throws StoreOpenError
  */

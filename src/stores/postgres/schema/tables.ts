@@ -1,6 +1,6 @@
 import { closeSql, createDayFunctionsSql } from "./day-functions.ts";
 
-// plant_id is not unique: a restored plant can be deleted again.
+// plant_id is not unique. A restored plant can be deleted again.
 const recordColumns = `
   plant_id bigint NOT NULL,
   deleted_at timestamptz NOT NULL DEFAULT now(),

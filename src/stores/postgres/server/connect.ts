@@ -139,7 +139,7 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
-  // Errors are ignored: a stopped server runs no statement. A running server responds by closing the connection. The
+  // Errors are ignored. A stopped server runs no statement. A running server responds by closing the connection. The
   // socket is not half-closed here, because a pooler may treat that as a disconnected client.
   socket
     .on("error", () => undefined)

@@ -23,7 +23,7 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 }
 
 /**
- * Checks that a new URL differs from a usable one only in user and password: the beginning of a half-written URL may be
+ * Checks that a new URL differs from a usable one only in user and password. The beginning of a half-written URL may be
  * the URL of another database.
  *
  * @throws StoreOpenError when anything else differs

@@ -19,7 +19,7 @@ export interface TlsSettings {
 
 /**
  * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. Without `sslmode`, a URL that names a certificate asks
- * for TLS, so the password is not sent in cleartext: with `system`, the default is `verify-full`, as in libpq.
+ * for TLS, so the password is not sent in cleartext. With `system`, the default is `verify-full`, as in libpq.
  * Otherwise it is `require`.
  *
  * @throws StoreOpenError for unknown values, and for settings that contradict each other
@@ -66,12 +66,12 @@ export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonl
     case "prefer":
       return [unverified, false];
     case "require":
-      // As in libpq: if there is a root certificate, the signature is checked.
+      // As in libpq. If there is a root certificate, the signature is checked.
       return [files.ca === undefined ? unverified : withAuthority];
     case "verify-ca":
       return [withAuthority];
     case "verify-full":
-      // The host name is passed explicitly: the client does not pass it to TLS, which would then expect "localhost" in
+      // The host name is passed explicitly. The client does not pass it to TLS, which would then expect "localhost" in
       // the certificate.
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },

@@ -12,7 +12,7 @@ import {
 import { buildLimitMs, buildStep } from "../../../../packages/testing/src/process/build-step.ts";
 import { hasProgram, toolsFolder } from "../../../../packages/testing/src/process/tools-folder.ts";
 
-// Requests over HTTP/1.1 that are refused before their body has arrived: the client gets the response in any case.
+// Requests over HTTP/1.1 that are refused before their body has arrived. The client gets the response in any case.
 
 /** A program that sends a body for each line of its input, and prints the status or the error. */
 interface Client {

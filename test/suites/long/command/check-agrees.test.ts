@@ -268,7 +268,7 @@ async function refusalOfServe(environment: Environment): Promise<string | undefi
 
 /**
  * Expects `check` and `serve` to accept a valid configuration, and to refuse an invalid one with a message that names
- * an invalid variable. Expired certificates and unreachable issuers and PostgreSQL servers are not covered: `check`
+ * an invalid variable. Expired certificates and unreachable issuers and PostgreSQL servers are not covered. `check`
  * reports them, but `serve` starts.
  */
 async function expectAgreement(environment: Environment, invalid: readonly string[]): Promise<void> {

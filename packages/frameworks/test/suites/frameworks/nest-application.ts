@@ -7,7 +7,7 @@ import { folders, requireFrom } from "./frameworks.ts";
 import type { Application as Express } from "./usual-middleware.ts";
 import type { Application as Fastify } from "./usual-plugins.ts";
 
-/** The part of a Nest application that tests use: its types are missing in a fresh clone. */
+/** The part of a Nest application that tests use. Its types are missing in a fresh clone. */
 export interface Application {
   use(middleware: unknown): void;
   enableCors(options: object): void;

@@ -7,7 +7,7 @@ import { createGatewayStrategy, type GatewayStrategyOptions, type GrpcServer } f
 import { includeDirs } from "../../garden.ts";
 import type { Message } from "../../grpc-js-client.ts";
 
-/** The parts of Nest that the tests use: its types are missing in a fresh clone. */
+/** The parts of Nest that the tests use. Its types are missing in a fresh clone. */
 interface Application {
   connectMicroservice(options: object, hybrid?: object): unknown;
   startAllMicroservices(): Promise<unknown>;

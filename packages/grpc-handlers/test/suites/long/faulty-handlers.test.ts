@@ -232,7 +232,7 @@ const allHandlers = (
   listTrees: handler,
   tradeTrees: handler,
 });
-/** A call over Connect, whose deadline is the server's: one of grpc-js could pass before its client has connected. */
+/** A call over Connect, whose deadline is the server's. One of grpc-js could pass before its client has connected. */
 const callWithDeadline = ({ address }: TestGarden, method: string, messages = 1): Promise<Response> => {
   const isStream = method !== "GetTree";
   const message = [0, 0, 0, 0, 2, ...Buffer.from("{}")];

@@ -39,7 +39,7 @@ export function listBytesOf(fields: readonly string[]): number {
 /**
  * Encodes the first part of request header sections with the dynamic table of the peer (RFC 7541 §2.3.2).
  *
- * A field is inserted once, and only if it fits: nothing is ever evicted, so an index is stable until another field is
+ * A field is inserted once, and only if it fits. Nothing is ever evicted, so an index is stable until another field is
  * inserted. A repeated head is then a few bytes, which are cached. Before the peer's SETTINGS, everything is literal,
  * because its table may be smaller than HTTP/2's initial value.
  */

@@ -94,7 +94,7 @@ function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, t
 /** Up to this many bytes, a loop is faster than a native call. */
 const loopBytesMax = 64;
 
-// A separate allocation: a slice of node's pool would keep the pool alive.
+// A separate allocation. A slice of node's pool would keep the pool alive.
 function copyBytes(bytes: Buffer, from: number, to: number): Buffer {
   const copy = Buffer.allocUnsafeSlow(to - from);
   bytes.copy(copy, 0, from, to);

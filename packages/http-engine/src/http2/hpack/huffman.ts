@@ -73,7 +73,7 @@ export function decodeHuffman(bytes: Uint8Array, from: number, to: number): stri
   const { steps, paddingBits } = machine.built;
   // No code is shorter than five bits.
   const lengthMax = Math.floor(((to - from) * 8) / 5);
-  // Collects bytes and converts them once: appending characters to a string costs three times as much.
+  // Collects bytes and converts them once. Appending characters to a string costs three times as much.
   const octets = lengthMax <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(lengthMax);
   let length = 0;
   let state = 0;

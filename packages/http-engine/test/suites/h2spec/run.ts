@@ -12,8 +12,8 @@ import { runRoundTrips } from "./hpack-round-trips.ts";
 
 // `npm run suite -- h2spec`: other implementations of HTTP/2 against the engine. Requires Go, for both of
 //
-// h2spec, the conformance suite of HTTP/2. The engine listens without HTTP/1.1: on a shared port, an
-// invalid preface is an invalid HTTP/1.1 request. Arguments are passed to the suite: `-- --verbose http2/6.9`.
+// h2spec, the conformance suite of HTTP/2. The engine listens without HTTP/1.1. On a shared port, an invalid preface is
+// an invalid HTTP/1.1 request. Arguments are passed to the suite: `-- --verbose http2/6.9`.
 //
 // With `TEST_HTTP_ENGINE=node` it is a gateway on node:http2, which fails the cases of `notOnNode` and no others.
 //

@@ -22,7 +22,7 @@ const { values } = parseArgs({
 /** Concurrent connections: enough to avoid a turn of the event loop for each. */
 const concurrency = 256;
 
-/** Warm-up sequences: afterwards, code is compiled and tables have grown. */
+/** Warm-up sequences. Afterwards, code is compiled and tables have grown. */
 const warmSequences = 10_000;
 
 /** The most bytes that may be retained after the warm-up: 16 bytes for each of half a million sequences. */

@@ -79,7 +79,7 @@ function rollSink(dice: Dice): Message {
   return message;
 }
 
-/** Changes a message so that it is rarely refused: its strings are UTF-8, and its enums and masks have known names. */
+/** Changes a message so that it is rarely refused. Its strings are UTF-8, and its enums and masks have known names. */
 function tame(value: object): void {
   for (const [key, inner] of Object.entries(value)) {
     if (!key.isWellFormed()) Reflect.deleteProperty(value, key);

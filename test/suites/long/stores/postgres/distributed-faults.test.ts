@@ -27,7 +27,7 @@ const lacking =
 // length field.
 const headerBytes = 5;
 
-/** A statement whose outcome is lost: the response is the same whether or not the server has run it. */
+/** A statement whose outcome is lost. The response is the same whether or not the server has run it. */
 interface Loss {
   readonly isRun: boolean;
 }

@@ -70,7 +70,7 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     expect({ plants: await plantsOf(target), records: await recordsOf(target) }).toEqual(before);
   });
 
-  // A plant without a record may have been deleted long ago: retention has dropped the record.
+  // A plant without a record may have been deleted long ago. Retention has dropped the record.
   test.each([
     { name: "a plant is only in the source", sql: "DELETE FROM plants WHERE id = 1" },
     { name: "a plant is only in the target", sql: "INSERT INTO plants VALUES (7)" },

@@ -232,7 +232,7 @@ describe("check", () => {
     using _ = { [Symbol.dispose]: () => void execFileSync("umount", [folder.path]) };
     const file = createStore(folder);
     expect((await check(folder)).exitCode).toBe(0);
-    // More than the disk has: the rest is not written.
+    // More than the disk has. The rest is not written.
     expect(() => writeFileSync(folder.file("filler"), new Uint8Array(2 ** 20))).toThrow(/ENOSPC/);
     const { exitCode, err } = await check(folder);
     expect({ exitCode, err }).toEqual({

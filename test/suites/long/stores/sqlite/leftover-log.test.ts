@@ -14,7 +14,7 @@ import { createTempFolder, type TempFolder } from "../../../../../packages/testi
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 
-/** Creates a file of two plants as after a crash: they are only in its log, which has this many more bytes. */
+/** Creates a file of two plants as after a crash. They are only in its log, which has this many more bytes. */
 function leaveLog(file: string, bytes: number): void {
   const crashing = `${file}.crashing`;
   openDatabase({ file: crashing, migrates: true }).close();

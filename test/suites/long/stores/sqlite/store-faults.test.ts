@@ -184,7 +184,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
   });
 });
 
-// See docs/how-to/operations.md: the server exits with code 74, or waits for an operator.
+// See docs/how-to/operations.md. The server exits with code 74, or waits for an operator.
 describe("an SQLite store with a permanent problem", () => {
   test.each<{
     name: string;

@@ -109,7 +109,7 @@ function reportCall(context: HandlerContext): void {
 // Fields that the HTTP version or its client library adds.
 const addedByHttp: ReadonlySet<string> = new Set(["host", "connection", "content-length", "transfer-encoding"]);
 
-/** Performs an instruction: fails, waits until the call is aborted, or sets header and trailer. */
+/** Performs an instruction. Fails, waits until the call is aborted, or sets header and trailer. */
 export async function perform(text: string, context: HandlerContext): Promise<void> {
   const [instruction, ...words] = text.split(": ");
   if (instruction === "fail") throw failure(Number(words[0]), words[1] ?? "");

@@ -111,7 +111,7 @@ test("the output for random frames is the same in any chunks", async () => {
   const property = fc.asyncProperty(seeds, cuts, fc.constantFrom(echo, pipe), async (seed, chosen, serve) => {
     const dice = new Dice(seed);
     const frames = Array.from({ length: 2 + dice.roll(30) }, () => randomFrame(dice));
-    // A frame that announces more than it has is completed: if the connection ended within it, its chunks would
+    // A frame that announces more than it has is completed. If the connection ended within it, its chunks would
     // determine whether its header was processed.
     const rest = Buffer.alloc(16_384);
     const sent = Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0)), ...frames, rest]);

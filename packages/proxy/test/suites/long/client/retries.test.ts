@@ -499,7 +499,7 @@ test("below half its budget, no call is retried until successes refill it", () =
   const other = { ...failure, error: new ConnectError("", Code.NotFound) };
   for (let i = 0; i < 10; i++) expect(retries.failed(other)).toBeUndefined();
   expect([isRetried(), isRetried(), isRetried(), isRetried(), isRetried()]).toEqual([true, false, false, false, false]);
-  // No tokens remain: a retry requires 3.5.
+  // No tokens remain. A retry requires 3.5.
   for (let i = 0; i < 6; i++) retries.succeeded();
   expect(isRetried()).toBe(false);
   for (let i = 0; i < 3; i++) retries.succeeded();

@@ -10,7 +10,7 @@ import { messageCases } from "./cases/message-cases.ts";
 import { routeCases } from "./cases/route-cases.ts";
 import { exchange } from "./exchange.ts";
 
-// What `check --against` reports, and what a client sees: a recorded request of the old definition is sent to a gateway
+// What `check --against` reports, and what a client sees. A recorded request of the old definition is sent to a gateway
 // of the old one, and to a gateway of the new one.
 
 const cases = [...detectorCases, ...bufCases, ...routeCases, ...messageCases, ...compatibleCases].map((each, at) => ({

@@ -23,7 +23,7 @@ const orders = serviceWithRoutes("shop.v1.Orders", {
   Delete: ["DELETE /v1/orders/{id}", "POST /v1/orders/{id}:delete"],
 });
 const stock = serviceWithRoutes("stock.v1.Stock", { Count: ["GET /v1/stock/{id}"] });
-/** The hostile upstream: most of its routes take calls of the others. */
+/** The hostile upstream. Most of its routes take calls of the others. */
 const evil = serviceWithRoutes("evil.v1.Evil", {
   Steal: ["DELETE /v1/orders/7", "* /v1/orders/{id}:cancel", "GET /v1/evil/{id}"],
   Catch: ["GET /{id=**}"],

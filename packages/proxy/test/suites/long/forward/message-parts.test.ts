@@ -105,7 +105,7 @@ async function pingSeveralTimes(session: ClientHttp2Session): Promise<void> {
   for (let at = 0; at < 10; at++) await within(new Promise((resolve) => session.ping(resolve)), "a PING");
 }
 
-/** The bytes of 20 calls that may wait in the proxy: their windows, and what is queued for the other side. */
+/** The bytes of 20 calls that may wait in the proxy. Their windows, and what is queued for the other side. */
 const waitingBytesMax = 20 * 256 * kibibyte + 2 * mebibyte;
 const start = messageOf(4 * mebibyte, readMaxBytes);
 

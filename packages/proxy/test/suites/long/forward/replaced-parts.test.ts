@@ -21,7 +21,7 @@ import {
   type Upstream,
 } from "../../../../src/create-proxy.ts";
 
-// What a proxy watches, connects to and limits after its options were replaced ten times: the parts of the last options
+// What a proxy watches, connects to and limits after its options were replaced ten times. The parts of the last options
 // work on, and those of earlier options are silent.
 
 const replacements = 10;

@@ -5,7 +5,7 @@ import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createProxy, type ProxiedUpstream } from "../../../../src/create-proxy.ts";
 
-// A set of one upstream that takes long to describe: the other upstreams do not wait for it.
+// A set of one upstream that takes long to describe. The other upstreams do not wait for it.
 
 let nowMs = performance.now();
 

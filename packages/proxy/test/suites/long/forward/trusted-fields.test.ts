@@ -6,7 +6,7 @@ import { identityFields } from "../../../../src/forward/identity-fields.ts";
 import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
 import { client, forward, grpcFields } from "./forwarded-fields.ts";
 
-// Fields that an upstream trusts because another server sets them: a caller cannot set them through the proxy.
+// Fields that an upstream trusts because another server sets them. A caller cannot set them through the proxy.
 
 /** One name for each name or prefix of the fields that identify a caller. */
 const identityExamples = identityFields.flatMap(({ names }) => names.map((name) => name.replace("*", "Something")));

@@ -38,7 +38,7 @@ const watchRequest = envelope(
   toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
 );
 
-/** A message of `Watch`: field 1 is its status. */
+/** A message of `Watch`. Field 1 is its status. */
 function status(value: number): Buffer {
   return envelope(Buffer.of(8, value));
 }
