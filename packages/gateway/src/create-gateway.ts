@@ -49,17 +49,17 @@ export interface GatewayOptions extends ServingOptions {
    */
   fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
-   * Returns the initial context values; used by {@link Gateway.handler} only, because only that has a node request to
-   * pass. Errors that it throws are handled like those of `admit`; `onRequest` is then not called, because it needs the
+   * Returns the initial context values. Used by {@link Gateway.handler} only, because only that has a node request to
+   * pass. Errors that it throws are handled like those of `admit`. `onRequest` is then not called, because it needs the
    * values.
    */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
   /**
-   * The proxies that are trusted to report their clients, in header fields or with the PROXY protocol. Default: none.
+   * The proxies that are trusted to report their clients, in header fields or with the PROXY protocol. None by default.
    */
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
-   * The HTTP implementation of {@link Gateway.listen}; {@link Gateway.handler} and `fetch` do not use it. Default:
+   * The HTTP implementation of {@link Gateway.listen}; {@link Gateway.handler} and `fetch` do not use it. Defaults to
    * node:http and node:http2. `createHttpEngine()` of `@plantstore/http-engine` uses less CPU and is stricter.
    */
   readonly engine?: HttpEngine;
@@ -79,7 +79,7 @@ export interface Gateway extends FetchGateway {
   /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
   readonly handler: NodeHandler;
   /**
-   * Listens to the event `checkContinue` of node's servers: serves a request as {@link handler} does, and sends 100
+   * Listens to the event `checkContinue` of node's servers. Serves a request as {@link handler} does, and sends 100
    * (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it
    * immediately. If a request is passed on to `next` or `fallback`, that code must call `response.writeContinue()`.
    */

@@ -1,8 +1,8 @@
 /**
- * The gateway: serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
+ * The gateway. Serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
  * `google.api.http` annotation also over REST. In process, on one port, without a proxy.
  *
- * Does not depend on authentication or logs: routes, `admit` and endpoints are passed in.
+ * Does not depend on authentication or logs. Routes, `admit` and endpoints are passed in.
  */
 export {
   type Comments,

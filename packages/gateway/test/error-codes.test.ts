@@ -34,7 +34,7 @@ import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/gr
 
 /** A request that is refused or fails, and the gateway that it is sent to. */
 interface Refused {
-  /** Sent over HTTP/1.1, unchanged if it is a string; over HTTP/2 if it is a gRPC request. */
+  /** Sent over HTTP/1.1, unchanged if it is a string. Over HTTP/2 if it is a gRPC request. */
   readonly sent: HttpRequest | string;
   readonly options?: Partial<GatewayOptions>;
   readonly implementation?: Partial<ServiceImpl<typeof GreenhouseService>>;

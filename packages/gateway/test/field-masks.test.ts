@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createGateway } from "../src/index.ts";
 
-// Names in field masks that have no JSON form (field_mask.proto): requests may contain them, responses may not.
+// Names in field masks that have no JSON form (field_mask.proto). Requests may contain them, responses may not.
 
 const names = [
   { sent: "address_line_1", path: "address_line_1" },
@@ -13,7 +13,7 @@ const names = [
   { sent: "two__underscores", path: "two__underscores" },
 ];
 
-/** Requests a shelf with a mask; returns the status, and the paths that the handler got. */
+/** Requests a shelf with a mask. Returns the status, and the paths that the handler got. */
 async function getShelf(readMask: string, echoes: boolean): Promise<readonly [httpStatus: number, paths: unknown]> {
   let paths: unknown;
   const { fetch } = createGateway({

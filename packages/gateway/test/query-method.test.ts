@@ -60,7 +60,7 @@ describe.each(carriers)("QUERY over %s", (carrier) => {
     expect(String(Buffer.from(response.body))).toContain(text);
   });
 
-  // Neither is a QUERY: its response depends on its body.
+  // Neither is a QUERY. Its response depends on its body.
   test.each(["HEAD", "OPTIONS", "GET"])("is listed in the response to %s", async (httpMethod) => {
     const response = await send(carrier, httpMethod, []);
     expect(response.httpStatus).toBe(405);

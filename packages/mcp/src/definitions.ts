@@ -13,10 +13,10 @@ import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 
-/** The most bytes of definitions that are kept. 16 MiB: more than 5,000 usual ones; others are created again. */
+/** The most bytes of definitions that are kept. 16 MiB: more than 5,000 usual ones. Others are created again. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-/** The bytes that a definition without a schema counts as. 64 KiB: creating it costs as much as a large one. */
+/** The bytes that a definition without a schema counts as. 64 KiB, because creating it costs as much as a large one. */
 const abridgedCost = 64 * 1024;
 
 /** The most characters of a description. 4,000: about a page; all descriptions together fill the context of a model. */
@@ -100,7 +100,7 @@ function annotationsOf({ readOnly, destructive, idempotent, openWorld }: McpTool
   return { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent, openWorldHint: openWorld };
 }
 
-/** Returns the words of a name in camel case: `GetHTTPRule` is "Get HTTP Rule". */
+/** Returns the words of a name in camel case. `GetHTTPRule` is "Get HTTP Rule". */
 function wordsOf(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
 }

@@ -1,7 +1,7 @@
 import { JsonScanner } from "@plantstore/protobuf";
 import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
 
-/** The members of the three objects of a message that this server reads; empty where there is no object. */
+/** The members of the three objects of a message that this server reads. Empty where there is no object. */
 export interface MessageMembers {
   readonly message: JsonMembers;
   readonly params: JsonMembers;
@@ -9,8 +9,8 @@ export interface MessageMembers {
 }
 
 /**
- * The most characters of a message in addition to the arguments of its tool. 64 Ki: `_meta` may describe the client at
- * length. Reading as many names strictly takes a few milliseconds.
+ * The most characters of a message in addition to the arguments of its tool. 64 Ki, because `_meta` may describe the
+ * client at length. Reading as many names strictly takes a few milliseconds.
  */
 export const envelopeLengthMax: number = 64 * 1024;
 
@@ -19,7 +19,7 @@ const path = ["params", "_meta"];
 
 /**
  * Reads the members of a JSON-RPC message as strictly as JSON allows, except that the arguments of a tool may have
- * duplicate keys: the reader of the tool's message reads them again, and refuses these.
+ * duplicate keys. The reader of the tool's message reads them again, and refuses these.
  *
  * @throws FieldProblem if the text is not a JSON object; ConnectError if it has more than {@link envelopeLengthMax}
  * characters in addition to the arguments

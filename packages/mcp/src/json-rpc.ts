@@ -12,7 +12,7 @@ export type JsonMembers = ReadonlyMap<string, string>;
  * that no number passes through a double.
  */
 export interface McpMessage {
-  /** The JSON text of the id; `undefined` for a notification. */
+  /** The JSON text of the id, or `undefined` for a notification. */
   readonly id: string | undefined;
   /** `undefined` for a response. */
   readonly method: string | undefined;
@@ -21,11 +21,11 @@ export interface McpMessage {
   readonly params: JsonMembers;
   readonly meta: JsonMembers;
   readonly idempotencyKey: string | undefined;
-  /** Why the message is not valid; `undefined` if it is. */
+  /** Why the message is not valid, or `undefined` if it is. */
   readonly error: ConnectError | undefined;
 }
 
-/** The most characters of an id or a progress token, which are repeated in responses. 256: a UUID has 36. */
+/** The most characters of an id or a progress token, which are repeated in responses. 256, because a UUID has 36. */
 const idLengthMax = 256;
 
 /** Returns the value of a JSON text if it is a string. */

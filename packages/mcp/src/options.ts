@@ -12,7 +12,7 @@ export interface McpOptions {
   readonly tools: readonly string[] | ((method: DescMethod) => boolean | McpToolOptions);
   /** The path of all requests, without the gateway's prefix. Default `/mcp`. */
   readonly path?: string;
-  /** The name and version that clients display. Default: `gateway`, version 1. */
+  /** The name and version that clients display. Defaults to `gateway`, version 1. */
   readonly serverInfo?: { readonly name: string; readonly version: string; readonly title?: string };
   /** How models should use the tools, in plain text. */
   readonly instructions?: string;
@@ -38,11 +38,11 @@ export interface McpOptions {
 
 /** How a tool differs from the description that its definition yields. */
 export interface McpToolOptions {
-  /** Up to 64 ASCII letters, digits, `_` and `-`. Default: the full name of the RPC, with `_` instead of dots. */
+  /** Up to 64 ASCII letters, digits, `_` and `-`. Defaults to the full name of the RPC, with `_` instead of dots. */
   readonly name?: string;
-  /** The name for people. Default: the words of the name of the RPC. */
+  /** The name for people. Defaults to the words of the name of the RPC. */
   readonly title?: string;
-  /** Default: the comment of the RPC. */
+  /** Defaults to the comment of the RPC. */
   readonly description?: string;
   readonly hints?: McpToolHints;
 }
@@ -50,14 +50,15 @@ export interface McpToolOptions {
 /** What a tool does to its environment. Clients use these hints to ask people before a call. */
 export interface McpToolHints {
   /**
-   * The tool changes nothing. Default: true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE rule.
+   * The tool changes nothing. Defaults to true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE
+   * rule.
    */
   readonly readOnly?: boolean;
-  /** The tool may delete or overwrite. Default: true for a DELETE rule; otherwise not sent, which means true. */
+  /** The tool may delete or overwrite. By default, true for a DELETE rule. Otherwise not sent, which means true. */
   readonly destructive?: boolean;
-  /** A repeated call has no further effect. Default: true for `IDEMPOTENT` and for a PUT or DELETE rule. */
+  /** A repeated call has no further effect. Defaults to true for `IDEMPOTENT` and for a PUT or DELETE rule. */
   readonly idempotent?: boolean;
-  /** The tool reaches systems outside the service. Default: not sent, which means true. */
+  /** The tool reaches systems outside the service. By default, not sent, which means true. */
   readonly openWorld?: boolean;
 }
 

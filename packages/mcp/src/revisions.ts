@@ -3,7 +3,7 @@ import { type HeaderReader, toUtf8 } from "@plantstore/http";
 import { quote } from "@plantstore/protobuf";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
-/** The stateless revision: each request has its revision and the capabilities of its client. */
+/** The stateless revision. Each request has its revision and the capabilities of its client. */
 const statelessRevision = "2026-07-28";
 
 /** The revisions that begin with `initialize`, latest first. They differ in nothing that this server uses. */
@@ -12,7 +12,7 @@ export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25
 /** All revisions that this server implements, latest first. */
 export const revisions: readonly string[] = [statelessRevision, ...initializedRevisions];
 
-/** The most characters of a revision that an error repeats. 32: a revision has 10. */
+/** The most characters of a revision that an error repeats. 32, because a revision has 10. */
 const revisionLengthMax = 32;
 
 /**

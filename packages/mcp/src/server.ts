@@ -12,10 +12,10 @@ import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
-/** The most tools in a page of `tools/list`. 100: a page of usual definitions has 200 KB. */
+/** The most tools in a page of `tools/list`. 100, because a page of usual definitions has 200 KB. */
 const pageTools = 100;
 
-/** The bytes after which a page of `tools/list` ends. 1 MiB: a client reads it as one message. */
+/** The bytes after which a page of `tools/list` ends. 1 MiB, because a client reads it as one message. */
 const pageBytes = 1024 * 1024;
 
 /** How long clients may keep a list of tools, in milliseconds. 5 minutes: tools change when a server is deployed. */
@@ -74,7 +74,7 @@ export class McpServer {
     return [`{"jsonrpc":"2.0","id":${id},"result":{`, `${stateless ? meta : ""}}}`];
   }
 
-  /** Returns the members of a result, after the page of `tools/list`; `undefined` for an unknown method. */
+  /** Returns the members of a result, after the page of `tools/list`, or `undefined` for an unknown method. */
   #membersOf({ method, params }: McpMessage, stateless: boolean): string | undefined {
     const { isListed, instructions } = this.options;
     const guide = instructions === undefined ? "" : `,"instructions":${JSON.stringify(instructions)}`;

@@ -78,7 +78,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     try {
       scanner.readObject(readMember);
     } catch (error) {
-      // A key is set more than once; `readEnvelope` has accepted it.
+      // A key is set more than once. `readEnvelope` has accepted it.
       throw error instanceof FieldProblem ? problem("ERR_MESSAGE_INVALID", error.message) : error;
     }
     if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
@@ -91,7 +91,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return oneMessage(this.readMessage());
   }
 
-  /** The JSON text of the progress token; `undefined` if the client asks for no notifications. */
+  /** The JSON text of the progress token, or `undefined` if the client asks for no notifications. */
   get #progressToken(): string | undefined {
     const token = this.#call.message.meta.get("progressToken");
     return token === undefined || !isId(token) ? undefined : token;
@@ -173,7 +173,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   /**
    * Returns a result. That of an error has its code and message, and its details if it has any.
    *
-   * @param structured - the JSON text of what the tool has returned; `undefined` for nothing
+   * @param structured - the JSON text of what the tool has returned, or `undefined` for nothing
    */
   #result(structured: string | undefined, error?: ConnectError): string {
     const { server, tool, id, stateless } = this.#call;
@@ -211,8 +211,8 @@ function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
 }
 
 /**
- * Returns the header that the handler sees: with the idempotency key of `_meta`, unless the header has one, as a String of
- * RFC 9651 §3.3.3 (draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
+ * Returns the header that the handler sees. With the idempotency key of `_meta`, unless the header has one, as a String
+ * of RFC 9651 §3.3.3 (draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
  */
 function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;

@@ -2,8 +2,8 @@ import { type Exchange, type HeaderFields, startInterval } from "@plantstore/htt
 import { progressEvent } from "./events.ts";
 
 /**
- * Seconds between the progress notifications of a unary call. 5: a person sees that the call runs, and a client that
- * waits longer after each notification does not time out.
+ * Seconds between the progress notifications of a unary call. 5, because a person sees that the call runs, and a client
+ * that waits longer after each notification does not time out.
  */
 const everyS = 5;
 

@@ -59,7 +59,7 @@ async function callDuring(
   );
   const responding = exchange(greenhouse.address, request === http2 ? "2" : "1.1", request);
   await within(begun.promise, "the handler");
-  // The last timer: an HTTP/2 connection has started one with the same interval.
+  // The last timer. An HTTP/2 connection has started one with the same interval.
   const notifying = timers().at(-1);
   for (let at = 0; at < firings; at += 1) notifying?.fire();
   ended.resolve();

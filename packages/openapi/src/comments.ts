@@ -52,7 +52,7 @@ const commentMax = 20_000;
 export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
 
 /**
- * Returns the text that describes a descriptor: the description in its `openapiv2_*` option, otherwise its comment;
+ * Returns the text that describes a descriptor: the description in its `openapiv2_*` option, otherwise its comment, or
  * `undefined` when there is neither. An RPC has only its comment, because its option has a summary, too.
  */
 export function commentOf(comments: Comments, desc: Commented): string | undefined {

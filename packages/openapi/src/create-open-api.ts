@@ -45,11 +45,11 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly openapi?: OpenApiVersion;
   /** The description defaults to the comment of the service if there is only one service. */
   readonly info: OpenApiInfo;
-  /** Default: `/`, the server of the document itself. */
+  /** Defaults to `/`, the server of the document itself. */
   readonly servers?: readonly OpenApiServer[];
   /**
-   * The comments of the definition, for summaries and descriptions. Default: the comments in the descriptors;
-   * descriptors of generated code have none.
+   * The comments of the definition, for summaries and descriptions. By default, the comments in the descriptors.
+   * Descriptors of generated code have none.
    */
   readonly comments?: Comments;
   /** The `rest` options of the gateway that serves the interface. */
@@ -61,9 +61,9 @@ export interface OpenApiOptions extends SecurityOptions {
    * may violate rules, because they are not checked.
    */
   readonly validation?: FieldRules;
-  /** The option `mcp` of that gateway: operations then have the names of their tools, in `x-rpc`. */
+  /** The option `mcp` of that gateway. Operations then have the names of their tools, in `x-rpc`. */
   readonly mcp?: ToolNames;
-  /** The error responses. Default: 4XX and 5XX with the error form that `rest.errors` selects. */
+  /** The error responses. By default, 4XX and 5XX with the error form that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
@@ -85,9 +85,9 @@ export interface OpenApiError {
   readonly description: string;
   /** The schema of the body: a message type whose fields are all always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
-  /** The content type of the body. Default: that of JSON responses, `contentType` of `rest`. */
+  /** The content type of the body. Defaults to that of JSON responses, `contentType` of `rest`. */
   readonly contentType?: string;
-  /** The field of `record` that holds a google.rpc.Code as a number; its schema lists the names of the codes. */
+  /** The field of `record` that holds a google.rpc.Code as a number. Its schema lists the names of the codes. */
   readonly codeField?: string;
   /** An example of the body. */
   readonly example?: JsonObject;

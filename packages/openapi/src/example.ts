@@ -8,7 +8,7 @@ import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 
 /**
- * The maximum depth of nested messages in an example; required messages may be deeper. 3: enough to show the structure.
+ * The maximum depth of nested messages in an example. Required messages may be deeper. 3: enough to show the structure.
  */
 const depthMax = 3;
 
@@ -18,7 +18,7 @@ type NameOf = (field: DescField) => string;
 /** Options of {@link createExample}. */
 export interface ExampleOptions {
   readonly nameOf: NameOf;
-  /** The fields that the path sets; the example leaves them out. */
+  /** The fields that the path sets. The example leaves them out. */
   readonly boundByPath?: BoundFields | undefined;
   /** The budget of the document, which the fields of nested messages count toward. */
   readonly total: Expansion;
@@ -29,7 +29,7 @@ export interface ExampleOptions {
 /**
  * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
  * list, no recursive messages, and no field that the path sets. All nested messages together have at most
- * `exampleFieldsMax` fields; if there are more, fewer levels are shown.
+ * `exampleFieldsMax` fields. If there are more, fewer levels are shown.
  *
  * @returns `undefined` if a required field has no example; `"too large"` if the required messages alone have too many
  * fields

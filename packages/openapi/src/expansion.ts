@@ -8,7 +8,7 @@
 /** The maximum number of fields in the parameters and inline bodies of one operation. 1,000: Google's APIs need 400. */
 export const operationFieldsMax = 1_000;
 
-/** The maximum number of fields of nested messages in an example. 200: more do not help a reader. */
+/** The maximum number of fields of nested messages in an example. 200, because more do not help a reader. */
 export const exampleFieldsMax = 200;
 
 /** The maximum number of fields of a component, or of values of an enum. 5,000: Google's largest message has 300. */

@@ -3,7 +3,7 @@ import type { OpenApiSchema } from "./open-api-document.ts";
 
 /** Describes the rules that a server checks in addition to the types of fields, such as those of `buf.validate`. */
 export interface FieldRules {
-  /** Returns the keywords of a field's rules; `undefined` if JSON Schema cannot express any. */
+  /** Returns the keywords of a field's rules, or `undefined` if JSON Schema cannot express any. */
   keywordsOf(field: DescField): FieldKeywords | undefined;
   /** Returns whether a message without this field is invalid. */
   isRequired(field: DescField): boolean;

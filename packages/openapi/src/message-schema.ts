@@ -30,14 +30,14 @@ const fieldsMax = 2_000;
 /** The most characters of a schema. 256 Ki: 2,000 fields with descriptions of usual length. */
 const schemaLengthMax = 256 * 1024;
 
-/** The most characters of the name of a field. 200: protoc has no limit; real names have fewer than 100. */
+/** The most characters of the name of a field. 200, because protoc has no limit. Real names have fewer than 100. */
 const nameLengthMax = 200;
 
 /** The most characters of the description of a field, a message or an enum. */
 const descriptionMax = 1_000;
 
 /**
- * Creates a JSON Schema (2020-12) of an object. The schema does not depend on a document: other messages and enums are
+ * Creates a JSON Schema (2020-12) of an object. The schema does not depend on a document. Other messages and enums are
  * in `$defs`. A message whose JSON is not an object is in a member `value`, and the array of a stream is in `messages`.
  * Returns {@link omittedSchema} instead of a schema that is too large for a model.
  */
@@ -128,7 +128,7 @@ const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6
 
 /**
  * Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators.
- * The formats of `google.api.field_info`, also the `anyOf` of two, do not apply to responses: handlers can return other
+ * The formats of `google.api.field_info`, also the `anyOf` of two, do not apply to responses. Handlers can return other
  * text.
  */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {

@@ -20,7 +20,7 @@ export interface OpenApiInfo {
   readonly termsOfService?: string;
 }
 
-/** Where the interface is served; a relative URL is relative to the location of the document. */
+/** Where the interface is served. A relative URL is relative to the location of the document. */
 export interface OpenApiServer {
   readonly url: string;
   readonly description?: string;
@@ -103,7 +103,7 @@ export interface OpenApiRpc {
   readonly procedure: string;
   /** The path template of the rule, with the JSON names of fields, percent-encoded. */
   readonly path: string;
-  /** The field that is the body; `*` for all fields that the path does not set. */
+  /** The field that is the body. `*` for all fields that the path does not set. */
   readonly body?: string;
   /** The name of the tool. */
   readonly tool?: string;

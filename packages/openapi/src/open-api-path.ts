@@ -3,11 +3,11 @@ import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "
 /** A parameter of a path: a variable, or one wildcard of a variable with several segments. */
 export interface PathParameter {
   readonly name: string;
-  /** The path of the request field, in proto names; `undefined` for a wildcard outside variables. */
+  /** The path of the request field, in proto names, or `undefined` for a wildcard outside variables. */
   readonly fieldPath: readonly string[] | undefined;
   /** What the parameter's value is: the value of the field, a part of it, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
-  /** A description of where the part is in the value of its field; `undefined` for the complete value. */
+  /** A description of where the part is in the value of its field, or `undefined` for the complete value. */
   readonly description: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface OpenApiPath {
  * A wildcard of a variable with several segments is named by the literal before it, as AIP-122 names the parts of a
  * resource name: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
  * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
- * match several segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`: dots are allowed in
+ * match several segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`. Dots are allowed in
  * names, but generators convert these names to identifiers of their languages.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
@@ -43,7 +43,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
     if (variable !== undefined && !hasParts(variable)) return field;
     return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
   };
-  // Wildcards are shown by name: `*/` would end the comments that generators create from this text.
+  // Wildcards are shown by name. `*/` would end the comments that generators create from this text.
   const formOf = ({ start, end }: TemplateVariable): string =>
     segments
       .slice(start, end)
@@ -79,7 +79,7 @@ const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 /**
  * Returns the name of one member of a collection in snake_case, as the English singular of the collection's name
- * (`policies`, `addresses`, `shelves`, `topics`); `undefined` for a literal that is not a collection name.
+ * (`policies`, `addresses`, `shelves`, `topics`), or `undefined` for a literal that is not a collection name.
  */
 function memberOf(literal: string): string | undefined {
   if (!collection.test(literal)) return undefined;

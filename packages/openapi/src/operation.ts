@@ -29,7 +29,7 @@ import type { Security } from "./security.ts";
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
-  /** Returns the description of an RPC's successful response; `undefined` to use the reason phrase of HTTP. */
+  /** Returns the description of an RPC's successful response, or `undefined` to use the reason phrase of HTTP. */
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;

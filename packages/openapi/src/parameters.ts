@@ -98,7 +98,7 @@ function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
-/** Returns the parameter of a field, or the place of its message; `undefined` if the query cannot set the field. */
+/** Returns the parameter of a field, or the place of its message, or `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
   { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryPlace,
@@ -137,7 +137,7 @@ function isSplitInto(name: string, names: readonly string[]): boolean {
   return name.split(".").every((each, at) => each === names[at]);
 }
 
-/** Describes the values of a field; `undefined` if no query parameter can set it. */
+/** Describes the values of a field. Returns `undefined` if no query parameter can set it. */
 function describeQueryValue(
   field: DescField,
   must: boolean,

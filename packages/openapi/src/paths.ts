@@ -105,7 +105,7 @@ function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
 
 /**
  * Creates the function that names operations by their RPCs, so that every generator produces the same names:
- * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous; further bindings get a number. The id in the
+ * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous. Further bindings get a number. The id in the
  * option `openapiv2_operation` replaces the name.
  */
 function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {

@@ -25,11 +25,14 @@ export interface SchemaOptions {
   readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
   /** The rules of fields that the server checks. */
   readonly rules?: FieldRules | undefined;
-  /** The budget of the fields of all messages and the values of all enums. Default: none, only those of each component. */
+  /**
+   * The budget of the fields of all messages and the values of all enums. None by default, only those of each
+   * component.
+   */
   readonly total?: Expansion;
   /** Whether messages have examples. Default true. */
   readonly hasExamples?: boolean;
-  /** Returns whether a field with this name is described. Default: all are. */
+  /** Returns whether a field with this name is described. By default, all are. */
   readonly isNameShown?: (name: string) => boolean;
 }
 
@@ -172,7 +175,7 @@ export class Schemas {
     return this.#ofField(field, "parameter");
   }
 
-  /** Returns the comment of the definition that describes a descriptor; `undefined` when there is none. */
+  /** Returns the comment of the definition that describes a descriptor, or `undefined` when there is none. */
   commentOf(desc: Commented): string | undefined {
     return commentOf(this.#options.comments, desc);
   }

@@ -7,9 +7,9 @@ export interface SecurityOptions {
   /** The kinds of credentials, by name. */
   readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
-   * The alternatives that operations accept: a caller needs all credentials of one of them. The value of each credential
-   * lists the scopes that it needs; `{}` is a call without a credential. Default: one alternative, with all credentials
-   * of {@link securitySchemes}.
+   * The alternatives that operations accept. A caller needs all credentials of one of them. The value of each
+   * credential lists the scopes that it needs. `{}` is a call without a credential. Defaults to one alternative, with
+   * all credentials of {@link securitySchemes}.
    */
   readonly security?: readonly OpenApiSecurityRequirement[];
   /**
@@ -23,7 +23,10 @@ export interface SecurityOptions {
 export interface Security {
   /** The requirements of all operations without their own. */
   readonly ofDocument: readonly OpenApiSecurityRequirement[];
-  /** Returns the requirements of an operation that differ from those of the document; `undefined` if they are the same. */
+  /**
+   * Returns the requirements of an operation that differ from those of the document, or `undefined` if they are the
+   * same.
+   */
   readonly ofMethod: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 

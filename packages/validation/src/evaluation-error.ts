@@ -41,7 +41,7 @@ export function findTypeErrors(
   return [...owners].map(([text, owner]) => `${owner}: ${text}`);
 }
 
-/** The time after which the failure of a rule is reported again, in milliseconds: a log is read by the minute. */
+/** The time after which the failure of a rule is reported again, in milliseconds. A log is read by the minute. */
 const repeatMs = 60_000;
 /** The most failures reported in {@link repeatMs}, because an error may quote the message. */
 const failuresMax = 64;

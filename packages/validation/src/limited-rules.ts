@@ -11,14 +11,14 @@ const patternCharactersMax = 10_000;
 /** For compiling all rules: ten times as long as the most rules take. */
 const prepareMsMax = 5000;
 /**
- * For one message: a large message takes some milliseconds, and a container may be suspended for 100 ms to enforce its
+ * For one message. A large message takes some milliseconds, and a container may be suspended for 100 ms to enforce its
  * CPU limit. Other calls wait meanwhile.
  */
 const checkMsMax = 300;
 /** For one message on a busy machine, which may not run this process for as long as that. */
 const attemptsMax = 4;
 
-/** Runs a function, and interrupts it after a number of milliseconds: then returns `false`. */
+/** Runs a function, and interrupts it after a number of milliseconds. Then returns `false`. */
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**

@@ -17,8 +17,8 @@ const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +1202555
 );
 
 /**
- * Returns a value that satisfies the keywords of a rule; `undefined` if none is found. The value may violate rules that
- * are not among the keywords.
+ * Returns a value that satisfies the keywords of a rule, or `undefined` if none is found. The value may violate rules
+ * that are not among the keywords.
  */
 export function exampleOf(keywords: OpenApiSchema): string | number | boolean | undefined {
   const { examples, const: fixed, enum: allowed, format, pattern } = keywords;
@@ -44,7 +44,7 @@ function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
   return length > exampleLengthMax ? undefined : "text".repeat(Math.ceil(length / 4)).slice(0, length);
 }
 
-/** The most characters of an example: longer ones do not explain more. */
+/** The most characters of an example. Longer ones do not explain more. */
 const exampleLengthMax = 100;
 
 /** Returns a number within the bounds. */

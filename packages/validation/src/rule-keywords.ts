@@ -5,7 +5,7 @@ import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validat
 import { shortestFloat } from "@plantstore/protobuf";
 import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
 
-// The standard rules of buf.validate as keywords of JSON Schema. Rules that it cannot express are left out: the schema
+// The standard rules of buf.validate as keywords of JSON Schema. Rules that it cannot express are left out. The schema
 // then accepts more than the server, and less only where patterns of ECMAScript treat spaces and line ends beyond ASCII
 // differently. The test of these keywords lists the rules that are left out.
 

@@ -20,7 +20,7 @@ import { expect, test } from "vitest";
 import { openValidation } from "../src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 
-// Rules that protovalidate cannot compile, as a definition may contain them: the gateway does not start.
+// Rules that protovalidate cannot compile, as a definition may contain them. The gateway does not start.
 
 const validation = await openValidation();
 

@@ -12,17 +12,17 @@ import {
 
 /** What a server knows about a request, in addition to the `Request`. */
 export interface FetchContext {
-  /** The other end of the connection. Default: an empty address. */
+  /** The other end of the connection. Defaults to an empty address. */
   readonly peer?: Peer;
   /** The initial context values of the call. */
   readonly contextValues?: ContextValues;
-  /** Called if no route matches, before `admit`; its response is returned. */
+  /** Called if no route matches, before `admit`. Its response is returned. */
   readonly next?: () => Response | Promise<Response>;
 }
 
 /**
  * Handles a Fetch `Request`. Rejects only if `next` rejects. If the client disconnects before its response, the status
- * is 499; if the response cannot be written, it is 500.
+ * is 499. If the response cannot be written, it is 500.
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 

@@ -8,7 +8,7 @@ export interface DrainTimes {
    * notice.
    */
   readonly delayMs: number;
-  /** Milliseconds that running calls may take after that; the rest are aborted. */
+  /** Milliseconds that running calls may take after that. The rest are aborted. */
   readonly timeoutMs: number;
 }
 

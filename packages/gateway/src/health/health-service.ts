@@ -24,10 +24,10 @@ const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, ser
  */
 export const healthRequestBytesMax = 512;
 
-/** Milliseconds between two checks of the readiness for watchers; probes usually run every ten seconds. */
+/** Milliseconds between two checks of the readiness for watchers. Probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
-/** The most watching streams across all connections: they need no credential, and each takes about 35 KB. */
+/** The most watching streams across all connections. They need no credential, and each takes about 35 KB. */
 const watchersMax = 1_000;
 
 /** A watching stream. */

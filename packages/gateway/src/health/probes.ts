@@ -18,7 +18,7 @@ export function isProbe(
   return httpRoute.startsWith(prefix) && paths.has(httpRoute.slice(prefix.length));
 }
 
-// RFC 9111 §5.2.2.5: a cached response to a probe would be out of date.
+// A cached response to a probe would be out of date (RFC 9111 §5.2.2.5).
 const header = { "content-type": "application/json", "cache-control": "no-store" };
 
 /**

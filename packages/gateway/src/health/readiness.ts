@@ -2,7 +2,7 @@ import { requireObject } from "@plantstore/http";
 
 /** A part of the server that may fail. */
 export interface ServerPart {
-  /** Why the part cannot serve, for an operator; `undefined` while it can. Must be cheap to read. */
+  /** Why the part cannot serve, for an operator, or `undefined` while it can. Must be cheap to read. */
   readonly problem?: string | undefined;
   /** Whether the server is ready even if this part fails; probes then report the part as degraded. Default `false`. */
   readonly isOptional?: boolean;

@@ -148,7 +148,7 @@ test.for([
 ])(
   "a watcher of $watched gets a status immediately and another when the drain starts, and does not delay the drain",
   async ({ service, first }, { expect, onTestFinished }) => {
-    // Without timers: the status is not sent by the next periodic check.
+    // Without timers. The status is not sent by the next periodic check.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     await using served = await serve();

@@ -8,7 +8,7 @@ import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/sr
 
 // JSON names that are not identifiers, or are the names of other fields. The names in the OpenAPI document are accepted
 // for that field and used in responses. A JSON name takes precedence over a proto name, as in protojson of Go,
-// JsonParser of C#, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133); grpc-gateway reads queries the other
+// JsonParser of C#, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133). Grpc-gateway reads queries the other
 // way round.
 
 const { input } = oddMethod("List");

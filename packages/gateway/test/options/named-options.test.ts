@@ -12,9 +12,9 @@ import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
 import { createMcp } from "../../../mcp/src/index.ts";
 
-// Each request that an option accepts: without it, the error names the option; with it, the request is served.
+// Each request that an option accepts: without it, the error names the option. With it, the request is served.
 
-/** A request that an option accepts; `refuses` are the options of the gateway without it. */
+/** A request that an option accepts. `refuses` are the options of the gateway without it. */
 interface Refusal {
   /** The row of docs/reference/gateway-options.md. */
   readonly row: string;

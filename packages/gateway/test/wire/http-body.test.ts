@@ -21,7 +21,7 @@ function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpRe
   return answer;
 }
 
-// google.api.HttpBody: bytes that are neither JSON nor base64, in every place where a rule allows them.
+// Bytes that are neither JSON nor base64, in every place where a rule allows them (google.api.HttpBody).
 
 const bytes = Buffer.from([0x00, 0xff, 0x0a, 0x22, 0x7b]);
 

@@ -70,7 +70,7 @@ function post(body: Uint8Array, ...header: Field[]): HttpRequest {
 }
 
 function headerOf(answer: HttpResponse): Record<string, string> {
-  // RFC 9110 §5.3: several fields of one name are one list.
+  // Several fields of one name are one list (RFC 9110 §5.3).
   const byName = Map.groupBy(answer.header, ([name]) => name);
   return Object.fromEntries([...byName].map(([name, fields]) => [name, fields.map(([, value]) => value).join(", ")]));
 }

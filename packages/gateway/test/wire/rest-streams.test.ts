@@ -278,7 +278,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     },
   );
 
-  // Over Fetch, the platform has the timeout for slow readers; for a mounted handler, the application's server has it.
+  // Over Fetch, the platform has the timeout for slow readers. For a mounted handler, the application's server has it.
   if (version !== "fetch" && http2 === "listening") {
     test("is aborted when its client stops reading for too long", async () => {
       let ended = Promise.withResolvers<unknown>();

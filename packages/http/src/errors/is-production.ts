@@ -1,5 +1,5 @@
 /**
- * Returns whether the environment variable NODE_ENV is `production`. Bundlers replace the expression by its value; a
+ * Returns whether the environment variable NODE_ENV is `production`. Bundlers replace the expression by its value. A
  * worker without the variable is not in production.
  */
 export function isProduction(): boolean {

@@ -1,6 +1,6 @@
 /**
  * Every error identifier of the gateway, with its code, its HTTP status on REST, and its meaning. An identifier never
- * changes its meaning; a release may add some.
+ * changes its meaning. A release may add some.
  *
  * `problem()` uses the code and the status listed here unless its caller passes others. Errors without a code never
  * reach a client. A test compares the comment of each entry with docs/reference/errors.md. The comments are not
@@ -66,10 +66,10 @@ export const problems = {
   },
   /** Something else read the body first: mount the gateway before any body parser. */
   ERR_BODY_CONSUMED: { code: "Internal", httpStatus: 500 },
-  /** The compression of the body is not supported; the response lists the supported ones. */
+  /** The compression of the body is not supported. The response lists the supported ones. */
   ERR_ENCODING_UNSUPPORTED: {
     code: "InvalidArgument",
-    // RFC 9110 §15.5.16: 415 is also the status of a content coding.
+    // 415 is also the status of a content coding (RFC 9110 §15.5.16).
     httpStatus: 415,
   },
   /** The body cannot be decompressed. */
@@ -108,15 +108,15 @@ export const problems = {
   ERR_CALLBACK_FAILED: { code: "Internal", httpStatus: 500 },
   /** Reported to `onFault`: a defect of the gateway closed a connection. Report it. */
   ERR_CONNECTION_FAILED: {},
-  /** Reported to `onFault`: a response has a field whose name or value HTTP does not allow. */
+  /** Reported to `onFault`. A response has a field whose name or value HTTP does not allow. */
   ERR_HEADER_FIELD: {},
 
   // Thrown to the application: the `code` of the error, as in node's errors.
   /** Thrown by `createGateway`: all problems of the rules, or of `requestPathPrefix`. */
   ERR_HTTP_RULES: {},
-  /** Thrown by `createGateway` and `createProxy`: a descriptor cannot be used; the message has the reason. */
+  /** Thrown by `createGateway` and `createProxy`. A descriptor cannot be used. The message has the reason. */
   ERR_DESCRIPTORS: {},
-  /** Thrown by `createGateway` and `listen`: an option cannot be used; the message has the reason. */
+  /** Thrown by `createGateway` and `listen`. An option cannot be used. The message has the reason. */
   ERR_OPTIONS: {},
 } as const;
 

@@ -6,7 +6,7 @@
  */
 export class BacklogBudget {
   readonly #limitBytes: number;
-  /** The backlogs with buffered bytes; the one whose client has read nothing for the longest time comes first. */
+  /** The backlogs with buffered bytes. The one whose client has read nothing for the longest time comes first. */
   readonly #waiting = new Set<Backlog>();
   /** The bytes buffered now. */
   bytes = 0;
@@ -40,7 +40,7 @@ export class BacklogBudget {
       const candidate = backlog.bytes > shareBytes ? backlog : first;
       const { bytes } = candidate;
       candidate.count();
-      // Counted again first, because a socket emits no event when its buffer has been sent: the client may have read
+      // Counted again first, because a socket emits no event when its buffer has been sent. The client may have read
       // everything.
       if (candidate.bytes === bytes) candidate.cutOff();
     }
@@ -61,7 +61,7 @@ export class Backlog {
   bytes = 0;
   /**
    * The time, by `performance.now()`, when the client last read some of the socket's buffer, or when the socket began
-   * to buffer; 0 before that.
+   * to buffer, or 0 before that.
    */
   progressedAtMs = 0;
   /** The bytes in total that have left the socket's buffer, as last counted; those that were never buffered may be missing. */
@@ -97,7 +97,7 @@ export class Backlog {
   count(writtenBytes: number = 0): number {
     const previousSocketBytes = this.#socketBytes;
     const socketBytes = this.#socket.writableLength;
-    // The usual case: everything was passed to the system.
+    // The usual case. Everything was passed to the system.
     if (previousSocketBytes === 0 && socketBytes === 0) return 0;
     const sentBytes = previousSocketBytes + writtenBytes - socketBytes;
     this.#socketBytes = socketBytes;
@@ -108,7 +108,8 @@ export class Backlog {
   }
 
   /**
-   * Returns for how many milliseconds the client has read nothing while the socket buffers bytes; 0 if it buffers none.
+   * Returns for how many milliseconds the client has read nothing while the socket buffers bytes, or 0 if it buffers
+   * none.
    */
   stalledMs(nowMs: number): number {
     return this.count() > 0 ? nowMs - this.progressedAtMs : 0;

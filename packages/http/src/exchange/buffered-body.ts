@@ -4,7 +4,7 @@ import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 /**
  * The part of a body that has arrived but was not read yet. The buffer uses memory in proportion to its length.
  *
- * Pieces are copied, because a piece is a view of the chunk in which it arrived: a piece of one byte would keep 64 KiB
+ * Pieces are copied, because a piece is a view of the chunk in which it arrived. A piece of one byte would keep 64 KiB
  * alive, and a body can arrive as a million such pieces. The copies are stored and read in blocks, so that a slow
  * reader holds only one block, and the client may then send as many more bytes.
  */
@@ -20,7 +20,7 @@ export class BufferedBody {
     for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
   }
 
-  /** Removes and returns the earliest block; `undefined` if nothing is buffered. */
+  /** Removes and returns the earliest block, or `undefined` if nothing is buffered. */
   shift(): Uint8Array | undefined {
     const block = this.#blocks.shift();
     const piece = this.#blocks.length === 0 ? block?.subarray(0, this.#filledBytes) : block;
@@ -109,7 +109,7 @@ function shareBlock(byteLength: number): Uint8Array {
  * data that arrives while the reader waits.
  */
 export const blockBytesMax: number = 16 * 1024;
-// The smallest block, in bytes: a block has an overhead of about 200 bytes.
+// The smallest block, in bytes. A block has an overhead of about 200 bytes.
 const blockBytesMin = 512;
 /**
  * The smallest chunk, in bytes, from which small pieces are copied so that the chunk can be freed. A copy takes up to 3

@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 /** An empty array. */
 export const noBytes: Uint8Array = new Uint8Array(0);
 
-/** Returns an array of `length` bytes with arbitrary content: the caller must fill all of it. */
+/** Returns an array of `length` bytes with arbitrary content. The caller must fill all of it. */
 export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
 /**

@@ -5,10 +5,10 @@ import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
  * A body, or one message in a body, that is collected in one buffer as it arrives.
  *
  * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer of the announced length is
- * allocated as soon as an eighth of it has arrived; after that nothing is copied to a larger buffer.
+ * allocated as soon as an eighth of it has arrived. After that nothing is copied to a larger buffer.
  */
 export class CollectedBytes {
-  /** The length that the client has announced; 0 if none. The length may be set later, when it becomes known. */
+  /** The length that the client has announced, or 0 if none. The length may be set later, when it becomes known. */
   announcedBytes: number;
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;

@@ -11,7 +11,7 @@ import type { RequestBody } from "./request-body.ts";
  * client has disconnected, these do nothing, so a late response needs no check.
  */
 export interface Exchange extends HeaderReader {
-  /** The version of HTTP; `undefined` over Fetch, which does not expose it. */
+  /** The version of HTTP, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   /** Whether the gateway is mounted: a server of the program has received the request and passed it on. */
   readonly isMounted: boolean;
@@ -29,7 +29,7 @@ export interface Exchange extends HeaderReader {
   readonly connection: object;
   /** `undefined` if the header announces no body. */
   readonly body: RequestBody | undefined;
-  /** The status of the response; 0 until there is one. */
+  /** The status of the response, or 0 until there is one. */
   readonly httpStatus: number;
   /** Fields to add to the response, also to errors and refusals. */
   addedFields: HeaderFields;
@@ -78,8 +78,8 @@ export const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** The other end of the connection. */
 export interface Peer {
-  /** The IP address, or `unix:` on a Unix socket; empty if the socket closed before the address was read. */
+  /** The IP address, or `unix:` on a Unix socket. Empty if the socket closed before the address was read. */
   readonly address: string;
-  /** The TCP port; 0 on a Unix socket, if the socket closed before the port was read, or if a proxy sent none. */
+  /** The TCP port. 0 on a Unix socket, if the socket closed before the port was read, or if a proxy sent none. */
   readonly port: number;
 }

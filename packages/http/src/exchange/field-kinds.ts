@@ -66,7 +66,7 @@ export const setByHttp1: ReadonlySet<string> = fieldNames({
 });
 
 /**
- * The fields that a hook must not add to a response: a second field would invalidate the first (RFC 9110 §5.3), and a
+ * The fields that a hook must not add to a response. A second field would invalidate the first (RFC 9110 §5.3), and a
  * client over HTTP/2 may reset a stream whose response has a connection-specific field.
  */
 export const notAdded: ReadonlySet<string> = fieldNames({

@@ -6,7 +6,7 @@
  * a third.
  */
 
-/** The smallest buffer worth freeing, in bytes: freeing one costs 0.3 µs. */
+/** The smallest buffer worth freeing, in bytes. Freeing one costs 0.3 µs. */
 export const freedBytesMin: number = 16 * 1024;
 
 /**

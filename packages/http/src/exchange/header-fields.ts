@@ -10,7 +10,7 @@ export type HeaderFields = readonly string[];
 /**
  * Header or trailer fields that were received. A connection returns the same list for each message that repeats it byte
  * for byte, so derived values can be cached on the list. For a list that is never repeated, caching on the list costs
- * 0.05 µs; a WeakMap would cost 0.6 µs.
+ * 0.05 µs. A WeakMap would cost 0.6 µs.
  */
 export interface RememberedFields extends HeaderFields {
   /** A value derived from the fields, set by the code that forwards them. */
@@ -50,9 +50,9 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Fields that many responses share, and that are encoded only once. */
 export class PreparedHeaderFields extends Array<string> {
-  /** Their lines in HTTP/1.1; `undefined` until they are needed. */
+  /** Their lines in HTTP/1.1, or `undefined` until they are needed. */
   lines: string | undefined;
-  /** Their header block in HTTP/2; `undefined` until it is needed. */
+  /** Their header block in HTTP/2, or `undefined` until it is needed. */
   block: Uint8Array | undefined;
 }
 
@@ -131,7 +131,7 @@ for (const member of Object.keys(withoutAny) as CommonName[]) {
 /**
  * Reads request header fields by name, without regard to case.
  *
- * The values of a field that was sent more than once are joined by ", "; a field that was not sent is `null`. Fetch's
+ * The values of a field that was sent more than once are joined by ", ". A field that was not sent is `null`. Fetch's
  * `Headers` is such a reader.
  */
 export interface HeaderReader {

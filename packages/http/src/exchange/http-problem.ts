@@ -66,9 +66,9 @@ export function chunkExtensionsTooLargeProblem(): HttpProblem {
   return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
 }
 
-/** Returns the problem of a request with an unsupported Expect header; `undefined` if it is supported or ignored. */
+/** Returns the problem of a request with an unsupported Expect header, or `undefined` if it is supported or ignored. */
 export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
-  // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
+  // A server ignores an expectation in HTTP/1.0 (RFC 9110 §10.1.1).
   if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the Expect header is not supported", { httpStatus: 417 });
 }
@@ -79,14 +79,14 @@ export function bodyWasRead(): HttpProblem {
   return new HttpProblem("ERR_BODY_CONSUMED", reason);
 }
 
-/** Returns the problem of the Transfer-Encoding of a request over HTTP/1; `undefined` if it is supported. */
+/** Returns the problem of the Transfer-Encoding of a request over HTTP/1, or `undefined` if it is supported. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
-  // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not support.
+  // The sender has probably forwarded a coding that it does not support (RFC 9112 §6.1).
   if (httpVersion === "1.0")
     return new HttpProblem("ERR_HTTP_UNSUPPORTED", "Transfer-Encoding is not allowed in HTTP/1.0");
   const encoding = transferEncoding.toLowerCase();
   if (encoding === "chunked") return undefined;
-  // RFC 9112 §6.3: without a single final chunked, the end of the body is unknown.
+  // Without a single final chunked, the end of the body is unknown (RFC 9112 §6.3).
   if (!codingsBeforeChunked.test(encoding))
     return new HttpProblem("ERR_HTTP_INVALID", "the Transfer-Encoding header is not valid");
   // RFC 9112 §6.1.
@@ -98,8 +98,8 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
 const codingsBeforeChunked = /^(?:(?!chunked[\t ]*[,;])[!#$%&'*+\-.^_`|~0-9a-z]+[\t ]*(?:;[^,"]*)?,[\t ]*)+chunked$/;
 
 /**
- * Returns the problem of a request whose method is longer than any that a server implements (RFC 9112 §3); `undefined`
- * if it is not.
+ * Returns the problem of a request whose method is longer than any that a server implements (RFC 9112 §3), or
+ * `undefined` if it is not.
  *
  * @param request - the request, as far as it has arrived
  */
@@ -108,6 +108,8 @@ export function longMethodProblem(request: string): HttpProblem | undefined {
   return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${methodCharactersMax} characters`);
 }
 
-/** The most characters of a method. The longest registered one has 17 (RFC 9110 §16.1.1); services may have longer ones. */
+/**
+ * The most characters of a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may have longer ones.
+ */
 const methodCharactersMax = 32;
 const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

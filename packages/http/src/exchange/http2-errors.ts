@@ -19,7 +19,7 @@ export const ErrorCode = {
   http11Required: 0xd,
 } as const;
 
-/** One of our {@link ErrorCode}s; peers may send others (RFC 9113 §7). */
+/** One of our {@link ErrorCode}s. Peers may send others (RFC 9113 §7). */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
 /** Returns the name of an error code in RFC 9113, such as `ENHANCE_YOUR_CALM`. */

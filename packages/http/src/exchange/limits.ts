@@ -23,7 +23,7 @@ export interface Limits {
    * response is aborted only when nothing else is sent on its connection.
    */
   readonly idleTimeoutMs: number;
-  /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */
+  /** Streams that an HTTP/2 connection may have open. Further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
    * Bytes of unread request bodies that an HTTP/2 connection may send, up to 256 KiB for each stream: its receive
@@ -36,12 +36,12 @@ export interface Limits {
    */
   readonly backlogBytes: number;
   /**
-   * Connections that may be open at the same time. Up to 64 more are served, so that probes get a response; beyond
+   * Connections that may be open at the same time. Up to 64 more are served, so that probes get a response. Beyond
    * those, each new one closes the oldest of the 64 that has no request. Default 10,000, below the usual 65,536
    * descriptors.
    */
   readonly connections: number;
-  /** Milliseconds that a unary call may take if its client sets no deadline; 0 for no limit. Default 0. */
+  /** Milliseconds that a unary call may take if its client sets no deadline, or 0 for no limit. Default 0. */
   readonly defaultTimeoutMs: number;
 }
 

@@ -23,11 +23,14 @@ export interface BodyPlan {
   readonly limitBytes: number;
   readonly memory: BodyMemory;
   /**
-   * Returns the length that a body announces in its first piece; 0 if it announces none. Memory is allocated for it in
-   * proportion to what has arrived.
+   * Returns the length that a body announces in its first piece, or 0 if it announces none. Memory is allocated for it
+   * in proportion to what has arrived.
    */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
-  /** Returns whether a body that starts with these bytes is passed to {@link BodyReceiver.receivedLarge}. Default: none. */
+  /**
+   * Returns whether a body that starts with these bytes is passed to {@link BodyReceiver.receivedLarge}. None by
+   * default.
+   */
   readonly isLarge?: ((start: Uint8Array) => boolean) | undefined;
 }
 

@@ -30,7 +30,7 @@ export function readRequestTarget(
   const absolute = absoluteForm.exec(target);
   if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))
     return new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid");
-  // RFC 9112 §3.2.2: a server must accept the absolute form; an empty path in it means "/".
+  // A server must accept the absolute form (RFC 9112 §3.2.2). An empty path in it means "/".
   const rest = target.slice(absolute[0].length);
   return rest.startsWith("/") ? rest : `/${rest}`;
 }

@@ -2,7 +2,7 @@
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
- * Calls `expire` after `timeoutMs`, even if that is longer than a timer supports: `99999999H` is a valid gRPC timeout.
+ * Calls `expire` after `timeoutMs`, even if that is longer than a timer supports. `99999999H` is a valid gRPC timeout.
  *
  * @returns a function that stops the timer; it may be called at any time
  */

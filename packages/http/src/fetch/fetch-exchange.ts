@@ -184,7 +184,7 @@ function responseInit(status: number, headers: Headers): ResponseInit & { readon
   return { status, headers, encodeBody: "manual" };
 }
 
-/** Reports to the reader of a response that it is incomplete; does nothing if the response was cancelled. */
+/** Reports to the reader of a response that it is incomplete. Does nothing if the response was cancelled. */
 function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined): void {
   body?.error(new TypeError("the response is incomplete"));
 }

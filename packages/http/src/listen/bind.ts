@@ -7,14 +7,14 @@ import type { OptionNames } from "../options/index.ts";
 
 /** Where to listen: a TCP port, or a Unix socket if there is a path. */
 export interface BindOptions {
-  /** The address to bind. Default 127.0.0.1: nothing beyond this machine can reach it. */
+  /** The address to bind. Default 127.0.0.1. Nothing beyond this machine can reach it. */
   readonly host?: string;
   /** The port; 0, the default, picks a free one. */
   readonly port?: number;
   /** Lets several processes share the port. */
   readonly reusePort?: boolean;
   /**
-   * The path of a Unix socket, instead of host and port. A stale socket of a process that has exited is replaced; a
+   * The path of a Unix socket, instead of host and port. A stale socket of a process that has exited is replaced. A
    * socket that is in use, or any other file, fails with EADDRINUSE. Draining removes the socket.
    */
   readonly path?: string;
@@ -91,7 +91,7 @@ async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean>
 }
 
 /**
- * Removes a stale socket, and returns whether it was still the one found: another process may have replaced it. The
+ * Removes a stale socket, and returns whether it was still the one found. Another process may have replaced it. The
  * socket is first renamed to a random name, under which no other process replaces it.
  */
 export function removeStaleSocket(path: string, found: BigIntStats): boolean {

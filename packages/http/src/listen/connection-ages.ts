@@ -8,12 +8,12 @@ export interface ConnectionAgeOptions {
    * Milliseconds after which a connection is closed, so that its client reconnects and a load balancer can choose
    * another server: MAX_CONNECTION_AGE of gRFC A9. A jitter of up to a tenth prevents connections that began together
    * from closing together. HTTP/2 clients get GOAWAY and finish their streams; HTTP/1.1 connections close with
-   * `connection: close` on the next response, or when idle for a second. Default: no maximum.
+   * `connection: close` on the next response, or when idle for a second. Defaults to no maximum.
    */
   readonly maxConnectionAgeMs?: number | undefined;
   /**
    * Milliseconds that calls get to finish after the maximum age, before the connection is destroyed:
-   * MAX_CONNECTION_AGE_GRACE. Default: no limit.
+   * MAX_CONNECTION_AGE_GRACE. Defaults to no limit.
    */
   readonly maxConnectionAgeGraceMs?: number | undefined;
 }
@@ -61,7 +61,7 @@ export class ConnectionAges {
 }
 
 /**
- * Creates the {@link ConnectionAges}; `undefined` if there is no maximum age.
+ * Creates the {@link ConnectionAges}. Returns `undefined` if there is no maximum age.
  *
  * @throws RangeError for a time that is not a number above 0
  */

@@ -22,7 +22,7 @@ export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (prot
   });
 }
 
-/** Returns the protocol of a connection by its first bytes; `undefined` while more bytes are needed. */
+/** Returns the protocol of a connection by its first bytes, or `undefined` while more bytes are needed. */
 export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
   if (bytes[0] === tlsHandshake) return "tls";
   const length = Math.min(bytes.byteLength, preface.byteLength);
@@ -37,8 +37,8 @@ const tlsHandshake = 22;
 
 /**
  * Waits for the PROXY header at the start of a connection of a trusted proxy, removes it, and calls `proceed` with the
- * peer that connected to the proxy; `undefined` if the connection is the proxy's own. A connection whose header is
- * malformed, or incomplete after `timeoutMs` milliseconds, is closed.
+ * peer that connected to the proxy. Returns `undefined` if the connection is the proxy's own. A connection whose header
+ * is malformed, or incomplete after `timeoutMs` milliseconds, is closed.
  */
 export function consumeProxyHeader(
   socket: Socket,

@@ -51,7 +51,7 @@ class Share {
     sendToParent({ gateway: "leaving" });
   }
 
-  /** Accepts a connection before anything was read: a socket is read in a later turn of the event loop. */
+  /** Accepts a connection before anything was read. A socket is read in a later turn of the event loop. */
   receive(connection: number, socket: Socket | undefined): void {
     const take = this.#take;
     // The connection is not confirmed, so it goes to another process. If it has closed meanwhile, it arrives without

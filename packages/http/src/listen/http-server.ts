@@ -13,7 +13,7 @@ export interface HttpServerOptions {
   /**
    * Serves an exchange.
    *
-   * @param socket - its connection; `undefined` if node itself publishes the request on its diagnostics channels
+   * @param socket - its connection, or `undefined` if node itself publishes the request on its diagnostics channels
    */
   readonly serve: (exchange: BaseExchange, socket: Socket | undefined) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
@@ -39,7 +39,7 @@ export interface GatewayLoad {
   readonly badRequests: ReadonlyMap<number, number>;
   /**
    * Errors of the engine's HTTP/2 since the start, by the name of their code (RFC 9113 §5.4): streams that were reset
-   * because of invalid frames, or refused because too many were open, which can also happen to a correct client; and
+   * because of invalid frames, or refused because too many were open, which can also happen to a correct client. And
    * connections that were closed with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams
    * reset because of a timeout, connections closed as idle or dead, and our own defects, which are reported as faults.
    */

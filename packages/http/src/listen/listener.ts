@@ -113,7 +113,7 @@ export class Listener {
   }
 
   /**
-   * Starts listening; may be called once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a
+   * Starts listening. May be called once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a
    * RangeError for a time that is not above 0, with a TypeError for unknown options, and with ERR_OPTIONS if `drain`
    * was or is called before it listens.
    */

@@ -4,7 +4,7 @@ import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index
 export type ResetSender = "client" | "server" | "unknown";
 
 /**
- * The cause of a reset: the client cancelled, the client or the server violated HTTP/2, or the client accepts no more.
+ * The cause of a reset. The client cancelled, the client or the server violated HTTP/2, or the client accepts no more.
  */
 type Cause = "cancelled" | "client" | "server" | "excess";
 
@@ -37,7 +37,7 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
 };
 
 /**
- * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response; code and
+ * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response. Code and
  * status are for the logs and metrics of the call.
  */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {

@@ -19,7 +19,7 @@ export interface SharedPort extends BoundAddress {
   drain(): Promise<void>;
 }
 
-/** The messages of a process that accepts connections; other messages may use the same channel. */
+/** The messages of a process that accepts connections. Other messages may use the same channel. */
 export type WorkerMessage =
   | { readonly gateway: "join" }
   | { readonly gateway: "ready" }
@@ -32,7 +32,7 @@ export type SharedPortMessage =
   | { readonly gateway: "bound"; readonly address: BoundAddress }
   /** Sent with the socket. */
   | { readonly gateway: "connection"; readonly connection: number }
-  /** Confirms "leaving": no connection is sent after it. */
+  /** Confirms "leaving". No connection is sent after it. */
   | { readonly gateway: "left" };
 
 /** A process that accepts connections. */
@@ -50,7 +50,7 @@ interface Worker {
  * connection handles TLS, the PROXY header and HTTP.
  *
  * No connection is lost if a process exits. A process confirms a connection before it reads any data. Only after that
- * is the socket closed in this process; until then another process can get the connection. Up to {@link waitingMax}
+ * is the socket closed in this process. Until then another process can get the connection. Up to {@link waitingMax}
  * connections are queued while there is no process.
  *
  * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for unknown options.
@@ -67,7 +67,7 @@ export async function shareConnections(options: BindOptions = {}): Promise<Share
 }
 
 class ConnectionHub {
-  /** The processes that accept connections; the one that got a connection longest ago comes first. */
+  /** The processes that accept connections. The one that got a connection longest ago comes first. */
   readonly #workers = new Map<ChildProcess, Worker>();
   readonly #waiting = new Set<Socket>();
   #handedCount = 0;
@@ -152,7 +152,7 @@ function closeCopies(worker: Worker, taken: number): void {
     if (connection > taken) return;
     worker.unconfirmed.delete(connection);
     if (connection < taken) worker.connections -= 1;
-    // The client does not notice: only closing the last copy of a socket closes its connection.
+    // The client does not notice. Only closing the last copy of a socket closes its connection.
     socket.destroy();
   }
 }

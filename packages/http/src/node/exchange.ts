@@ -142,7 +142,7 @@ function onData(this: WithExchange<Readable>, piece: Uint8Array): void {
 }
 
 function onEnd(this: WithExchange<Readable>): void {
-  // node also emits "end" for a stream that was reset, or whose connection closed; that body is incomplete.
+  // node also emits "end" for a stream that was reset, or whose connection closed. That body is incomplete.
   if (!this.closed) this[exchangeKey]?.body?.onEnd();
 }
 

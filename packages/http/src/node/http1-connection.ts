@@ -23,7 +23,7 @@ import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
  * A connection whose requests are read by a node:http server. That server does not listen, so node does not enforce
  * timeouts for heads and bodies or count requests. This class does both.
  *
- * Pipelined requests are served one at a time: they may depend on each other (RFC 9112 §9.3.2), and a request after the
+ * Pipelined requests are served one at a time. They may depend on each other (RFC 9112 §9.3.2), and a request after the
  * last response of a connection must not be served.
  */
 export class NodeHttp1Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
@@ -253,7 +253,7 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
 const waitingToPause = 64;
 /**
  * The number of queued heads above which the connection is closed. Larger than {@link waitingToPause}, because one read
- * may contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read; real heads are larger.
+ * may contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read. Real heads are larger.
  */
 const waitingMax = 2048;
 

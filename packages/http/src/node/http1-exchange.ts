@@ -39,7 +39,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     owner?: ExchangeOwner,
   ) {
     const scheme = "encrypted" in request.socket ? "https" : "http";
-    // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
+    // Without Transfer-Encoding and Content-Length a request has no body (RFC 9112 §6.3).
     const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
     const url = `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`;
     const { method: httpMethod = "", rawHeaders: fields } = request;
@@ -120,7 +120,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   /** Returns whether the connection can be reused: the rest of the body is small enough to be read and dropped. */
   #canKeepAlive(): boolean {
     if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
-    // RFC 9112 §6.1: the end of a body with Transfer-Encoding over HTTP/1.0 is unknown.
+    // The end of a body with Transfer-Encoding over HTTP/1.0 is unknown (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;
     // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server
@@ -132,15 +132,15 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 }
 
-/** The most bytes of a body that are joined with the header; above, the copy costs more than a second piece. */
+/** The most bytes of a body that are joined with the header. Above, the copy costs more than a second piece. */
 const joinedBytesMax = 4096;
 
 /** Responses for which 100 (Continue) has not been sent. */
 const pendingContinue = new WeakSet<object>();
 
 /**
- * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`;
- * if node:http emits `request` instead, it has already sent 100 (Continue).
+ * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`.
+ * If node:http emits `request` instead, it has already sent 100 (Continue).
  */
 export function continueWhenRead(response: object): void {
   pendingContinue.add(response);

@@ -119,8 +119,8 @@ function lineAt(packet: Buffer | undefined, at: number): string {
 }
 
 /**
- * Returns the Origin field of a packet that node's parser refused, for CORS. If requests are pipelined, it can be that of
- * an earlier one; browsers do not pipeline.
+ * Returns the Origin field of a packet that node's parser refused, for CORS. If requests are pipelined, it can be that
+ * of an earlier one. Browsers do not pipeline.
  */
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];

@@ -153,7 +153,7 @@ const lingerMs = 1000;
 const fieldBytesMin = 33;
 /** The default of node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
 const sessionMegabytesMin = 10;
-/** Bytes that a stream may send before they are read. 256 KiB: a message of this size takes one round trip. */
+/** Bytes that a stream may send before they are read. 256 KiB, because a message of this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;
 /** The window of a new connection (RFC 9113 §6.9.2), which cannot be reduced. */
 const windowBytesInitial = 65_535;

@@ -38,7 +38,7 @@ const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
  */
 const levelsMax = 100;
 
-/** Writes a value as JSON; `undefined` for one that is nested too deeply, or contains itself. */
+/** Writes a value as JSON. Returns `undefined` for one that is nested too deeply, or contains itself. */
 function toJson(value: unknown, level: number): string | undefined {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number") return numberToJson(value);

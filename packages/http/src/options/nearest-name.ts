@@ -1,6 +1,6 @@
 /**
- * Returns the name that is most similar to a misspelled one, or the only name that it abbreviates; `undefined` if there
- * is none. Ignores case.
+ * Returns the name that is most similar to a misspelled one, or the only name that it abbreviates, or `undefined` if
+ * there is none. Ignores case.
  *
  * @param lettersPerEdit - one edit is allowed for this many letters of the longer name, two for twice as many, and so
  * on

@@ -36,7 +36,7 @@ export function stringOr(names: object): OptionForm {
 }
 
 /**
- * The names of the options in an object of this type: adding an option to the type but not here does not compile. The
+ * The names of the options in an object of this type. Adding an option to the type but not here does not compile. The
  * value is {@link required} for a required option, a nested object of names for an option that has options itself, the
  * result of {@link arrayOf} for an array of them, and `true` or the default for all others.
  */

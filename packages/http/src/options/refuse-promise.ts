@@ -1,7 +1,7 @@
 import { withCode } from "../errors/index.ts";
 
 /**
- * Returns the result of a callback, and refuses a promise: the decision of an async callback would be ignored, and an
+ * Returns the result of a callback, and refuses a promise. The decision of an async callback would be ignored, and an
  * unhandled rejection would exit the process. TypeScript does not prevent an async function if the callback's type
  * returns nothing or any object, and JavaScript never does.
  *

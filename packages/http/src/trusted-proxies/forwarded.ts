@@ -34,7 +34,8 @@ const readLengthMax = 4 * 1024;
 const parametersMax = 16;
 
 /**
- * Returns the start of the element that ends at `end`; `undefined` if it is too long or has an unpaired quotation mark.
+ * Returns the start of the element that ends at `end`, or `undefined` if it is too long or has an unpaired quotation
+ * mark.
  */
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
@@ -48,7 +49,7 @@ function startOfElement(field: string, end: number): number | undefined {
 /** Returns the index of the quotation mark that opens the string closed at `closing`; -1 if there is none. */
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
-  // RFC 9110 §5.6.4: a quotation mark that follows a backslash is part of the text.
+  // A quotation mark that follows a backslash is part of the text (RFC 9110 §5.6.4).
   while (closing - at <= elementLengthMax && field[at - 1] === "\\") at = field.lastIndexOf('"', at - 2);
   return closing === 0 ? -1 : at;
 }
@@ -65,7 +66,7 @@ function parseElement(text: string): ForwardedElement | undefined {
     const [, name, bare, quoted] = match;
     if (name === undefined) continue;
     const key = name.toLowerCase();
-    // RFC 7239 §4: no parameter occurs twice in an element.
+    // No parameter occurs twice in an element (RFC 7239 §4).
     if (element.has(key) || element.size === parametersMax) return undefined;
     element.set(key, bare ?? (quoted ?? "").replaceAll(/\\(.)/g, "$1"));
   }

@@ -13,11 +13,13 @@ export function toIpAddress(text: string): string | undefined {
   return mapped ?? address;
 }
 
-// RFC 7239 §6: an IPv6 address is in brackets. In X-Forwarded-For it may also be bare, and then has no port.
+// An IPv6 address is in brackets (RFC 7239 §6). In X-Forwarded-For it may also be bare, and then has no port.
 const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
 
-/** Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`; `undefined` for anything else. */
+/**
+ * Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`. Returns `undefined` for anything else.
+ */
 export function parsePeer(text: string): Peer | undefined {
   const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
   const address = toIpAddress(host);
@@ -27,7 +29,7 @@ export function parsePeer(text: string): Peer | undefined {
 const portMax = 65_535;
 
 /**
- * Returns the part of an address that identifies its owner: the complete IPv4 address, or the first 64 bits of an IPv6
+ * Returns the part of an address that identifies its owner. The complete IPv4 address, or the first 64 bits of an IPv6
  * address, since a single machine may use all addresses below them (RFC 4291 §2.5.1). Returns any other string as it
  * is.
  */

@@ -6,8 +6,8 @@ import { toIpAddress } from "./ip-address.ts";
  * The result of reading a header of the PROXY protocol: "more" bytes are needed, it is "malformed", or it is complete
  * and has the length `bytes`.
  *
- * `source` is the peer that connected to the proxy; `undefined` if the proxy opened the connection itself, for example
- * for a probe.
+ * `source` is the peer that connected to the proxy, or `undefined` if the proxy opened the connection itself, for
+ * example for a probe.
  */
 export type ProxyHeader =
   | { readonly kind: "more" }
@@ -20,7 +20,7 @@ const malformedHeader: ProxyHeader = { kind: "malformed" };
 /** The most bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
 /**
- * The most bytes of addresses and TLVs of version 2: eight times what a receiver must accept (§2.2), enough for the
+ * The most bytes of addresses and TLVs of version 2. Eight times what a receiver must accept (§2.2), enough for the
  * certificate names in TLVs.
  */
 const binaryBytesMax = 4096;

@@ -21,9 +21,9 @@ export const trustedProxiesNames: OptionNames<TrustedProxiesOptions> = { address
 
 /** The client of a request, as far as it is known. */
 export interface Client extends Peer {
-  /** The scheme that the client used, `http` or `https`; `undefined` if no proxy reported it. */
+  /** The scheme that the client used, `http` or `https`, or `undefined` if no proxy reported it. */
   readonly scheme: string | undefined;
-  /** The authority that the client asked for; `undefined` if no proxy reported it. */
+  /** The authority that the client asked for, or `undefined` if no proxy reported it. */
   readonly host: string | undefined;
 }
 
@@ -91,8 +91,8 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 }
 
 /**
- * Reads what the proxies report. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well;
- * most overwrite those, which then have only the value of the nearest proxy.
+ * Reads what the proxies report. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well.
+ * Most overwrite those, which then have only the value of the nearest proxy.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));
@@ -124,7 +124,7 @@ function schemeOf(text: string | undefined): string | undefined {
   return scheme === "http" || scheme === "https" ? scheme : undefined;
 }
 
-// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. Userinfo is not accepted.
+// A name or an address, and a port (RFC 3986 §3.2.2, §3.2.3). Userinfo is not accepted.
 const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function hostOf(text: string | undefined): string | undefined {

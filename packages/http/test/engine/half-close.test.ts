@@ -108,7 +108,7 @@ describe("a client that half-closes after a request", () => {
 
 test.each(http2Ways)("a client that disconnects has its call cancelled, $name", async (way) => {
   using connection = await openCall(way);
-  // With nothing left to read: otherwise its system would reset the connection, which the server notices immediately.
+  // With nothing left to read. Otherwise its system would reset the connection, which the server notices immediately.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);
   connection.socket.destroy();
   await expectCancelled(greenhouse);

@@ -65,7 +65,7 @@ test("a stream that is reset because of invalid frames is reported as an error o
   using connection = await openFrames(greenhouse.address);
   sendUnaryCall(connection, 1, waterBedProcedure);
   await within(started.promise, "the handler");
-  // RFC 9113 §6.9: an increment of 0 is a PROTOCOL_ERROR.
+  // An increment of 0 is a PROTOCOL_ERROR (RFC 9113 §6.9).
   connection.send(windowUpdateFrame(1, 0));
   const error = { code: Code.InvalidArgument, rawMessage: "HTTP/2 error caused by the client: PROTOCOL_ERROR" };
   expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error });

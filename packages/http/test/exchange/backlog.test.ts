@@ -9,7 +9,7 @@ const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 describe("above the limit of all connections, the budget closes", () => {
-  // In KiB; each step adds to or removes from what a connection holds.
+  // In KiB. Each step adds to or removes from what a connection holds.
   test.each<{ name: string; steps: string; cut: string; held: number }>([
     { name: "the first, when no client has read anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
     {

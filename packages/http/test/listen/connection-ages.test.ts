@@ -93,7 +93,7 @@ function overGrpcJs({ address, port }: Address): Caller {
   return { call, [Symbol.dispose]: () => client.close() };
 }
 
-// An old connection without calls closes after a second; a caller is never idle that long, even on a slow machine.
+// An old connection without calls closes after a second. A caller is never idle that long, even on a slow machine.
 describe("no call is lost when connections reach their maximum age,", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
   afterEach(() => void vi.useRealTimers());
@@ -191,7 +191,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   });
 });
 
-/** Adds a connection; returns the times in ms, up to `untilMs`, at which it is first retired, and destroyed. */
+/** Adds a connection. Returns the times in ms, up to `untilMs`, at which it is first retired, and destroyed. */
 function endsOf(options: Parameters<typeof createConnectionAges>[0], untilMs: number): readonly unknown[] {
   const ends: { retired?: number; destroyed?: number } = {};
   const startMs = performance.now();

@@ -8,7 +8,7 @@ import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
-// Several owners pass on a connection: accept, the PROXY header, the TLS handshake, the protocol choice and the HTTP
+// Several owners pass on a connection. Accept, the PROXY header, the TLS handshake, the protocol choice and the HTTP
 // server. Each test ends a connection while one of them owns it. Vitest keeps its process alive after an error event
 // without a listener, so the tests record such errors.
 
@@ -46,7 +46,7 @@ const moments: readonly Moment[] = [
 
 interface End {
   readonly name: string;
-  /** Time limits of the gateway: long, unless they are what closes the connection. */
+  /** Time limits of the gateway. Long, unless they are what closes the connection. */
   readonly timeoutMs: number;
   /** @param encrypted - the client's side inside TLS, after a handshake */
   readonly apply: (client: Socket, encrypted: Socket | undefined) => void;

@@ -15,7 +15,7 @@ import {
 } from "../../../testing/src/carriers/http2-frames.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// Trailer fields of a request: neither HandlerContext nor the request of Connect's protocol handlers can carry them,
+// Trailer fields of a request. Neither HandlerContext nor the request of Connect's protocol handlers can carry them,
 // and they arrive after the header has decided everything about the call. So they are ignored, and never change a call.
 
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";

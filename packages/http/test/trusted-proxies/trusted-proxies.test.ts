@@ -188,7 +188,7 @@ function listOf(count: number, itemOf: (at: number) => string): string {
   return Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
 }
 
-/** Returns which of the items applies, from 1; 0 for none. */
+/** Returns which of the items applies, from 1, or 0 for none. */
 function believedOf(items: number, hops: number): number {
   return items === hops ? Math.min(items, 1) : items;
 }

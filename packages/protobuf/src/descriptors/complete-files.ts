@@ -50,14 +50,14 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
 }
 
 /**
- * The most missing imports of a file that are considered. 30: real files import fewer, and a hostile set may have many
- * services that each need them.
+ * The most missing imports of a file that are considered. 30, because real files import fewer, and a hostile set may
+ * have many services that each need them.
  */
 const missingImportsMax = 30;
 
 interface MissingType {
   readonly typeName: string;
-  /** The message with a field of the type; `undefined` for the type of a request or response. */
+  /** The message with a field of the type, or `undefined` for the type of a request or response. */
   readonly user?: string;
 }
 

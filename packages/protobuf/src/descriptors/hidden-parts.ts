@@ -134,7 +134,7 @@ export class HiddenParts {
     Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
   }
 
-  /** Returns an encoded message without its hidden parts; `undefined` if its type is hidden. */
+  /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden. */
   #cleanEncoded(typeName: string, bytes: Uint8Array, encodedDepth: number): Uint8Array | undefined {
     const desc = this.#types.getMessage(typeName);
     // Types that the definition lacks are not hidden by it.
@@ -145,7 +145,7 @@ export class HiddenParts {
     return encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, encodedDepth) : new Uint8Array();
   }
 
-  /** Returns the bytes of a message without its hidden parts; none if they are not valid. */
+  /** Returns the bytes of a message without its hidden parts, or none if they are not valid. */
   #cleanBytes(desc: DescMessage, bytes: Uint8Array, encodedDepth: number): Uint8Array {
     try {
       const limit = this.#recursionLimit;

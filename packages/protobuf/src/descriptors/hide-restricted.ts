@@ -214,7 +214,7 @@ class Rules {
   }
 }
 
-/** Returns the labels in the rule of an element; none if everyone sees it. @throws RangeError if it is malformed */
+/** Returns the labels in the rule of an element, or none if everyone sees it. @throws RangeError if it is malformed */
 export function visibilityLabelsOf({ options }: Restrictable): readonly string[] {
   return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
 }

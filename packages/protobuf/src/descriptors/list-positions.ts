@@ -19,7 +19,7 @@ export class ListPositions {
     return kept;
   }
 
-  /** Returns the new path of an element; `undefined` if it was removed. */
+  /** Returns the new path of an element, or `undefined` if it was removed. */
   translate(path: number[]): number[] | undefined {
     if (this.#lists.size === 0) return path;
     const translated = [...path];

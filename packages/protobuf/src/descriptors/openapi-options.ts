@@ -60,7 +60,7 @@ interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: Ope
 /** Reads the value of a field. @param name - the full name of the field */
 type ReadField = (reader: BinaryReader, found: Found, name: string, wireType: WireType) => void;
 
-/** The fields of an option by number: the name, and how the value is read. */
+/** The fields of an option by number. The name, and how the value is read. */
 type Fields = Readonly<Record<number, readonly [name: string, read?: ReadField]>>;
 
 function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Found): void {

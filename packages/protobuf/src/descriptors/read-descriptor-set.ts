@@ -18,7 +18,7 @@ export interface DescribedServices {
   readonly missingFiles: ReadonlySet<string>;
   /** The messages without some of their fields, by full name, because of their visibility. */
   readonly restricted: ReadonlySet<string>;
-  /** The labels of all rules of visibility; empty if all elements are visible. */
+  /** The labels of all rules of visibility. Empty if all elements are visible. */
   readonly labels: ReadonlySet<string>;
 }
 
@@ -27,7 +27,7 @@ export class NotADescriptorSet extends Error {}
 
 /**
  * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
- * google/api are added; if other files or types are missing, only the services that need them are omitted. Invalid
+ * google/api are added. If other files or types are missing, only the services that need them are omitted. Invalid
  * files are omitted if no service needs them.
  *
  * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states what is wrong with the
@@ -45,7 +45,9 @@ export function readDescriptorSetInTurns(
   return runInTurns(readInSteps(bytes, visibility));
 }
 
-/** Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed; 0 if it did other work. */
+/**
+ * Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed, or 0 if it did other work.
+ */
 export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions): Generator<number, DescribedServices> {
   const files = distinctFiles(yield* parse(bytes));
   const needed = yield* neededFiles(files);

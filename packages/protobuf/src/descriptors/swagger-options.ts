@@ -37,7 +37,7 @@ export interface SwaggerOptions {
   readonly security?: readonly SwaggerRequirement[];
 }
 
-/** A value that was read: messages and maps are objects. */
+/** A value that was read. Messages and maps are objects. */
 type SwaggerValue = string | number | readonly SwaggerValue[] | { readonly [name: string]: SwaggerValue };
 
 /** How the value of a field is read. */
@@ -81,7 +81,7 @@ const swagger: Fields = {
   12: ["security", { list: requirement }],
 };
 
-/** Returns the option `openapiv2_swagger` of a file; empty if it is not set or malformed. */
+/** Returns the option `openapiv2_swagger` of a file. Empty if it is not set or malformed. */
 export function swaggerOptionsOf({ proto }: DescFile): SwaggerOptions {
   const found: Record<string, SwaggerValue> = {};
   try {

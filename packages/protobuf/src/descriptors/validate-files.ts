@@ -8,7 +8,7 @@ import {
 import { toShortLine } from "@plantstore/http";
 
 /**
- * The maximum length of a name, or of one part of a package name, in characters. protoc has no limit; real names are
+ * The maximum length of a name, or of one part of a package name, in characters. protoc has no limit. Real names are
  * far shorter.
  */
 const nameMax = 1_000;
@@ -22,14 +22,14 @@ const membersMax = 10_000;
 /** The maximum number of messages, enums and services of a set. 200,000: several times as many as all of Google's APIs. */
 const typesMax = 200_000;
 
-/** The largest field number: 31 bits, as in a MessageSet; other messages have at most 29 bits. */
+/** The largest field number: 31 bits, as in a MessageSet. Other messages have at most 29 bits. */
 const fieldNumberMax = 2 ** 31 - 1;
 
 // `ident` of protobuf's grammar.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Checks what protoc guarantees, because another program may have created these files: names are identifiers; the names
+ * Checks what protoc guarantees, because another program may have created these files. Names are identifiers. The names
  * of types, and the names and numbers of fields, are unique. Yields after each type.
  *
  * @param files - as {@link distinctFiles} returns them

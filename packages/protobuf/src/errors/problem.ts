@@ -63,14 +63,14 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
 
 /**
  * Returns the identifier of an error, such as `ERR_NO_ROUTE`: the gateway's, or the `errorCode` that a program has set
- * on its own error; `undefined` if there is none.
+ * on its own error, or `undefined` if there is none.
  */
 export function errorCodeOf(error: ConnectError): string | undefined {
   return "errorCode" in error && typeof error.errorCode === "string" ? error.errorCode : undefined;
 }
 
 /**
- * Returns the options, such as `lenient` or `limits.urlBytes`, with which the server accepts what an error refuses;
+ * Returns the options, such as `lenient` or `limits.urlBytes`, with which the server accepts what an error refuses, or
  * `undefined` if there are none.
  */
 export function optionOf(error: ConnectError): NamedOption | undefined {
@@ -80,13 +80,13 @@ export function optionOf(error: ConnectError): NamedOption | undefined {
 /** The options passed to {@link problem}. */
 const namedOptions = new WeakMap<ConnectError, NamedOption>();
 
-/** The names that messages show for options; an option that is not a member is not named. */
+/** The names that messages show for options. An option that is not a member is not named. */
 export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefined>>>;
 
 /**
  * Returns an error whose message names the option that accepts what the error refuses, if there is one.
  *
- * @param names - the names to show. Default: those of the options
+ * @param names - the names to show. By default, those of the options
  */
 export function withOption(error: ConnectError, names?: OptionLabels): ConnectError {
   const option = optionOf(error);

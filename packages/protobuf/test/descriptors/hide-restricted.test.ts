@@ -19,7 +19,7 @@ import { commentOf, commentsOf } from "../../../openapi/src/index.ts";
 import { runSteps } from "../../../http/src/exchange/index.ts";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 
-// google.api.visibility: what has a rule without an allowed label does not exist.
+// What has a rule without an allowed label does not exist (google.api.visibility).
 
 const ofMessage = restrictedTo("INTERNAL", MessageOptionsSchema);
 const ofField = restrictedTo("INTERNAL", FieldOptionsSchema);

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { createGateway } from "../../../gateway/src/index.ts";
 import { type FieldInit, type FileInit, stringField } from "../../../testing/src/gateway/file-init.ts";
 
-// Descriptors built by a program, and accepted by protobuf-es: a gateway starts with those that it can use.
+// Descriptors built by a program, and accepted by protobuf-es. A gateway starts with those that it can use.
 
 /** A service whose RPC takes a message that contains one with these fields. */
 function fileOf(field: readonly FieldInit[], more: Partial<FileInit> = {}): FileInit {

@@ -82,7 +82,7 @@ async function* answerBidi(
     pending.push(request);
     if (!fullDuplex) continue;
     const data = definition?.responseData[sent];
-    // There are no more responses: the error below is the response.
+    // There are no more responses. The error below is the response.
     if (data === undefined) break;
     yield await next(data);
   }

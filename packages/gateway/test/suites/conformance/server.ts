@@ -19,8 +19,8 @@ import {
   file_connectrpc_conformance_v1_service,
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The server under test, as the suite starts it: a request on stdin describes the kind of server, the
-// response on stdout has its address, and SIGTERM stops it. A length in four bytes precedes each message.
+// The server under test, as the suite starts it. A request on stdin describes the kind of server, the response on
+// stdout has its address, and SIGTERM stops it. A length in four bytes precedes each message.
 
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
 const gateway = createTestGateway({
@@ -61,7 +61,7 @@ async function mount(from: ServerCompatRequest): Promise<{ port: number; close: 
 
 function serverOf(from: ServerCompatRequest): Server {
   const { tls } = tlsOf(from);
-  // Node closes connections idle for five seconds; a request sent at that moment fails for such a client.
+  // Node closes connections idle for five seconds. A request sent at that moment fails for such a client.
   const options = { ...tls, keepAliveTimeout: 0 };
   if (from.httpVersion === HTTPVersion.HTTP_VERSION_1) {
     return tls === undefined

@@ -21,7 +21,7 @@ const serversMax = 1;
 /** The servers of the gateway; "none" is for the client, which the suite's own servers serve. */
 export interface Served {
   readonly server: "own" | "mounted" | "none";
-  /** The library of the handlers. Default: Connect. */
+  /** The library of the handlers. Defaults to Connect. */
   readonly handlers?: "grpc-js";
   /** The cases that may be repeated once. */
   readonly repeatable: readonly RegExp[];
@@ -30,7 +30,7 @@ export interface Served {
 }
 
 /**
- * The cases that depend on the machine: a server must have read the deadline of a call within half a second, or must
+ * The cases that depend on the machine. A server must have read the deadline of a call within half a second, or must
  * have responded that it has passed before the suite's own client, which has the same deadline, stops reading. A client
  * that cancels 5 ms after its last message must do so before the response that comes after half a second.
  */

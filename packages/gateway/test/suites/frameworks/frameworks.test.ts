@@ -20,7 +20,7 @@ const folder = join(projectFolder, "examples/frameworks");
 const json: Field = ["content-type", "application/json"];
 const service = "/greenhouse.v1.GreenhouseService";
 
-/** The part of Express used here: its types are installed with it, and missing in a fresh clone. */
+/** The part of Express used here. Its types are installed with it, and missing in a fresh clone. */
 interface Express {
   (): RequestListener & { use(middleware: unknown): void };
   json(options?: { verify(request: object, response: unknown, raw: Buffer): void }): unknown;

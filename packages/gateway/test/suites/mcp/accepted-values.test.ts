@@ -37,7 +37,7 @@ const applied = new Set<string>();
 interface ValidatedTool {
   readonly fields: readonly string[];
   isValid(value: unknown): boolean;
-  /** Returns the error for arguments that the tool refuses; `undefined` if it accepts them. */
+  /** Returns the error for arguments that the tool refuses, or `undefined` if it accepts them. */
   refusalOf(args: JsonObject): Promise<string | undefined>;
 }
 

@@ -22,7 +22,7 @@ const refused: ReadonlySet<string> = new Set([
 /**
  * Reads the text of a case as a google.protobuf.Value.
  *
- * @returns what is wrong; `undefined` if the text is accepted with its value, or refused, as it should be
+ * @returns what is wrong, or `undefined` if the text is accepted with its value, or refused, as it should be
  */
 export function problemOf({ name, input }: JsonCase, codegen: boolean): string | undefined {
   let value: unknown;

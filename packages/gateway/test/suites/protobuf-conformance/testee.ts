@@ -14,8 +14,8 @@ import { readFileSync, readSync, writeSync } from "node:fs";
 import { createBinaryReader, createBinaryWriter } from "../../../../protobuf/src/messages/binary/index.ts";
 import { createJsonMessageWriter, readJson } from "../../../../protobuf/src/messages/json/index.ts";
 
-// The program under test, as the runner starts it. Requests on stdin contain a message in one format, responses on stdout
-// contain it in another; each follows its length in four bytes, little-endian. conformance.proto describes both.
+// The program under test, as the runner starts it. Requests on stdin contain a message in one format, responses on
+// stdout contain it in another. Each follows its length in four bytes, little-endian. conformance.proto describes both.
 //
 // The arguments are a file of descriptors, and `codegen` to use generated code.
 
@@ -87,7 +87,7 @@ function typeNamed(name: string): DescMessage {
   return desc;
 }
 
-/** Reads a request; `undefined` at the end of stdin. */
+/** Reads a request. Returns `undefined` at the end of stdin. */
 function readRequest(): ConformanceRequest | undefined {
   const length = readBytes(4)?.readUInt32LE();
   const bytes = length === undefined ? undefined : readBytes(length);
@@ -104,7 +104,7 @@ function writeResponse(members: JsonObject): void {
   for (let written = 0; written < response.byteLength;) written += writeSync(1, response, written);
 }
 
-/** Reads as many bytes from stdin; `undefined` when it ends before. */
+/** Reads as many bytes from stdin. Returns `undefined` when it ends before. */
 function readBytes(count: number): Buffer | undefined {
   const bytes = Buffer.alloc(count);
   for (let filled = 0; filled < count;) {

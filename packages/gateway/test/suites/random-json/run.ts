@@ -9,8 +9,8 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 // reader, which uses JSON.parse, must return the same message or error as the exact one. For about as many random
 // messages, generated code must write the same JSON as closures, or refuse with the same error.
 //
-// `-- --texts 10000000 --seconds 3600` runs longer. A failure prints its seed; `-- --seed 42`
-// repeats it. Some faults occur only after other texts: then start with an earlier seed, and more texts.
+// `-- --texts 10000000 --seconds 3600` runs longer. A failure prints its seed. `-- --seed 42` repeats it. Some faults
+// occur only after other texts: then start with an earlier seed, and more texts.
 
 const { values } = parseArgs({
   options: {

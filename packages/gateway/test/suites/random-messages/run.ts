@@ -8,7 +8,7 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 // type than declared, a flipped bit, or truncated; and messages with values of any kind in their fields. Both must
 // agree.
 //
-// `-- --messages 10000000 --seconds 600` runs longer. A failure prints its seed; `-- --seed 42` repeats it.
+// `-- --messages 10000000 --seconds 600` runs longer. A failure prints its seed. `-- --seed 42` repeats it.
 
 const { values } = parseArgs({
   options: {

@@ -8,7 +8,7 @@ import { hasDeclaredWireTypes } from "./wire-types.ts";
 const depthMax = 100;
 
 /**
- * Returns the function that reads messages of a type, as protobuf-es does: bytes fields are views of the input.
+ * Returns the function that reads messages of a type, as protobuf-es does. Bytes fields are views of the input.
  *
  * The function throws what `fromBinary` throws, and an error for a field whose wire type does not match its
  * declaration.
@@ -39,8 +39,8 @@ export function readFast(
     reader.read(new ByteSource(bytes, depth, keepsUnknown), message, bytes.byteLength, -1);
     return message;
   } catch {
-    // Any error is ignored here, including those for a truncated number or a string that is too long for the engine:
-    // protobuf-es reports what is wrong.
+    // Any error is ignored here, including those for a truncated number or a string that is too long for the engine.
+    // Protobuf-es reports what is wrong.
     return undefined;
   }
 }

@@ -63,7 +63,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
       target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.requiredBytes, writer.largeBytes));
     }
   } catch {
-    // A property has a wrong type, or its getter has thrown: protobuf-es reports what is wrong.
+    // A property has a wrong type, or its getter has thrown. Protobuf-es reports what is wrong.
     return undefined;
   } finally {
     reusable.keep(target);

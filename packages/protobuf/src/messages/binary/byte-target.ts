@@ -5,7 +5,7 @@ import { bailOut } from "../codegen/index.ts";
  * The buffer that a message is written to, and the write position.
  *
  * Writes past the end of an array are ignored, so numbers are written without a bounds check. At the end {@link fits}
- * shows whether the buffer was large enough; if not, the message is written again to a larger one.
+ * shows whether the buffer was large enough. If not, the message is written again to a larger one.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;

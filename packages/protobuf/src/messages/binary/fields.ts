@@ -5,7 +5,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 /** A field whose values are messages. */
 export type MessageField = DescField & { readonly message: DescMessage };
 
-/** Returns the scalar type of a field's values, or of a map's values; an enum is an int32. */
+/** Returns the scalar type of a field's values, or of a map's values. An enum is an int32. */
 export function scalarOf({ scalar }: DescField): ScalarType {
   return scalar ?? ScalarType.INT32;
 }

@@ -17,8 +17,8 @@ export interface ReaderNames {
  * up to the offset `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function
  * appends to lists, and merges into messages.
  *
- * In the source, `at` is the offset of the next read. The offset may exceed `end`, or become NaN after the last byte;
- * both are checked after the loop. The lengths of strings and lists are checked before these are read.
+ * In the source, `at` is the offset of the next read. The offset may exceed `end`, or become NaN after the last byte.
+ * Both are checked after the loop. The lengths of strings and lists are checked before these are read.
  */
 export function generateReader(desc: DescMessage, names: ReaderNames): string {
   const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());
@@ -49,7 +49,7 @@ readUnknown(source, message, tag);
 at = source.at;`;
 }
 
-/** Statements that read a value of more than one byte; `at` is after its first byte. */
+/** Statements that read a value of more than one byte. `at` is after its first byte. */
 function slowPathCall(variable: string, read: string): string {
   return `source.at = at - 1; ${variable} = ${read}(source); at = source.at;`;
 }

@@ -4,7 +4,7 @@ import { type ByteTarget, requireCapacity, lengthBytes, writeLengthBefore } from
 /** Up to this length in characters, writing a string in JavaScript is faster than calling the runtime's encoder. */
 const shortTextLength = 40;
 
-/** node's Buffer, if there is one. Buffer writes at an offset directly; a TextEncoder needs a subarray. */
+/** node's Buffer, if there is one. Buffer writes at an offset directly. A TextEncoder needs a subarray. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();

@@ -88,7 +88,7 @@ function valueLayoutOf(field: DescField): FieldLayout {
   };
 }
 
-/** Returns the wire type of a scalar (protobuf.dev, "Message Structure"); an enum is an int32. */
+/** Returns the wire type of a scalar (protobuf.dev, "Message Structure"). An enum is an int32. */
 export function wireTypeOf(scalar: ScalarType): WireType {
   switch (scalar) {
     case ScalarType.STRING:

@@ -18,7 +18,7 @@ export interface WriterNames {
  * numbers, then its unknown fields, as protobuf-es does.
  *
  * In the source, `at` is the offset of the next write. For a length, as many bytes are reserved as the last length of
- * the field needed; if the length needs more or fewer, the content is moved.
+ * the field needed. If the length needs more or fewer, the content is moved.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));

@@ -5,7 +5,7 @@
  * different function for each field, which V8 cannot optimize. A function generated for one type has its property names
  * in its source, and each site sees one shape. With closures, one per field, reading a list of a hundred books takes
  * 0.7 of the time of `fromBinary`; with generated code 0.37 (a message of 38 KB, measured alternately in one process).
- * For JSON, closures take 0.47 of the time of `fromJsonString` and 0.6 of the time of `toJsonString`; generated code
+ * For JSON, closures take 0.47 of the time of `fromJsonString` and 0.6 of the time of `toJsonString`. Generated code
  * takes 0.32 and 0.25.
  *
  * Safety: the source is generated from descriptors, which the program that runs the gateway has compiled in or loaded.
@@ -26,12 +26,12 @@ export type Scope = Readonly<Record<string, unknown>>;
 
 /** Options of functions that read or write messages. */
 export interface CodegenOptions {
-  /** Whether code may be generated. Default: where the runtime allows it. */
+  /** Whether code may be generated. By default, where the runtime allows it. */
   readonly codegen?: boolean;
 }
 
 /**
- * Whether the runtime allows code generation; `undefined` before the first check. The result of the check never
+ * Whether the runtime allows code generation, or `undefined` before the first check. The result of the check never
  * changes.
  */
 let isAllowed: boolean | undefined;

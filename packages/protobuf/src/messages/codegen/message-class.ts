@@ -14,7 +14,7 @@ export function isInherited(name: string): boolean {
 /**
  * Returns a constructor of messages like those of `create()`, for generated code.
  *
- * The messages are like those of protobuf-es: they have the same properties in the same order, and the same prototype,
+ * The messages are like those of protobuf-es. They have the same properties in the same order, and the same prototype,
  * which has the defaults of proto2. With a constructor, V8 knows how many properties an object will have, and stores
  * all of them in the object itself.
  */
@@ -24,7 +24,7 @@ export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) 
 });
 
 /**
- * The maximum number of properties that a constructor sets. V8 stores at most 380 in the object; for more, `create()`
+ * The maximum number of properties that a constructor sets. V8 stores at most 380 in the object. For more, `create()`
  * is faster.
  */
 const keptPropertiesMax = 400;

@@ -9,8 +9,8 @@ import { requireFieldsRead } from "./required-fields.ts";
 const readerOf = memoize(createExtensionReader);
 
 /**
- * Finds the reader for a key such as `[package.name]` that names an extension of the message; `undefined` when the
- * registry has no such extension.
+ * Finds the reader for a key such as `[package.name]` that names an extension of the message. Returns `undefined` when
+ * the registry has no such extension.
  */
 export function findExtensionReader(context: ReadContext, desc: DescMessage, key: string): FieldReader | undefined {
   const { registry } = context;

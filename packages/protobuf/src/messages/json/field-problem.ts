@@ -8,7 +8,7 @@ import type { NamedOption } from "@plantstore/http";
  */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
-  /** The option that accepts the text; `undefined` if there is none. */
+  /** The option that accepts the text, or `undefined` if there is none. */
   readonly option: NamedOption | undefined;
 
   constructor(message: string, option?: NamedOption) {

@@ -36,7 +36,7 @@ export function createFieldSetter(field: DescField): FieldSetter {
   };
 }
 
-/** Returns the value of a field; `undefined` if it is not set, or another member of its oneof is set. */
+/** Returns the value of a field, or `undefined` if it is not set, or another member of its oneof is set. */
 export function loadField(fields: FieldValues, field: DescField): unknown {
   if (field.oneof === undefined) {
     const value = fields[field.localName];

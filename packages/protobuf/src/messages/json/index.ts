@@ -5,7 +5,7 @@
  * its type (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If that could lose
  * information, or if something is wrong, the exact reader reads the text again: tokens (json-scanner) → fields by
  * descriptor (message-reader, field-reader, well-known-readers) → message, or an error that names the field. The exact
- * reader defines the result; the fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
+ * reader defines the result. The fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
  * parses both.
  *
  * Where code generation is never allowed, as in web pages, read-exact is used alone.

@@ -11,7 +11,7 @@ export function valueToJson(value: unknown, form: JsonForm): JsonValue {
 }
 
 /**
- * Converts a list to JSON; returns `whenEmpty` for an empty list. A list whose items need no conversion is returned
+ * Converts a list to JSON. Returns `whenEmpty` for an empty list. A list whose items need no conversion is returned
  * unchanged.
  *
  * @throws TypeError if it is not an array
@@ -31,7 +31,7 @@ export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Emp
 }
 
 /**
- * Converts a map to JSON; returns `whenEmpty` for an empty map. A map whose values need no conversion is returned
+ * Converts a map to JSON. Returns `whenEmpty` for an empty map. A map whose values need no conversion is returned
  * unchanged.
  */
 export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {

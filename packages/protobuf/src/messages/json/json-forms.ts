@@ -70,7 +70,7 @@ function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   }
 }
 
-// A program may set a float field to any double; like the binary format, this writes the nearest float.
+// A program may set a float field to any double. Like the binary format, this writes the nearest float.
 function floatToJson(value: unknown): JsonValue {
   if (typeof value !== "number") return refuseType("a number", value);
   const float = Math.fround(value);
@@ -135,7 +135,7 @@ function finiteToJson(value: number): JsonValue {
   throw new Error(`a number in a google.protobuf.Value must be finite, got ${value}`);
 }
 
-/** Returns the form of a well-known type with its own JSON form; `undefined` for every other type. */
+/** Returns the form of a well-known type with its own JSON form, or `undefined` for every other type. */
 export function formOfWellKnownType(desc: DescMessage, forms: MessageForms): ToJson | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":

@@ -12,7 +12,7 @@ export interface JsonMark {
   readonly depth: number;
 }
 
-// In characters. V8 copies shorter substrings; a longer substring is a view that keeps the complete text alive.
+// In characters. V8 copies shorter substrings. A longer substring is a view that keeps the complete text alive.
 const viewLengthMin = 13;
 // In characters. A shorter text may be kept alive, because copying a part of it costs more.
 const copiedTextMin = 1024;
@@ -134,13 +134,13 @@ export class JsonScanner {
   }
 
   /**
-   * Reads the first key of the object that was just entered; if the object is empty, leaves it and returns `undefined`.
+   * Reads the first key of the object that was just entered. If the object is empty, leaves it and returns `undefined`.
    */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
 
-  /** Reads the key after a value; at the end of the object, leaves it and returns `undefined`. */
+  /** Reads the key after a value. At the end of the object, leaves it and returns `undefined`. */
   nextKey(): string | undefined {
     const unit = this.#skipSpace();
     if (unit === 0x7d) return this.#close();
@@ -149,7 +149,7 @@ export class JsonScanner {
     return this.#readKey();
   }
 
-  /** Reads the next value, an object whose keys are all different; `readValue` reads the value of each key. */
+  /** Reads the next value, an object whose keys are all different. `readValue` reads the value of each key. */
   readObject(readValue: (key: string) => void): void {
     const seenKeys = new Set<string>();
     this.openObject();
@@ -160,7 +160,7 @@ export class JsonScanner {
     }
   }
 
-  /** Reads the next value, an array; `readItem` reads each of its items. */
+  /** Reads the next value, an array. `readItem` reads each of its items. */
   readArray(readItem: () => void): void {
     this.#open(0x5b, "an array");
     if (this.#skipSpace() === 0x5d) return this.#close();
@@ -259,7 +259,7 @@ export class JsonScanner {
     return value;
   }
 
-  // RFC 8259 §2: space, tab, line feed and carriage return. Returns the UTF-16 unit after the white space, NaN at the
+  // Space, tab, line feed and carriage return (RFC 8259 §2). Returns the UTF-16 unit after the white space, NaN at the
   // end of the text.
   #skipSpace(): number {
     for (;;) {

@@ -59,7 +59,7 @@ export function orderedFields(desc: DescMessage): readonly DescField[] {
   return desc.fields.toSorted((one, other) => one.number - other.number);
 }
 
-/** Adds extensions, which are rare and stored in binary: protobuf-es reads and writes them. */
+/** Adds extensions, which are rare and stored in binary. Protobuf-es reads and writes them. */
 export function addExtensions(json: JsonObject, desc: DescMessage, message: unknown, style: JsonStyle): JsonObject {
   if (style.registry === undefined || !isMessage(message) || message.$unknown === undefined) return json;
   return Object.assign(json, toJson(withoutFields(desc), message, style));

@@ -42,7 +42,7 @@ export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly u
   return names.find((each) => findField(parent, each) === field) ?? jsonName;
 }
 
-/** Returns the number of an enum value by its name; `undefined` when there is none. */
+/** Returns the number of an enum value by its name, or `undefined` when there is none. */
 export function enumNumberByName(desc: DescEnum, name: string): number | undefined {
   return enumValuesByName(desc).get(name)?.number;
 }

@@ -19,13 +19,13 @@ const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
 
 /**
  * Returns the digits of an integer beyond 2^53 that a body parser has read as a double, which `readParsedBody` marks
- * with the fraction `.50`; `undefined` for any other text.
+ * with the fraction `.50`, or `undefined` for any other text.
  */
 export function digitsOfRounded(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
 }
 
-/** Returns the range of a scalar type; `undefined` when it is not an integer type. */
+/** Returns the range of a scalar type, or `undefined` when it is not an integer type. */
 export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   switch (scalar) {
     case ScalarType.INT32:
@@ -47,7 +47,7 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   }
 }
 
-/** The number of digits of 2^64-1; no integer has more. */
+/** The number of digits of 2^64-1. No integer has more. */
 const digitsMax = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 /** A double represents any 15 digits exactly (2^53 has 16), so short ids need no arithmetic with BigInt. */
@@ -59,7 +59,7 @@ const exactDigitsMax = 15;
  * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has only one spelling, so that caches,
  * logs and authorization rules in front of a service see the same id as the handler.
  *
- * @returns the value, a `bigint` if the range is 64 bits wide; `undefined` for any other text
+ * @returns the value, a `bigint` if the range is 64 bits wide, or `undefined` for any other text
  */
 export function parseCanonicalInteger(text: string, range: IntegerRange): bigint | number | undefined {
   if (!canonicalInteger.test(text)) return undefined;

@@ -111,7 +111,7 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
   return typeof json === "number" && Number.isSafeInteger(json) && json >= min && json <= max ? json + 0 : undefined;
 }
 
-/** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */
+/** Creates the reader of a well-known type with its own JSON form. Returns `undefined` for every other type. */
 export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":

@@ -7,7 +7,7 @@ import type { UnknownNames } from "./unknown-names.ts";
 
 /**
  * The fields that one part of a request sets, and that the other parts must not set. `"whole"` means the complete
- * field; a map means only some of the fields inside it.
+ * field. A map means only some of the fields inside it.
  *
  * The keys are descriptors, not names, because a client may use a field's proto name or its JSON name.
  */
@@ -24,7 +24,7 @@ export interface FieldNotes {
 /** The state of reading one text, passed from reader to reader. */
 export interface ReadContext {
   readonly scanner: JsonScanner;
-  /** Whether unknown fields and enum names are refused; otherwise they are skipped. */
+  /** Whether unknown fields and enum names are refused. Otherwise they are skipped. */
   readonly rejectUnknown: boolean;
   /** The option that accepts them. */
   readonly unknownOption: NamedOption;
@@ -34,10 +34,10 @@ export interface ReadContext {
   readonly registry: Registry | undefined;
   /** The unknown fields and enum names found so far. */
   readonly unknown: UnknownNames;
-  /** The path to the value being read; after a reader has thrown, the path to the problem. */
+  /** The path to the value being read. After a reader has thrown, the path to the problem. */
   readonly path: PathStep[];
   /**
-   * Whether bound fields may have the value that the path sets; otherwise they are refused or ignored. `undefined` for
+   * Whether bound fields may have the value that the path sets. Otherwise they are refused or ignored. `undefined` for
    * a message of a stream, to which the option does not apply.
    */
   readonly sameAsBound: boolean | undefined;
@@ -57,7 +57,7 @@ export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
 
 /**
  * The readers of message types. They are part of the context because the files of readers need each other and must not
- * import in circles: messages have fields of message types, and a google.protobuf.Any holds any message.
+ * import in circles. Messages have fields of message types, and a google.protobuf.Any holds any message.
  */
 export interface MessageReaders {
   /** Returns the reader of a message type. If the type has its own JSON form, the reader reads that form. */
@@ -74,7 +74,7 @@ export interface MessageReaders {
 export interface ReadFieldsOptions {
   /** Fields that the path has set. */
   readonly bound?: BoundFields | undefined;
-  /** The message in which the path has set them. Default: a new one. */
+  /** The message in which the path has set them. Defaults to a new one. */
   readonly into?: unknown;
   /** A key that is not a field: `@type` inside google.protobuf.Any. */
   readonly ignoredKey?: string;

@@ -49,14 +49,14 @@ export function readJson<Desc extends DescMessage>(
 export interface BodyRules {
   /** The fields that the path has set. */
   readonly bound: BoundFields;
-  /** Whether the body may repeat these fields with the same value; otherwise it must not contain them. */
+  /** Whether the body may repeat these fields with the same value. Otherwise it must not contain them. */
   readonly sameAsBound: boolean | undefined;
 }
 
 const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 
 /**
- * Reads a message that may be only part of a request: like {@link readJson}, but required fields may be missing, and
+ * Reads a message that may be only part of a request. Like {@link readJson}, but required fields may be missing, and
  * the ignored names are returned.
  *
  * @param into - the message in which the path has set fields; not for a type with its own JSON form

@@ -40,6 +40,6 @@ export const ignoredJsonOptions: Readonly<Record<string, string>> = {
 
 /** Options of one service. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
-  /** The option to name when an unknown field or enum name is refused. Default: that of {@link ReadJsonOptions}. */
+  /** The option to name when an unknown field or enum name is refused. Defaults to that of {@link ReadJsonOptions}. */
   readonly unknownOption?: NamedOption;
 }

@@ -24,7 +24,7 @@ export interface TextForm {
   /** The kinds of JSON values that can hold the text. */
   readonly kinds: readonly JsonKind[];
   /**
-   * Returns the value as a protobuf-es message stores it; `undefined` for any other text.
+   * Returns the value as a protobuf-es message stores it, or `undefined` for any other text.
    *
    * @param canonical - whether integers must be in canonical form
    */
@@ -82,7 +82,7 @@ export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm 
 }
 
 /**
- * Returns the form of a message type: a wrapper, Timestamp, Duration or FieldMask; `undefined` for every other type.
+ * Returns the form of a message type: a wrapper, Timestamp, Duration or FieldMask, or `undefined` for every other type.
  *
  * @param inUrl - whether a field mask may also have proto names, because URLs use both
  */
@@ -118,7 +118,7 @@ function wrapperForm(desc: DescMessage): TextForm | undefined {
   };
 }
 
-/** Returns the form of the value in a wrapper; `undefined` for every other message type. */
+/** Returns the form of the value in a wrapper, or `undefined` for every other message type. */
 export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
   if (!isWrapperDesc(desc)) return undefined;
   const [inner] = desc.fields;
@@ -149,7 +149,7 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
 /** Parses the decoded texts of a map's key and value. Throws a FieldProblem if either is not valid. */
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
-/** Creates the parser for the entries of a map; `undefined` when its values have no text form. */
+/** Creates the parser for the entries of a map. Returns `undefined` when its values have no text form. */
 export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {
   const form = entryFormOf(field);
   if (form === undefined) return undefined;

@@ -119,7 +119,7 @@ function dateOf(day: number): number {
   return (year * 100 + month) * 100 + dayOfYear - quotient(153 * monthFromMarch + 2, 5) + 1;
 }
 
-// Returns the integer quotient of two numbers from 0 to 2^31 - 1; `| 0` makes it a small integer for V8.
+// Returns the integer quotient of two numbers from 0 to 2^31 - 1. `| 0` makes it a small integer for V8.
 function quotient(value: number, unit: number): number {
   return (value / unit) | 0;
 }
@@ -155,7 +155,7 @@ function isNanos(nanos: number): boolean {
   return Number.isInteger(nanos) && nanos > -1e9 && nanos < 1e9;
 }
 
-// Prints three, six or nine decimal places, as few as possible; "" for zero.
+// Prints three, six or nine decimal places, as few as possible, or "" for zero.
 function printNanos(nanos: number): string {
   if (nanos === 0) return "";
   const digits = String(Math.abs(nanos)).padStart(9, "0");
@@ -167,8 +167,8 @@ function printNanos(nanos: number): string {
 // can be in range.
 const secondsWithUnit = /^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$/;
 
-// google.protobuf.Duration: 10,000 years, counted as 315,576,000,000 seconds. duration.proto limits seconds and nanos
-// separately.
+// 10,000 years, counted as 315,576,000,000 seconds. duration.proto limits seconds and nanos separately
+// (google.protobuf.Duration).
 const durationSecondsMax = 315_576_000_000;
 
 /**

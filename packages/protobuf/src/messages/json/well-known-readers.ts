@@ -11,7 +11,7 @@ import { messageForm, parseText, type TextForm } from "./text-forms.ts";
 // The scanner already limits nesting.
 const boundedByScanner = { recursionLimit: Number.POSITIVE_INFINITY };
 
-/** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */
+/** Creates the reader of a well-known type with its own JSON form. Returns `undefined` for every other type. */
 export function createWellKnownReader(desc: DescMessage): ValueReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":

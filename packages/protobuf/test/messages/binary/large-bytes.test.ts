@@ -88,7 +88,7 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     const memory = bytesOf(300_000);
     await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
     const { port } = files.address;
-    // The windows admit a part; the rest waits until the client reads.
+    // The windows admit a part. The rest waits until the client reads.
     const slow = await beginEcho(port, 1);
     expect((await clientOf(port).echo({ data: Uint8Array.of(2) })).data[0]).toBe(2);
     const response = await slow.readToEnd();

@@ -77,7 +77,7 @@ const asks =
     return httpStatus === 200 ? unlimited : String(httpStatus);
   };
 
-/** Observes a server with an address; Fetch has "–". */
+/** Observes a server with an address. Fetch has "–". */
 const onSocket =
   (observe: (door: Door & { readonly name: SocketName }) => Promise<string>): Row["observe"] =>
   async (door) =>
@@ -97,7 +97,7 @@ function sends(bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] 
   });
 }
 
-/** Returns what arrives until the connection ends; `undefined` if it stays open. */
+/** Returns what arrives until the connection ends, or `undefined` if it stays open. */
 async function receiveFrom(address: Address, sent: Buffer, isLimited: boolean): Promise<string | undefined> {
   const socket = openSocket(address);
   let received = "";
@@ -131,7 +131,7 @@ function requestFrame(method: string, path: string, flags: number, header: reado
   return frameBytes(frame(frameType.headers, flags, 1, headerBlock([...head, ...header])));
 }
 
-/** Begins a request; the frame has no END_HEADERS. */
+/** Begins a request. The frame has no END_HEADERS. */
 const sendsIncompleteHeader = sends({
   "1.1": "GET / HTTP/1.1\r\n",
   "2": [...http2Start, requestFrame("GET", "/", 0x1)],

@@ -39,7 +39,7 @@ function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
 /** A connection for requests whose bodies never end. */
 interface Carrier extends Disposable {
   /**
-   * Sends a request and waits for its response; calls `sent` when the server has received the sent part of the body.
+   * Sends a request and waits for its response. Calls `sent` when the server has received the sent part of the body.
    */
   exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
   /** Sends a request, and disconnects when `sent` resolves. */
