@@ -106,7 +106,7 @@ test.each([
     name: "nothing has sent 100 (Continue) before",
     create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
   },
-])("the handler closes the connection of a refused client when $name", async (row) => {
+])("if $name, the handler closes a refused client's connection", async (row) => {
   await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2));
@@ -115,7 +115,7 @@ test.each([
   expect(fieldValue(answer.header, "connection")).toBe("close");
 });
 
-test("the gateway finds the next request after an unread body for which it sent 100 (Continue)", async () => {
+test("the gateway finds the next request after an unread, continued body", async () => {
   const { handler, checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(handler).on("checkContinue", checkContinue));
   using connection = await openHttp1(server.address);
@@ -135,7 +135,7 @@ async function answerItself(request: AsyncIterable<Uint8Array>, response: Server
   response.end(`mine: ${await text(request)}`);
 }
 
-test("the gateway passes an unmatched request to the application before 100 (Continue) is sent", async () => {
+test("the gateway passes an unmatched request on before sending 100 (Continue)", async () => {
   const { checkContinue } = createGreenhouse();
   const server = createServer().on("checkContinue", (request, response) => {
     checkContinue(request, response, () => void answerItself(request, response));
@@ -149,7 +149,7 @@ test("the gateway passes an unmatched request to the application before 100 (Con
   expect(String(answer.body)).toBe("mine: {}");
 });
 
-test("the gateway sends no 100 (Continue) to a client that does not expect it", async () => {
+test("the gateway sends 100 (Continue) only to clients that expect it", async () => {
   const { checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(checkContinue));
   using connection = await openHttp1(server.address);

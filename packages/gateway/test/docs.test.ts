@@ -51,11 +51,11 @@ const rows = new Map(
   ),
 );
 
-test.each(options)("gateway-options.md has a row for the option %s", (option) => {
+test.each(options)("the option %s has a row in gateway-options.md", (option) => {
   expect(rows.has(option)).toBe(true);
 });
 
-test("docs/reference/rest-options.md has a row for each option of a service, and no others", () => {
+test("docs/reference/rest-options.md has exactly the options for a service", () => {
   const restPage = readFileSync(join(root, "docs/reference/rest-options.md"), "utf8");
   const [, table = ""] = restPage.split("\n## Options\n");
   const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
@@ -73,7 +73,7 @@ const tests = ["packages/gateway/test", "examples"]
   .join("\n");
 
 // Without this, an option that no code reads would pass.
-test.each([...options, ...serviceOptions])("a test sets the option %s", (option) => {
+test.each([...options, ...serviceOptions])("the option %s is set by a test", (option) => {
   const name = option.slice(option.lastIndexOf(".") + 1);
   expect(tests).toMatch(new RegExp(`\\b${name}(?::|\\(|,| \\})`));
 });
@@ -88,7 +88,7 @@ function toNumber(fallback: string): number {
   return Number(digits) * (factor ?? 1);
 }
 
-test.each(Object.entries(defaultLimits))("gateway-options.md has the default of the limit %s", (limit, value) => {
+test.each(Object.entries(defaultLimits))("the limit %s has its default in gateway-options.md", (limit, value) => {
   expect(toNumber(rows.get(limit) ?? "missing")).toBe(value);
 });
 
@@ -99,7 +99,10 @@ test("gateway-options.md has the default of readMaxBytes", () => {
 // The defaults of connect-node, which are also those of the gateway.
 const ofConnect = validateUniversalHandlerOptions({});
 
-test.each(["writeMaxBytes", "compressMinBytes"] as const)("gateway-options.md has the default of %s", (option) => {
-  // The largest size is one byte less than 4 GiB.
-  expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
-});
+test.each(["writeMaxBytes", "compressMinBytes"] as const)(
+  "the option %s has its default in gateway-options.md",
+  (option) => {
+    // The largest size is one byte less than 4 GiB.
+    expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
+  },
+);

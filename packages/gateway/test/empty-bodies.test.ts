@@ -68,11 +68,11 @@ test.each([
   { name: "StringValue", json: "" },
   { name: "Struct", json: {} },
   { name: "Timestamp", json: "1970-01-01T00:00:00Z" },
-])("an empty body decodes to the default google.protobuf.$name", async ({ name, json }) => {
+])("google.protobuf.$name has its default as the decoded empty body", async ({ name, json }) => {
   expect(await send(name, "")).toEqual({ httpStatus: 200, json });
 });
 
-test("an empty body is refused for google.protobuf.Value, whose default has no JSON form", async () => {
+test("an empty body is refused for google.protobuf.Value", async () => {
   expect(await send("Value", "null")).toEqual({ httpStatus: 200, json: null });
   expect(await send("Value", "")).toMatchObject({
     httpStatus: 400,

@@ -127,7 +127,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
     { name: "large", framing: ["content-length", "262145"], want: "close" },
     { name: "of an unknown length", framing: ["transfer-encoding", "chunked"], want: "close" },
-  ] as const)("responds before the rest of a body arrives, with $want if it is $name", async ({ framing, want }) => {
+  ] as const)("with a body $name responds $want before the rest arrives", async ({ framing, want }) => {
     await using server = await serve("1.1", mount());
     using connection = await openHttp1(server.address);
     connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
@@ -161,7 +161,7 @@ describe("the handler in a server of HTTP/1.1", () => {
   test.each([
     { version: "1.0", want: ["404"] },
     { version: "1.1", want: ["400"] },
-  ])("responds to a request over HTTP/$version without a Host with $want", async ({ version, want }) => {
+  ])("without a Host over HTTP/$version responds $want to a request", async ({ version, want }) => {
     await using server = await startOnLoopback(createHttp1({ requireHostHeader: false }, mount()));
     using connection = await openHttp1(server.address);
     connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
@@ -202,7 +202,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       ],
       ["that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
       ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
-    ])("to an empty body %s", async (_, request, want) => {
+    ])("after an empty body %s", async (_, request, want) => {
       const { handler, checkContinue, watered } = createBeds();
       await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
@@ -212,7 +212,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
     });
 
-    test("but handles requests sent before it, even if they reach the handler late", async () => {
+    test("but handles requests sent before it, even late ones", async () => {
       const { handler, watered } = createBeds();
       const allThere = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -228,7 +228,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect(watered).toEqual(["6"]);
     });
 
-    test("but passes on requests of the other server, even if they arrive late", async () => {
+    test("but passes on the other server's requests, even late ones", async () => {
       const { handler } = createBeds();
       const passedOn = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -242,7 +242,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     });
   });
 
-  test("uses the authority of a target in absolute form instead of the Host", async () => {
+  test("uses an absolute target's authority instead of the Host", async () => {
     const urls: string[] = [];
     const handler = createGateway({
       routes: (router) =>
@@ -272,7 +272,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     }
   });
 
-  test("sends fields that are named like properties of objects, in the header and the trailer", async () => {
+  test("sends fields named like object properties in header and trailer", async () => {
     const names = ["constructor", "__proto__"];
     const routes: GatewayOptions["routes"] = (router) =>
       router.service(GreenhouseService, {
@@ -309,7 +309,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
-    test.each(others)("to the fallback, unchanged and without calling admit: $httpMethod $path", async (request) => {
+    test.each(others)("to the fallback unchanged, without admit ($httpMethod $path)", async (request) => {
       let asked = false;
       const handler = mount({
         fallback: application,
@@ -417,7 +417,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(admitted).toBe(0);
     });
 
-    test("responds with an error that names the body parser, and the server keeps running", async () => {
+    test("responds with an error naming the body parser, and continues", async () => {
       const handler = mount();
       await using server = await serve(
         version,
@@ -437,19 +437,16 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   test.each([
     { kind: "unary", path: water.path, type: json, body: '{"note":"n"}', want: '{"bed":"7","note":"n nobody"}' },
     { kind: "streamed", path: "/readings", type: ndjson, body: '{"sensor":"a"}', want: '{"count":1}' },
-  ])(
-    "reads the $kind body of a request that was paused before the gateway got it",
-    async ({ path, type, body, want }) => {
-      const handler = mount();
-      await using server = await serve(version, (request, response) => {
-        request.pause();
-        // In a later turn, because a stream that is paused and resumed in the same turn does not stop.
-        setImmediate(() => handler(request, response));
-      });
-      const request: HttpRequest = { ...water, path, body: Buffer.from(body), header: [type] };
-      expect(String((await within(exchange(server.address, version, request), "a response")).body)).toBe(want);
-    },
-  );
+  ])("reads a paused request's $kind body", async ({ path, type, body, want }) => {
+    const handler = mount();
+    await using server = await serve(version, (request, response) => {
+      request.pause();
+      // In a later turn, because a stream that is paused and resumed in the same turn does not stop.
+      setImmediate(() => handler(request, response));
+    });
+    const request: HttpRequest = { ...water, path, body: Buffer.from(body), header: [type] };
+    expect(String((await within(exchange(server.address, version, request), "a response")).body)).toBe(want);
+  });
 
   test("applies backpressure while its handler has read only one message", async () => {
     const stopped = Promise.withResolvers<void>();
@@ -601,7 +598,7 @@ test("the handler in an HTTP/2 server sends the trailers of gRPC", async () => {
   expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
 });
 
-test("the handler in an HTTP/2 server refuses a body by its Content-Length, before it arrives", async () => {
+test("the HTTP/2 handler refuses a body by its Content-Length", async () => {
   const gateway = createGreenhouse({ readMaxBytes: 10 });
   await using server = await serve("2", gateway.handler);
   const header: Field[] = [json, ["content-length", "11"]];
@@ -609,7 +606,7 @@ test("the handler in an HTTP/2 server refuses a body by its Content-Length, befo
   expect((await within(upload.readResponse(), "a response")).httpStatus).toBe(413);
 });
 
-test("the handler in an HTTP/2 server resets a body that continues after its response within a megabyte", async () => {
+test("the HTTP/2 handler resets a body that continues after its response", async () => {
   let taken = 0;
   const handler = mount();
   await using server = await serve("2", (request, response) => {

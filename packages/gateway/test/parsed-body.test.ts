@@ -108,7 +108,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: ${why}"`));
     });
 
-    test.each(["1e999", "-1e999"])("refuses a number outside of the range of doubles, %s", async (number) => {
+    test.each(["1e999", "-1e999"])("refuses %s, which is outside the doubles", async (number) => {
       const answer = await ask(version, parseJson, post(path, `{"fDouble":${number}}`));
       expect([answer.httpStatus, String(answer.body)]).toEqual([400, expect.stringContaining("f_double: ")]);
     });

@@ -123,7 +123,7 @@ test.each([
   { target: "http://a'b/v1/me", status: 400 },
   { target: "http://a%41/v1/me", status: 400 },
   { target: "http://a;b/greenhouse.v1.GreenhouseService/GetReading", status: 400 },
-])("a mounted gateway responds $status to the target $target", async ({ target, status }) => {
+])("the target $target gets $status from a mounted gateway", async ({ target, status }) => {
   const gateway = createTestGateway({
     rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/me" } }] },
     routes: (router) => router.service(GreenhouseService, { getReading: () => ({}) }),

@@ -61,7 +61,7 @@ describe.each(carriers)("QUERY over %s", (carrier) => {
   });
 
   // Neither is a QUERY. Its response depends on its body.
-  test.each(["HEAD", "OPTIONS", "GET"])("is listed in the response to %s", async (httpMethod) => {
+  test.each(["HEAD", "OPTIONS", "GET"])("is listed in Allow for %s requests", async (httpMethod) => {
     const response = await send(carrier, httpMethod, []);
     expect(response.httpStatus).toBe(405);
     expect(response.header).toContainEqual(["allow", "QUERY"]);

@@ -149,7 +149,7 @@ describe.each<Way>([
       expect(faults).toEqual([failure]);
     });
 
-    test("fails and is reported as DEADLINE_EXCEEDED if its deadline passes while it is compressed", async () => {
+    test("fails with DEADLINE_EXCEEDED if it passes during compression", async () => {
       const faults: unknown[] = [];
       const compressed = Promise.withResolvers<void>();
       const compress: StreamCompression["compress"] = async (bytes) => {
@@ -173,7 +173,7 @@ describe.each<Way>([
     { name: "a piece cannot be encoded after the handler has failed", encoder: failingPiece, last: fails },
     { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
     { name: "the error cannot be encoded", encoder: failingEnd, last: fails },
-  ])("a stream of messages is aborted and its encoder is closed if $name", async ({ encoder, last }) => {
+  ])("if $name, a message stream is aborted and its encoder closed", async ({ encoder, last }) => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     let closed = 0;
@@ -265,7 +265,7 @@ describe.each<Way>([
     });
   });
 
-  test("a stream of messages is aborted if its deadline passes while its end is being encoded", async () => {
+  test("a message stream is aborted if its deadline passes during encoding", async () => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     const write: PieceEncoder["write"] = (bytes) => {

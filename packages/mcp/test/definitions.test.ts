@@ -30,7 +30,7 @@ test.each([
   { name: "any method", kinds: ["*"], want: {} },
   { name: "no method, with NO_SIDE_EFFECTS", kinds: [], level: NO_SIDE_EFFECTS, want: readOnly },
   { name: "no method, with IDEMPOTENT", kinds: [], level: IDEMPOTENT, want: { idempotentHint: true } },
-])("the hints of a tool follow from $name", async ({ kinds, level, want }) => {
+])("with $name as methods, a tool has the hints they imply", async ({ kinds, level, want }) => {
   const rpc = { name: "A", ...(level !== undefined && { options: { idempotencyLevel: level } }) };
   const { tools } = await pageOf(serveDescribed([rpc], { gateway: rulesOf(kinds) }));
   expect(tools[0]?.["annotations"]).toEqual(want);
@@ -43,7 +43,7 @@ test.each([
     file: { package: `a${"7".repeat(80)}` },
     want: /^S_A_[0-9a-f]{8}$/,
   },
-])("the name of a tool starts with a letter for $name", async ({ file, want }) => {
+])("a tool's name starts with a letter despite $name", async ({ file, want }) => {
   const type = `.${file.package}.M`;
   const rpc = { name: "A", inputType: type, outputType: type };
   const { tools } = await pageOf(serveDescribed([rpc], { file, mcp: { tools: [`${file.package}.*`] } }));
@@ -70,7 +70,7 @@ test.each([
       error: `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`,
     })),
   ),
-])("createMcp refuses $name", ({ options, error }) => {
+])("the options $name are refused by createMcp", ({ options, error }) => {
   expect(() => serveDescribed([{ name: "A" }], { mcp: untyped(options) })).toThrow(error);
 });
 
@@ -92,7 +92,7 @@ class CountedComments extends Map<string, string> {
 test.each([
   { name: "all callers get the same list", isListed: undefined },
   { name: "lists depend on the caller", isListed: () => true },
-])("tools/list creates each definition once if $name", async ({ isListed }) => {
+])("if $name, tools/list creates each definition once", async ({ isListed }) => {
   const rpcs = Array.from({ length: 250 }, (_, at) => ({ name: `A${at}` }));
   const comments = new CountedComments();
   const fetch = serveDescribed(rpcs, { mcp: { tools: ["*"], comments, ...(isListed && { isListed }) } });
@@ -113,7 +113,7 @@ describe("a function isListed", () => {
     { name: "false", result: false, want: [] },
     { name: "undefined", result: undefined, want: [] },
     { name: "1", result: 1, want: [] },
-  ])("that returns $name lists $want", async ({ result, want }) => {
+  ])("returning $name lists $want as tools", async ({ result, want }) => {
     const mcp = untyped({ tools: ["*"], isListed: () => result });
     const { tools } = await pageOf(serveDescribed([{ name: "A" }], { mcp }));
     expect(tools.map(({ name }) => name)).toEqual(want);

@@ -33,7 +33,7 @@ async function postJson(path: string, body: string): Promise<{ httpStatus: numbe
 }
 
 test.each(Array.from({ length: 150 }, (_, seed) => seed))(
-  "a tool returns the JSON of REST for random message %i",
+  "for random message %i, a tool returns REST's JSON",
   async (seed) => {
     const message = rollMessage(new Dice(seed), SinkSchema);
     let text: string;
@@ -77,7 +77,7 @@ describe("a hostile client", () => {
       request: postMcp('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}'),
       code: undefined,
     },
-  ])("gets a short response to $name", async ({ request, code }) => {
+  ])("that sends $name gets a short response", async ({ request, code }) => {
     const response = await connections.exchange(gateway.address, "1.1", request);
     const { error }: { error?: { code: number } } = JSON.parse(String(response.body));
     expect(response.httpStatus).toBe(200);
@@ -86,7 +86,7 @@ describe("a hostile client", () => {
   });
 });
 
-test("10,000 tools have different names that clients accept, and are listed in pages", async () => {
+test("10,000 tools have different valid names, and are listed in pages", async () => {
   const rpcs = Array.from({ length: 10_000 }, (_, at) => ({ name: `${"Get".repeat(at % 30)}M${at}` }));
   const fetch = serveDescribed(rpcs);
   const names = new Set<unknown>();

@@ -103,7 +103,7 @@ describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create
     },
   );
 
-  test("checks the credential before the body is read, and the scope when the RPC is known", async () => {
+  test("checks the credential before the body, and the scope by RPC", async () => {
     await connections.exchange(greenhouse.address, httpVersion, call(watered));
     expect(ran).toEqual(["admit undefined mcp", `scope ${waterBedProcedure}`, "handler"]);
   });

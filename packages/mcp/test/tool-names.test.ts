@@ -47,7 +47,7 @@ test.each([
 /** Selects all RPCs, and names the tool of `z.Z.Run`. */
 const toolsWithName: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: "a_b_C_Get" };
 
-test("an RPC does not take the name that the program gives to a later one", () => {
+test("an RPC never takes a name that the program gives later", () => {
   expect(namesOf(["a.b.C.Get", "z.Z.Run"], toolsWithName)).toEqual([
     expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/),
     "a_b_C_Get",

@@ -124,7 +124,7 @@ function routes(router: ConnectRouter): void {
   router.service(GreenhouseService, {});
 }
 
-test.each(wrongOptions)("createGateway refuses $name", ({ options, error }) => {
+test.each(wrongOptions)("$name is refused by createGateway", ({ options, error }) => {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Options as in a program without types.
   expect(() => createGateway({ routes, mcp: createMcp(options as unknown as McpOptions) })).toThrow(error);
 });
@@ -168,7 +168,7 @@ describe("tools/list for a caller", () => {
     expect(result.cacheScope).toBe("private");
   });
 
-  test.each(['"x"', "-1", '"-1"', '"3"', '"00000000"', "{}"])("refuses the cursor %s", async (cursor) => {
+  test.each(['"x"', "-1", '"-1"', '"3"', '"00000000"', "{}"])("for the cursor %s is refused", async (cursor) => {
     const params = { cursor: JSON.parse(cursor) };
     const response = await connections.exchange(greenhouse.address, "1.1", statelessRequest("tools/list", params));
     expect(JSON.parse(String(response.body))).toMatchObject({

@@ -81,7 +81,7 @@ describe("a unary call with a progress token", () => {
     { name: "in the stateless revision", request: stateless },
     { name: "over HTTP/2", request: http2 },
     { name: "after initialize", request: initializedRequest("tools/call", params) },
-  ])("gets a notification every 5 seconds, then its result, $name", async ({ request }) => {
+  ])("$name gets a notification every 5 seconds, then its result", async ({ request }) => {
     const { httpStatus, header, body } = await callDuring(2, request, () => ({ bed: "7" }));
     expect([httpStatus, fieldValue(header, "content-type")]).toEqual([200, "text/event-stream"]);
     expect(eventsOf(String(body))).toMatchObject([

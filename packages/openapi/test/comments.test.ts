@@ -87,10 +87,10 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("the comment of %s is %j", (name, want) => {
+])("for %s, the comment is %j", (name, want) => {
   expect(comments.get(name)).toBe(want);
 });
 
-test("the comment of an extend block is not the comment of its extensions", () => {
+test("an extend block's comment does not describe its extensions", () => {
   expect([...comments.values()]).not.toContain("More about sheds.");
 });

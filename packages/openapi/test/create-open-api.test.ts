@@ -135,7 +135,7 @@ const about = ({ parameters = [] }: OpenApiOperation): unknown =>
   );
 
 describe("a part of a path variable", () => {
-  test("documents which part of the value it is, matches one segment, and omits the comment of the field", () => {
+  test("documents its part, matches one segment, and omits the field's comment", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });
     const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
@@ -170,7 +170,7 @@ describe("the query", () => {
     (operation(text).parameters ?? []).filter((parameter) => parameter.in === "query").map(({ name }) => name);
 
   test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
-    "has a parameter for the field %s",
+    "includes the field %s as a parameter",
     (name) => {
       expect(query("GET /v1/query")).toContain(name);
     },
@@ -181,7 +181,7 @@ describe("the query", () => {
     { what: "a repeated message", name: "nesteds" },
     { what: "a recursive message below itself", name: "nested.inner.text" },
     { what: "the fields of a well-known type", name: "any.typeUrl" },
-  ])("leaves out $what", ({ name }) => {
+  ])("omits $what", ({ name }) => {
     expect(query("GET /v1/query")).not.toContain(name);
   });
 
@@ -193,7 +193,7 @@ describe("the query", () => {
       gone: "nested.text",
     },
     { what: "is the body", at: "PATCH /v1/body/tags", kept: "ids", gone: "tags" },
-  ])("leaves out a field that $what", ({ at, kept, gone }) => {
+  ])("omits a field that $what", ({ at, kept, gone }) => {
     const names = query(at);
     expect([names.includes(kept), names.includes(gone)]).toEqual([true, false]);
   });
@@ -216,7 +216,7 @@ describe("a body", () => {
     ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
     ["PATCH /v1/body/wrapper", { type: "string" }],
     ["GET /v1/query", undefined],
-  ])("of %s is %j", (at, want) => {
+  ])("for %s is %j", (at, want) => {
     expect(bodyOf(at)).toEqual(want);
   });
 
@@ -289,7 +289,7 @@ describe("a response", () => {
     });
   });
 
-  test("to a failed request is the configured record, whose fields are all required", () => {
+  test("to a failed request is the configured record", () => {
     const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
     const described = describeOrders({ comments, errors: [record] });
     expect(operation("DELETE /orders/{id}", described).responses["4XX"]).toEqual({
@@ -303,7 +303,7 @@ describe("a response", () => {
     });
   });
 
-  test("gives an error record another name if a message has the same short name", () => {
+  test("renames an error record that shares a message's short name", () => {
     const file = create(FileDescriptorProtoSchema, {
       name: "other.proto",
       package: "other.v1",
@@ -324,7 +324,7 @@ describe("a comment", () => {
     ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
     ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
     ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
-  ])("of the RPC of %s becomes the summary %j and the description %j", (at, summary, description) => {
+  ])("on the RPC at %s becomes summary %j and description %j", (at, summary, description) => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
 
@@ -349,7 +349,7 @@ describe("names", () => {
     );
   });
 
-  test("of operations are the names of their RPCs, numbered if an RPC has several operations", () => {
+  test("for operations are their RPCs', numbered if there are several", () => {
     const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
       (at) => operation(at).operationId,
     );
@@ -373,7 +373,7 @@ describe("names", () => {
     expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
-  test("of the only service become a tag that does not repeat the description of the document", () => {
+  test("for the only service become a tag without its description", () => {
     expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
   });
 
@@ -435,11 +435,11 @@ describe("AIP-203: a field", () => {
     expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
   });
 
-  test("that is required is required in the schema, unless responses leave it out when it is zero", () => {
+  test("that is required stays so unless responses omit its zero", () => {
     expect(schema("Shelf")?.["required"]).toEqual(["place"]);
   });
 
-  test("that is required is required in every schema of a gateway that writes zeros", () => {
+  test("that is required stays so if the gateway writes zeros", () => {
     const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
     expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
   });
@@ -451,7 +451,7 @@ describe("AIP-203: a field", () => {
     expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
   });
 
-  test("of the query is required if all messages around it are, and left out if only responses set it", () => {
+  test("in the query is required only if all messages around are", () => {
     const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
     expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);
@@ -479,7 +479,7 @@ describe("an RPC", () => {
     ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
     ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
     ["POST /v1/sinks", { body: "*" }],
-  ])("of %s has x-rpc with the JSON names of its fields: %j", (at, want) => {
+  ])("at %s has x-rpc with JSON names (%j)", (at, want) => {
     expect(operation(at)["x-rpc"]).toMatchObject(want);
   });
 
@@ -540,7 +540,7 @@ test("a server stream is described in each format", () => {
   });
 });
 
-test("a server stream with wrapped messages is described as wrapped in each JSON format", () => {
+test("a wrapped server stream is described as wrapped in each format", () => {
   const selector = "grpc.health.v1.Health.Watch";
   const rest: GatewayOptions["rest"] = {
     rules: [{ selector, pattern: { case: "get", value: "/health" } }],
@@ -565,7 +565,7 @@ test("a server stream with wrapped messages is described as wrapped in each JSON
   }
 });
 
-test("the members of a oneof exclude each other, and a field mask has a pattern", () => {
+test("oneof members exclude each other, and a field mask has a pattern", () => {
   const schemas = document.components?.schemas ?? {};
   const dependent: Record<string, unknown> = Object(schemas["Sink"]?.["dependentSchemas"]);
   // Of eight members.
@@ -577,7 +577,7 @@ test("the members of a oneof exclude each other, and a field mask has a pattern"
   expect(pattern).toBe(fieldMaskPattern);
 });
 
-test("paths that differ only in variable names are merged under the names of the first", () => {
+test("paths that differ in variable names only are merged", () => {
   const rule = {
     selector: `${KitchenSink.typeName}.Root`,
     pattern: { case: "get" as const, value: "/ones/{f_string}" },
@@ -599,7 +599,7 @@ test("an RPC that the gateway omits is left out", () => {
   expect(createOpenApi([OrderService], { info, rest }).paths).toEqual({});
 });
 
-test("in OpenAPI 3.2 a stream is described by its items, in both directions", () => {
+test("in OpenAPI 3.2, a stream is described by its items", () => {
   const rules = [
     {
       selector: `${GreenhouseService.typeName}.ControlClimate`,
@@ -641,7 +641,7 @@ const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");
 
-test.each(operations)("$method $path is served by the RPC of $operationId", (described) => {
+test.each(operations)("the RPC at $method $path is $operationId", (described) => {
   const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
   const found = routes.match(described.method.toUpperCase(), path);
   const name = found.kind === "binding" ? found.binding.method.localName : found.kind;

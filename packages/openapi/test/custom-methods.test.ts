@@ -30,7 +30,7 @@ function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], bod
 }
 
 describe("in OpenAPI 3.2", () => {
-  test("QUERY is a member of the path item, and other methods are additional operations", () => {
+  test("QUERY is a path item member, other methods are additional operations", () => {
     const { item, omitted } = describeRules("3.2.0", ["QUERY", "PROPFIND", "query", "POST"], "*");
     expect(Object.keys(item)).toEqual(["query", "post", "additionalOperations"]);
     expect(Object.keys(item.additionalOperations ?? {})).toEqual(["PROPFIND", "query"]);
@@ -45,7 +45,7 @@ describe("in OpenAPI 3.2", () => {
       want: ["put", "post", "delete", "options", "head", "patch", "trace", "query", "get"],
     },
     { name: "with a body", body: "*", want: ["put", "post", "delete", "options", "patch", "query", "get"] },
-  ])("a binding $name for every method is described for each that no other binding has", ({ body, want }) => {
+  ])("a binding $name for every method is described for free methods", ({ body, want }) => {
     const { item, omitted } = describeRules("3.2.0", ["*", "GET"], body);
     expect(Object.keys(item).toSorted()).toEqual(want.toSorted());
     // The binding for GET alone comes first.

@@ -72,7 +72,7 @@ const gateway = await startKitchenSink();
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 test.each(bodies)(
-  "the gateway accepts the example of the body of $method $path",
+  "the body example for $method $path is accepted by the gateway",
   async ({ method, path, query, body }) => {
     const url = `http://gateway${path.replaceAll(/\{[^}]*\}/g, "7")}?${query}`;
     const init: RequestInit = { method, headers: { "content-type": "application/json" }, body };
@@ -118,7 +118,7 @@ describe("an example", () => {
     expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
   });
 
-  test("shows required fields at every depth, and no message without its required fields", () => {
+  test("shows required fields at every depth, or no message", () => {
     const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
     const text = JSON.stringify(exampleOfMessage(chain));
     expect(text.split('"left":"text"').length - 1).toBe(6);

@@ -105,11 +105,11 @@ test("parameters of the path and the query have their formats", () => {
   expect(parameters).toContainEqual({ name: "address", in: "query", schema: { type: "string", ...eitherAddress } });
 });
 
-test.each(cases.filter(({ name }) => name !== "number"))("the input of a tool has the format of $name", (field) => {
+test.each(cases.filter(({ name }) => name !== "number"))("a tool's input field $name has its format", (field) => {
   expect(input).toHaveProperty(["properties", field.name], field.schema);
 });
 
-test("the output of a tool has no formats, because handlers can return other text", () => {
+test("a tool's output has no formats", () => {
   expect(JSON.stringify(output)).not.toMatch(/format|anyOf/);
   expect(output).toHaveProperty(["properties", "address"], { type: "string" });
 });

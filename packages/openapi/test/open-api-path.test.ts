@@ -42,7 +42,7 @@ test.each([
   ],
   ["a path with a verb", "/v1/{id}:close", "/v1/{id}:close", ["id field"]],
   ["text that needs escapes", "/a%2Fb/%2A", "/a%2Fb/%2A", []],
-])("toOpenApiPath() writes %s", (_, template, want, parameters) => {
+])("%s is written by toOpenApiPath()", (_, template, want, parameters) => {
   const written = toOpenApiPath(parsePathTemplate(template));
   expect({ path: written.path, parameters: written.parameters.map(({ name, covers }) => `${name} ${covers}`) }).toEqual(
     { path: want, parameters },
@@ -68,7 +68,7 @@ test.each([
   ["access", "access"],
   ["data", "data"],
   ["APIs", "api"],
-])("toOpenApiPath() names a member of %s %s", (literal, want) => {
+])("for members in %s, toOpenApiPath() uses %s as name", (literal, want) => {
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 

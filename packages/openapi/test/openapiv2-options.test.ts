@@ -162,7 +162,7 @@ test("openapiv2_schema, openapiv2_field and openapiv2_enum describe schemas", ()
   });
 });
 
-test("fields that are not read are listed with the descriptors that set them", () => {
+test("ignored fields are listed with the descriptors that set them", () => {
   const service = serviceOf({
     file: [
       [2, [[1, "Title"]]],

@@ -65,7 +65,7 @@ describe("the security of a description", () => {
       options: { securitySchemes, describeSecurity: () => [{ oauth: [] }] },
       message: '"oauth" is not a name of securitySchemes; accepted are bearer, key',
     },
-  ])("is refused with an unknown credential $name", ({ options, message }) => {
+  ])("with an unknown credential $name is refused", ({ options, message }) => {
     expect(() => requirementsOf(options)).toThrow(message);
   });
 });

@@ -156,7 +156,7 @@ test.each([
   },
   { name: "both labels", allow: ["INTERNAL", "PREVIEW"], described: all },
   { name: "everything", allow: undefined, described: all },
-])("a document for callers who see $name has their part of the definition", ({ allow, described }) => {
+])("a document for callers with $name has their definition parts", ({ allow, described }) => {
   const services = allow === undefined ? servicesOf() : visibleServices(servicesOf(), { allow });
   const { tags, paths, components } = createOpenApi(services, { info: { title: "t", version: "1" } });
   const schemas = JSON.parse(JSON.stringify(components?.schemas));

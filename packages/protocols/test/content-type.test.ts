@@ -89,7 +89,7 @@ describe("the targets of an RPC", () => {
     "application/grpc-websocket",
     "constructor",
     "__proto__",
-  ])("do not include %j", (value) => {
+  ])("exclude %j", (value) => {
     expect(find(value)).toEqual([]);
   });
 });
@@ -116,7 +116,7 @@ describe("the protocol of a request without a match", () => {
     },
     { name: "the content type application/json alone", contentType: "application/json", want: "rest" },
     { name: "an empty content type", contentType: "", want: "rest" },
-  ])("is $want with $name", ({ contentType, hasConnectVersion = false, want }) => {
+  ])("with $name is $want", ({ contentType, hasConnectVersion = false, want }) => {
     const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
     const head = {
       httpMethod: "POST",

@@ -98,7 +98,7 @@ describe("EnvelopeReader", () => {
     { name: "ends with a message", octets: [0, 0, 0, 0, 1, 7] },
     { name: "ends within a prefix", octets: [0, 0, 0, 0, 1, 7, 0, 0] },
     { name: "ends within a message", octets: [0, 0, 0, 0, 1, 7, 0, 0, 0, 0, 2, 8] },
-  ])("does not retain a piece that $name while it waits for the next one", async ({ octets }) => {
+  ])("keeps no piece that $name while it waits", async ({ octets }) => {
     const reader = new EnvelopeReader(limitBytes, messageOf);
     const readPiece = (): WeakRef<Uint8Array> => {
       const piece = bytes(...octets);
@@ -115,7 +115,7 @@ describe("EnvelopeReader", () => {
     expect(reader.take()).toBeUndefined();
   });
 
-  test("takes no more time per byte for a long message than for many short ones", async () => {
+  test("takes equal time per byte in long and short messages", async () => {
     const read = (stream: Buffer) => {
       const octets = Array.from(stream, (octet) => bytes(octet));
       return async () => {

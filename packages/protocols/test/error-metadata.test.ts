@@ -147,7 +147,7 @@ const rows = carrierNames.flatMap((carrier) =>
 describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) => {
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
-  test.each(thrown)("thrown by %s keeps its metadata, except for fields that frame the response", async (place) => {
+  test.each(thrown)("thrown by %s keeps its metadata except for framing fields", async (place) => {
     const ask = (fields: readonly Field[]): Promise<HttpResponse> =>
       askFor(carrier, way.request([["x-place", place], ...fields]));
     const plain = await ask([]);

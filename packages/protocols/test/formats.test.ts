@@ -209,7 +209,7 @@ describe("a call in every format through every protocol", () => {
     return (await greenhouse.completed(before + 1)).error?.code;
   };
 
-  test.each(ways)("responds in the format and with the content type of the call: $name", async (way) => {
+  test.each(ways)("as $name responds in its format and content type", async (way) => {
     const response = await ask(way, "a");
     expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual({
       httpStatus: 200,
@@ -218,22 +218,22 @@ describe("a call in every format through every protocol", () => {
     expect(readMessages(way, response)).toMatchObject(way.kind.received);
   });
 
-  test.each(ways)("has the content type of an error when the handler fails: $name", async (way) => {
+  test.each(ways)("as $name has the error content type when its handler fails", async (way) => {
     expect(fieldValue((await ask(way, broken)).header, "content-type")).toBe(errorTypeOf(way));
   });
 
-  test.each(ways)("fails with an error of the client when its message is truncated: $name", async (way) => {
+  test.each(ways)("as $name fails with a client error when truncated", async (way) => {
     expect(await codeOf(way, "a", 1)).toBe(Code.InvalidArgument);
   });
 
   test.each(ways.filter(({ kind }) => kind.kind === "unary"))(
-    "fails when its response is larger than writeMaxBytes: $name",
+    "as $name fails when its response exceeds writeMaxBytes",
     async (way) => {
       expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted);
     },
   );
 
-  test.each(ways)("has the content type of an error when admit refuses it: $name", async (way) => {
+  test.each(ways)("as $name has the error content type when admit refuses", async (way) => {
     const type = fieldValue((await ask(way, refused)).header, "content-type");
     // A content type without a format gets a response with the same content type.
     expect(type).toBe(way.contentType === way.spelling.bareType ? way.contentType : errorTypeOf(way));

@@ -37,7 +37,7 @@ describe("LazyHeaders", () => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 
-  test.each(["cookie", "Cookie"])("joins cookie fields with a semicolon, read as %s", (name) => {
+  test.each(["cookie", "Cookie"])("read as %s joins cookie fields with a semicolon", (name) => {
     const headers = new LazyHeaders(["cookie", "a=1", "cookie", "b=2"]);
     expect(headers.get(name)).toBe("a=1; b=2");
     expect([...headers]).toEqual([["cookie", "a=1; b=2"]]);

@@ -47,7 +47,7 @@ describe("readRestTimeout()", () => {
     ["x-server-timeout", "1e3"],
     ["x-server-timeout", "NaN"],
     ["x-server-timeout", "Infinity"],
-  ])("refuses %s: %j", (name, value) => {
+  ])("the field %s with the value %j is refused", (name, value) => {
     const { error } = readRestTimeout({ get: (one) => (one === name ? value : null) }, Number.POSITIVE_INFINITY);
     expect(error?.code).toBe(Code.InvalidArgument);
     expect(error?.rawMessage).toContain(`timeout value: ${value}`);
@@ -57,7 +57,7 @@ describe("readRestTimeout()", () => {
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1000" }, refused: false },
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1001" }, refused: true },
     { header: { "x-server-timeout": "1.001" }, refused: true },
-  ])("the shortest timeout of $header must be within the limit of 1000 ms", ({ header, refused }) => {
+  ])("the shortest timeout in $header must be within 1000 ms", ({ header, refused }) => {
     const { error } = readRestTimeout(new Headers(header), 1000);
     expect(error !== undefined).toBe(refused);
   });

@@ -167,7 +167,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
   };
 
   test.each(namedByCarrier)(
-    "gets the procedure once, before the message of $name is decoded, by $carrier",
+    "over $carrier, gets the procedure once before $name is decoded",
     async ({ carrier, request, procedure, refusedStatus = 403, admittedCode = Code.InvalidArgument }) => {
       const isInBody = request.path === "/mcp";
       const wanted = [`admit ${isInBody ? undefined : procedure}`, `check ${procedure} of alice`];
@@ -189,7 +189,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     },
   );
 
-  test.each(unnamed)("is not called for $name", async ({ request }) => {
+  test.each(unnamed)("for $name is not called", async ({ request }) => {
     check = () => {
       throw refusal;
     };
@@ -199,7 +199,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     expect(ran).toEqual(carrierNames.map(() => "admit undefined"));
   });
 
-  test("refuses a tool call with an error of JSON-RPC that has the id of the call", async () => {
+  test("refuses a tool call with a JSON-RPC error under its id", async () => {
     check = () => {
       throw refusal;
     };
@@ -230,7 +230,7 @@ describe("a call whose procedure is checked", () => {
     { name: "the body names its procedure", request: inBody },
     // Its response would be 405.
     { name: "it is sent by a wrong method", request: { ...inPath, httpMethod: "PUT", path: water } },
-  ])("does not reach its handler when $name and its client disconnects during the check", async ({ request }) => {
+  ])("does not reach its handler if $name and its client disconnects", async ({ request }) => {
     const handled: string[] = [];
     const [begun, decided] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const admit = (): AdmitProcedure => async () => {
@@ -269,7 +269,7 @@ describe("a call whose procedure is checked", () => {
     expect((await connection.readResponse()).httpStatus).toBe(403);
   });
 
-  test("reaches its interceptors in the same turn when admit and the check return no promise", async () => {
+  test("reaches its interceptors in one turn if admit is synchronous", async () => {
     const order: string[] = [];
     const admit = (): AdmitProcedure => {
       queueMicrotask(() => order.push("microtask"));

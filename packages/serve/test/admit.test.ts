@@ -180,7 +180,7 @@ describe("admit", () => {
     exchange(greenhouse.address, version, { ...request, header: [...request.header, ...header] });
 
   test.each(cases)(
-    "is called exactly once for $name over HTTP/$version",
+    "for $name over HTTP/$version is called exactly once",
     async ({ version, request, procedure, protocol, httpStatus }) => {
       const before = greenhouse.completedRequests.length;
       const response = await send(version, request);
@@ -196,7 +196,7 @@ describe("admit", () => {
   );
 
   test.each(cases)(
-    "refuses $name before any other error is sent over HTTP/$version",
+    "refuses $name over HTTP/$version before any other error",
     async ({ version, request, protocol, refusedStatus }) => {
       const before = greenhouse.completedRequests.length;
       const response = await send(version, request, ["x-refuse", "1"]);
@@ -213,85 +213,76 @@ describe("admit", () => {
     },
   );
 
-  test.each(cases)(
-    "that fails results in an error without its message for $name over HTTP/$version",
-    async ({ version, request }) => {
-      const before = greenhouse.completedRequests.length;
-      const response = await send(version, request, ["x-fault", "1"]);
-      expect(
-        `${String(response.body)}${decoded(response)}${JSON.stringify([response.header, response.trailer])}`,
-      ).not.toContain("secret");
-      expect(await greenhouse.completed(before + 1)).toMatchObject({ error: { code: Code.Internal } });
-    },
-  );
+  test.each(cases)("that fails for $name over HTTP/$version hides its message", async ({ version, request }) => {
+    const before = greenhouse.completedRequests.length;
+    const response = await send(version, request, ["x-fault", "1"]);
+    expect(
+      `${String(response.body)}${decoded(response)}${JSON.stringify([response.header, response.trailer])}`,
+    ).not.toContain("secret");
+    expect(await greenhouse.completed(before + 1)).toMatchObject({ error: { code: Code.Internal } });
+  });
 
   test.each([
     { name: "GET of an open endpoint", request: get("/open"), httpStatus: 200 },
     { name: "HEAD of an open endpoint", request: { httpMethod: "HEAD", path: "/open", header: [] }, httpStatus: 200 },
-  ])("is not called for $name", async ({ request, httpStatus }) => {
+  ])("for $name is not called", async ({ request, httpStatus }) => {
     expect((await send("1.1", request, ["x-refuse", "1"])).httpStatus).toBe(httpStatus);
     expect(admitCalls).toEqual([]);
   });
 });
 
-test.each(both)(
-  "an endpoint is not called if the client has disconnected before it is admitted, over HTTP/%s",
-  async (version) => {
-    let isEndpointCalled = false;
-    const admitting = Promise.withResolvers<void>();
-    const page: Endpoint = {
-      path: "/page",
-      open: false,
-      handle: () => {
-        isEndpointCalled = true;
-        return { httpStatus: 200, body: "" };
-      },
-    };
-    const admit = async (): Promise<void> => {
-      admitting.resolve();
-      await nextEvent("close");
-    };
-    await using greenhouse = await startGreenhouse({}, { admit, endpoints: [page] });
-    if (version === "1.1") {
-      using connection = await openHttp1(greenhouse.address);
-      connection.request(get("/page"));
-      await within(admitting.promise, "admit");
-    } else {
-      using connection = await openHttp2(greenhouse.address);
-      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
-      await within(admitting.promise, "admit");
-    }
-    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    expect(isEndpointCalled).toBe(false);
-  },
-);
-
-test.each(both)(
-  "admit and endpoints get a read-only request without access to the exchange, over HTTP/%s",
-  async (version) => {
-    const header: Field[] = [["x-name", "ada"]];
-    const received: unknown[] = [];
-    const inspectRequest = (request: Pick<AdmitRequest, "header">): void => {
-      received.push(request.header.get("X-Name"));
-      // All members of a request except its connection, including inherited ones.
-      const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
-      for (const value of [request, request.header, ...own])
-        if (typeof value === "object" && value !== null && "respond" in value) received.push(value);
-    };
-    const handle: Endpoint["handle"] = (request) => {
-      inspectRequest(request);
+test.each(both)("over HTTP/%s, no endpoint is called once its client has disconnected", async (version) => {
+  let isEndpointCalled = false;
+  const admitting = Promise.withResolvers<void>();
+  const page: Endpoint = {
+    path: "/page",
+    open: false,
+    handle: () => {
+      isEndpointCalled = true;
       return { httpStatus: 200, body: "" };
-    };
-    await using greenhouse = await startGreenhouse(
-      {},
-      { admit: inspectRequest, endpoints: [{ path: "/page", open: false, handle }] },
-    );
-    await exchange(greenhouse.address, version, { ...get("/page"), header });
-    expect(received).toEqual(["ada", "ada"]);
-  },
-);
+    },
+  };
+  const admit = async (): Promise<void> => {
+    admitting.resolve();
+    await nextEvent("close");
+  };
+  await using greenhouse = await startGreenhouse({}, { admit, endpoints: [page] });
+  if (version === "1.1") {
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(get("/page"));
+    await within(admitting.promise, "admit");
+  } else {
+    using connection = await openHttp2(greenhouse.address);
+    connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+    await within(admitting.promise, "admit");
+  }
+  expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  expect(isEndpointCalled).toBe(false);
+});
 
-test.each(both)("a refusal of admit has no Status header field on REST, over HTTP/%s", async (version) => {
+test.each(both)("over HTTP/%s, admit and endpoints get a read-only request", async (version) => {
+  const header: Field[] = [["x-name", "ada"]];
+  const received: unknown[] = [];
+  const inspectRequest = (request: Pick<AdmitRequest, "header">): void => {
+    received.push(request.header.get("X-Name"));
+    // All members of a request except its connection, including inherited ones.
+    const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
+    for (const value of [request, request.header, ...own])
+      if (typeof value === "object" && value !== null && "respond" in value) received.push(value);
+  };
+  const handle: Endpoint["handle"] = (request) => {
+    inspectRequest(request);
+    return { httpStatus: 200, body: "" };
+  };
+  await using greenhouse = await startGreenhouse(
+    {},
+    { admit: inspectRequest, endpoints: [{ path: "/page", open: false, handle }] },
+  );
+  await exchange(greenhouse.address, version, { ...get("/page"), header });
+  expect(received).toEqual(["ada", "ada"]);
+});
+
+test.each(both)("over HTTP/%s, an admit refusal has no Status field on REST", async (version) => {
   await using greenhouse = await startGreenhouse(
     {},
     {
@@ -360,7 +351,7 @@ function decoded({ body }: HttpResponse): string {
   return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
 }
 
-test("the fields of trusted proxies are parsed once, even if admit reads the peer several times", async () => {
+test("trusted proxies' fields are parsed once, however often peer is read", async () => {
   const peers: AdmitRequest["peer"][] = [];
   const admit = (request: AdmitRequest): void => void peers.push(request.peer, request.peer);
   const trustedProxies = { addresses: ["127.0.0.1"] };
@@ -373,7 +364,7 @@ test("the fields of trusted proxies are parsed once, even if admit reads the pee
   expect(second).toBe(first);
 });
 
-test("admit gets the method, the route, and whether another server has passed the request on", async () => {
+test("admit gets method and route, and whether the gateway is mounted", async () => {
   const calls: unknown[] = [];
   const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>
     void calls.push([httpMethod, httpRoute, isMounted]);

@@ -192,7 +192,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
-    test("an internal error if it passes on a request that it has created", async () => {
+    test("an internal error if it passes on a created request", async () => {
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
       expect(await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).toMatchObject({
         code: Code.Internal,
@@ -203,7 +203,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "null", returned: "null" },
       { name: "an empty object", returned: "{}" },
       { name: "a number", returned: "5" },
-    ])("an internal error if it returns $name", async ({ returned }) => {
+    ])("an internal error if $name is returned", async ({ returned }) => {
       // JSON.parse returns any, which the compiler does not check.
       const untyped: Interceptor = () => () => JSON.parse(returned);
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });

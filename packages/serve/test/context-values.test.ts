@@ -5,7 +5,7 @@ import { CallValues } from "../src/context-values.ts";
 const color = createContextKey("green", { description: "color" });
 const twin = createContextKey("red", { description: "color" });
 
-test("get() returns the default of a key until it is set, and again after it is deleted", () => {
+test("get() returns a key's default until set and after deletion", () => {
   const values = new CallValues();
   const results = [values.get(color)];
   results.push(values.set(color, "blue").get(color), values.get(twin));
@@ -13,7 +13,7 @@ test("get() returns the default of a key until it is set, and again after it is 
   expect(results).toEqual(["green", "blue", "red", "green"]);
 });
 
-test("get() returns undefined instead of the default if a value is set to undefined", () => {
+test("get() returns undefined instead of the default once set so", () => {
   const key = createContextKey<string | undefined>("green");
   expect(new CallValues().set(key, undefined).get(key)).toBeUndefined();
 });

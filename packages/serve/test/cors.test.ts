@@ -14,7 +14,7 @@ const listed = createCors(
 const any = createCors({ origins: "*" }, []);
 
 describe("Cors.preflight()", () => {
-  test("allows the header fields of the protocols and of the configuration for a listed origin", () => {
+  test("allows the protocols' and the configured fields for a listed origin", () => {
     const fields = toObject(
       listed.preflight({ httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "DELETE" }),
     );
@@ -63,7 +63,7 @@ describe("Cors.preflight()", () => {
     "https://SHOP.example",
     "http://shop.example",
     "",
-  ])("allows nothing for the origin %j", (origin) => {
+  ])("for the origin %j allows nothing", (origin) => {
     const fields = listed.preflight({ httpMethod: "OPTIONS", origin, accessControlRequestMethod: "GET" });
     expect(toObject(fields)).toEqual({ vary: "origin" });
   });
@@ -73,7 +73,7 @@ describe("Cors.preflight()", () => {
     both.flatMap((hasOrigin) => both.map((asksForMethod) => ({ isOptions, hasOrigin, asksForMethod }))),
   );
   test.each(requests)(
-    "returns fields only for a preflight: OPTIONS $isOptions, origin $hasOrigin, method $asksForMethod",
+    "returns fields only for preflights (OPTIONS $isOptions, origin $hasOrigin, method $asksForMethod)",
     (request) => {
       const fields = listed.preflight({
         httpMethod: request.isOptions ? "OPTIONS" : "DELETE",
@@ -94,7 +94,7 @@ describe("Cors.preflight()", () => {
 });
 
 describe("Cors.responseFields()", () => {
-  test("exposes the challenge and the fields of the protocols to a listed origin", () => {
+  test("exposes the challenge and protocol fields to a listed origin", () => {
     const fields = toObject(listed.responseFields(shop));
     expect(fields).toMatchObject({ "access-control-allow-origin": shop, vary: "origin" });
     const exposed = fields?.["access-control-expose-headers"]?.toLowerCase().split(", ");
@@ -111,7 +111,7 @@ describe("Cors.responseFields()", () => {
     { origin: null, cors: listed, want: { vary: "origin" } },
     { origin: "https://evil.example", cors: listed, want: { vary: "origin" } },
     { origin: null, cors: any, want: {} },
-  ])("returns only Vary for the origin $origin", ({ origin, cors, want }) => {
+  ])("for the origin $origin returns only Vary", ({ origin, cors, want }) => {
     expect(toObject(cors.responseFields(origin))).toEqual(want);
   });
 });

@@ -66,7 +66,7 @@ describe.each(http2Servers)("a response that cannot be written, server: %s,", (h
         },
       },
     },
-  ])("immediately ends only its request: $name", async ({ request, waterBed, options = {} }) => {
+  ])("immediately ends only its request ($name)", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
       const before = greenhouse.completedRequests.length;
@@ -76,7 +76,7 @@ describe.each(http2Servers)("a response that cannot be written, server: %s,", (h
     }
   });
 
-  test("is not assumed for an endpoint that throws, which gets an error response", async () => {
+  test("is not assumed for an endpoint that throws", async () => {
     const page: Endpoint = {
       path: "/page",
       open: true,
@@ -126,33 +126,30 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
     expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
   });
 
-  test.each(versionsBy[http2])(
-    "is reported as canceled if its client has disconnected, over HTTP/%s",
-    async (version) => {
-      const called = Promise.withResolvers<void>();
-      const disconnected = Promise.withResolvers<void>();
-      const admit: Admit = () => {
-        acceptedSocket().once("close", disconnected.resolve);
-        called.resolve();
-      };
-      const handle: Endpoint["handle"] = async () => {
-        await disconnected.promise;
-        return { httpStatus: 200, body: "late" };
-      };
-      const endpoints = [{ ...later(handle), open: false }];
-      await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
-      if (version === "1.1") {
-        using connection = await openHttp1(greenhouse.address);
-        connection.request(get("/page"));
-        await within(called.promise, "the endpoint");
-      } else {
-        using connection = await openHttp2(greenhouse.address);
-        connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
-        await within(called.promise, "the endpoint");
-      }
-      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    },
-  );
+  test.each(versionsBy[http2])("over HTTP/%s is reported as canceled after its client disconnects", async (version) => {
+    const called = Promise.withResolvers<void>();
+    const disconnected = Promise.withResolvers<void>();
+    const admit: Admit = () => {
+      acceptedSocket().once("close", disconnected.resolve);
+      called.resolve();
+    };
+    const handle: Endpoint["handle"] = async () => {
+      await disconnected.promise;
+      return { httpStatus: 200, body: "late" };
+    };
+    const endpoints = [{ ...later(handle), open: false }];
+    await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
+    if (version === "1.1") {
+      using connection = await openHttp1(greenhouse.address);
+      connection.request(get("/page"));
+      await within(called.promise, "the endpoint");
+    } else {
+      using connection = await openHttp2(greenhouse.address);
+      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+      await within(called.promise, "the endpoint");
+    }
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  });
 });
 
 describe("a completed request", () => {
@@ -176,7 +173,7 @@ describe("a completed request", () => {
     ]);
   });
 
-  test("has an unambiguous route: no rule may have the path of an endpoint below the same prefix", async () => {
+  test("has an unambiguous route, since rules cannot share endpoints' paths", async () => {
     const selector = "greenhouse.v1.GreenhouseService.WaterBed";
     const rest: GatewayOptions["rest"] = { rules: [{ selector, pattern: { case: "post", value: root.path } }] };
     const options = { requestPathPrefix: "/api", rest };
@@ -198,7 +195,7 @@ describe("a completed request", () => {
   });
 });
 
-test("onRequest runs before admit, gets the request, and sets context values for all later hooks", async () => {
+test("onRequest runs before admit, and sets context values for later hooks", async () => {
   const noteKey = createContextKey("");
   const received: string[] = [];
   await using greenhouse = await startGreenhouse(
@@ -246,7 +243,7 @@ describe("CORS", () => {
     { name: "an unknown path", request: get("/nothing") },
   ];
 
-  test.each(calls)("allows a page of the origin to read the response of $name, and a refusal", async ({ request }) => {
+  test.each(calls)("lets the origin's pages read $name responses and refusals", async ({ request }) => {
     for (const version of versionsBy.listening) {
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
@@ -258,7 +255,7 @@ describe("CORS", () => {
     }
   });
 
-  test.each(calls)("allows no page of another origin to read the response of $name", async ({ request }) => {
+  test.each(calls)("lets no other origin's page read $name responses", async ({ request }) => {
     const header = [...request.header, ["origin", "https://other.example"] as const];
     const response = await exchange(greenhouse.address, "1.1", { ...request, header });
     expect(fieldValue(response.header, "access-control-allow-origin")).toBeUndefined();
@@ -316,7 +313,7 @@ describe("an error received from another server", () => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  test.each(carriages)("is passed on without its metadata, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("over $name is passed on without its metadata", async ({ format, httpVersion }) => {
     const message = Buffer.from(format.codec === "proto" ? "" : "{}");
     const call =
       format.protocol === "rest"

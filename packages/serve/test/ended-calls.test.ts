@@ -102,7 +102,7 @@ describe("a call whose deadline passes", () => {
       late: ["x-server-timeout", "0.03"],
     },
   ] satisfies readonly Packed[])(
-    "while its message is queued is not decompressed, over $name",
+    "over $name is not decompressed while its message is queued",
     async ({ request, body, late }) => {
       const responded = Promise.withResolvers<void>();
       const tenUnpacked = Promise.withResolvers<void>();
@@ -179,7 +179,7 @@ describe("a call whose deadline passes", () => {
   });
 });
 
-test("a stream whose deadline passes while the request gate runs reaches no interceptor", async () => {
+test("a stream whose deadline passes in its gate reaches no interceptor", async () => {
   const passed = Promise.withResolvers<void>();
   await using greenhouse = await startWatched({
     requestGate: async ({ signal }) => {
@@ -236,7 +236,7 @@ const unchanging: StreamCompression = {
   openEncoder: () => ({ write: unchanged, end: unchanged, close: () => undefined }),
 };
 
-test("a stream whose deadline passes releases its decoder even if its handler stops reading", async () => {
+test("a stream past its deadline releases its decoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     ...unchanging,
@@ -305,7 +305,7 @@ test("a call that an interceptor has aborted does not reach its handler", async 
   expect(greenhouse.ran).toEqual(["interceptor"]);
 });
 
-test.each(callings)("calls that have ended leave neither listeners nor timers, by $name", async (calling) => {
+test.each(callings)("by $name, ended calls leave neither listeners nor timers", async (calling) => {
   const shutdown = new AbortController();
   await using greenhouse = await startGreenhouse(
     {

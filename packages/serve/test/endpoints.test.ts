@@ -57,7 +57,7 @@ describe("an endpoint with methods other than GET", () => {
   describe.each(carrierNames)("%s", (carrier) => {
     const path = "/hooks/payment?a=%20b";
 
-    test.each(["POST", "PUT"])("gets the bytes of a %s", async (httpMethod) => {
+    test.each(["POST", "PUT"])("gets a %s body's bytes", async (httpMethod) => {
       const body = gzipSync('{"id": 9007199254740993}');
       const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
       const response = await gateway.ask(carrier, { httpMethod, path, header, body });
@@ -146,26 +146,29 @@ test.each([
   },
 );
 
-test.each(["1.1", "2", "fetch"] as const)("readBody() rejects if the client disconnects, HTTP: %s", async (version) => {
-  const read = Promise.withResolvers<unknown>();
-  const reading: Endpoint = {
-    ...hook,
-    async handle(request) {
-      const body = request.readBody(1024);
-      body.then(read.resolve, read.resolve);
-      return { httpStatus: 200, body: await body };
-    },
-  };
-  await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
-  using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
-  upload.write("half");
-  await expect.poll(() => upload.waitingBytes).toBe(0);
-  upload.reset();
-  expect(await within(read.promise, "the end")).toMatchObject({
-    name: "ConnectError",
-    message: expect.stringContaining("client"),
-  });
-});
+test.each(["1.1", "2", "fetch"] as const)(
+  "over HTTP %s, readBody() rejects if the client disconnects",
+  async (version) => {
+    const read = Promise.withResolvers<unknown>();
+    const reading: Endpoint = {
+      ...hook,
+      async handle(request) {
+        const body = request.readBody(1024);
+        body.then(read.resolve, read.resolve);
+        return { httpStatus: 200, body: await body };
+      },
+    };
+    await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
+    using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
+    upload.write("half");
+    await expect.poll(() => upload.waitingBytes).toBe(0);
+    upload.reset();
+    expect(await within(read.promise, "the end")).toMatchObject({
+      name: "ConnectError",
+      message: expect.stringContaining("client"),
+    });
+  },
+);
 
 test.each([
   { name: "before the body arrives", isLate: false },
@@ -229,7 +232,7 @@ describe.each(carrierNames)(
   },
 );
 
-test.each([Number.NaN, 0, -1, 1.5, Infinity])("readBody() rejects the limit %s", async (bytesMax) => {
+test.each([Number.NaN, 0, -1, 1.5, Infinity])("the limit %s is rejected by readBody()", async (bytesMax) => {
   let thrown: unknown;
   const wrong: Endpoint = {
     ...hook,
@@ -259,7 +262,7 @@ test("a page of another origin may use the methods of endpoints", async () => {
   expect(responseHeader.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
 });
 
-test.each(["post", "CONNECT"])("createGateway() rejects an endpoint with the method %s", (httpMethod) => {
+test.each(["post", "CONNECT"])("an endpoint with the method %s is rejected by createGateway()", (httpMethod) => {
   const endpoints = [{ ...hook, httpMethods: [httpMethod] }];
   expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
     `endpoint /hooks/payment: the HTTP/1.1 parser does not accept the method "${httpMethod}"`,

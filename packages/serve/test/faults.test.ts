@@ -181,7 +181,7 @@ describe("a fault is reported with its procedure, its context values and", () =>
   });
 });
 
-test("the pushback of an error for gRPC clients is kept if it also has Retry-After", async () => {
+test("an error's pushback for gRPC clients is kept despite Retry-After", async () => {
   const full = new ConnectError("full", Code.ResourceExhausted, { "retry-after": "3", "grpc-retry-pushback-ms": "50" });
   await using greenhouse = await startGreenhouse({ waterBed: throws(full) });
   const { header } = await exchange(
@@ -192,7 +192,7 @@ test("the pushback of an error for gRPC clients is kept if it also has Retry-Aft
   expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
 });
 
-test("an error that was reported as a fault of a response is not a fault when a handler throws it", async () => {
+test("an error reported as a response's fault is no fault when a handler throws it", async () => {
   const faults: Fault[] = [];
   const shared = new ConnectError("not now", Code.Unavailable);
   const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
@@ -348,7 +348,7 @@ describe("a response that cannot be written is reported:", () => {
     { name: "character above U+00FF", field: ["x-user", "\u010a"] },
   ] as const;
   test.each(carrierNames.flatMap((carrier) => forbidden.map((row) => ({ carrier, ...row }))))(
-    "any response with a header field whose $name HTTP does not allow, over $carrier",
+    "over $carrier, any response whose field's $name HTTP forbids",
     async ({ carrier, field: [name, value] }) => {
       const faults: Fault[] = [];
       const statuses: number[] = [];
@@ -398,7 +398,7 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UN
   };
   const unknown = { code: Code.Unknown, message: "from elsewhere" };
 
-  test.each(Object.values(wireFormats))("in a unary call over $name", async (format: WireFormat) => {
+  test.each(Object.values(wireFormats))("in a $name call", async (format: WireFormat) => {
     for (const options of [{}, { admit: fail }]) {
       await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
       const message = emptyMessage(format);
@@ -412,7 +412,7 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UN
     }
   });
 
-  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("in a stream over $name", async (format) => {
+  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("in a $name stream", async (format) => {
     const fails = [
       fail,
       async function* () {

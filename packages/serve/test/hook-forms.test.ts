@@ -152,7 +152,7 @@ describe("an option of REST", () => {
     );
   });
 
-  test.each(carrierNames)("rest.errorRecord is reported if it returns a promise, over %s", async (carrier) => {
+  test.each(carrierNames)("over %s, rest.errorRecord is reported if it returns a promise", async (carrier) => {
     const faults: unknown[] = [];
     const rest: object = { errorRecord: asynchronous };
     await using gateway = await openEveryCarrier({

@@ -28,14 +28,14 @@ async function exchangeStreamWith({ address }: TestGateway, ...messages: readonl
 test.each<object>([
   { name: "a", "[kitchensink.v1.note]": "b", "[kitchensink.v1.codes]": ["9007199254740993"] },
   { name: "a", any: { "@type": "type.googleapis.com/kitchensink.v1.Legacy", name: "b" } },
-])("a stream of JSON messages preserves %j", async (message) => {
+])("the JSON message %j is preserved in a stream", async (message) => {
   expect(await exchangeStream(JSON.stringify(message), '{"name":"c"}')).toEqual([message, { name: "c" }, {}]);
 });
 
 test.each([
   { json: '{"number":7}', message: "name: is required" },
   { json: '{"name":"a","[kitchensink.v1.note]":1}', message: "[kitchensink.v1.note]: must be a string" },
-])("a stream of JSON messages fails at $json with: $message", async ({ json, message }) => {
+])("a JSON stream fails at $json ($message)", async ({ json, message }) => {
   expect(await exchangeStream('{"name":"c"}', json)).toEqual([
     { name: "c" },
     { error: { code: "invalid_argument", message } },
@@ -48,7 +48,7 @@ test.each([
     canonicalIntegers: true,
     want: { error: { code: "invalid_argument", message: expect.stringMatching(/"7\.0" is not an int64/) } },
   },
-])("a stream of JSON messages is read with canonicalIntegers: $canonicalIntegers", async ({ want, ...json }) => {
+])("a JSON stream is read with canonicalIntegers ($canonicalIntegers)", async ({ want, ...json }) => {
   await using own = await startKitchenSink({ rest: { json } });
   const [first] = await exchangeStreamWith(own, '{"name":"a","[kitchensink.v1.codes]":["7.0"]}');
   expect(first).toEqual(want);

@@ -93,7 +93,7 @@ describe("readMaxBytes", () => {
       : http2Servers.map((http2) => ({ ...carriage, name: `${name} ${http2}`, http2 })),
   );
 
-  test.each(rows)("limits the size of a message, $name", async ({ format, httpVersion, http2 }) => {
+  test.each(rows)("over $name limits the message size", async ({ format, httpVersion, http2 }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const response = await exchange(greenhouses.address(http2), httpVersion, requestOf(format, bytes));
@@ -105,7 +105,7 @@ describe("readMaxBytes", () => {
   test.each([
     { name: "text", parameters: (message: Buffer) => `message=${encodeURIComponent(String(message))}` },
     { name: "base64", parameters: (message: Buffer) => `base64=1&message=${message.toString("base64url")}` },
-  ])("limits the size of a message in a query, as $name", async ({ parameters }) => {
+  ])("as $name limits a message in a query", async ({ parameters }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const message = create(GetReadingRequestSchema, { sensor: "n".repeat(bytes - 2) });
@@ -181,7 +181,7 @@ describe.each([
   let admission = Promise.withResolvers<void>();
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes, admit: () => admission.promise });
 
-  test.each(comings)("limits a body without a length that arrives $coming", async ({ cut, early }) => {
+  test.each(comings)("limits a body without a length ($coming)", async ({ cut, early }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       admission = Promise.withResolvers();
@@ -222,7 +222,7 @@ describe("a response", () => {
     ["grpc-accept-encoding", "gzip"],
   ];
 
-  test.each(carriages)("is compressed if it has at least compressMinBytes, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("over $name is compressed from compressMinBytes", async ({ format, httpVersion }) => {
     const compressed: boolean[] = [];
     // The last one is long enough to be sent without a copy.
     for (const bytes of [limitBytes - 1, limitBytes, 64 * 1024]) {
@@ -233,14 +233,14 @@ describe("a response", () => {
     expect(compressed).toEqual([false, true, true]);
   });
 
-  test.each(carriages)("is compressed only for clients that accept it, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("over $name is compressed only for clients that accept it", async ({ format, httpVersion }) => {
     const response = await exchange(compressing.address("listening"), httpVersion, requestOf(format, 64 * 1024));
     expect(codeOf(format, response)).toBe(0);
     expect(isCompressed(format, response)).toBe(false);
   });
 
   test.each(carriages.filter(({ format }) => format.protocol !== "rest"))(
-    "is limited to writeMaxBytes, $name",
+    "over $name is limited to writeMaxBytes",
     async ({ format, httpVersion }) => {
       const codes: unknown[] = [];
       for (const bytes of [limitBytes, limitBytes + 1]) {
@@ -263,7 +263,7 @@ function isCompressed(format: WireFormat, { header, body }: HttpResponse): boole
 describe("maxTimeoutMs", () => {
   const greenhouses = new Greenhouses({ maxTimeoutMs: 60_000 });
 
-  test.each(carriages)("limits the timeout of a client, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("over $name limits a client's timeout", async ({ format, httpVersion }) => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);

@@ -44,7 +44,7 @@ describe("a handler object", () => {
     { name: "a letter is missing", implementation: { creat: respond }, wrong: "creat", meant: "create" },
     { name: "its case is different", implementation: { Create: respond }, wrong: "Create", meant: "create" },
     { name: "it is in a class", implementation: new MisspelledHandlers(), wrong: "replce", meant: "replace" },
-  ])("is rejected if it has a method that is a misspelled RPC: $name", ({ implementation, wrong, meant }) => {
+  ])("is rejected for a misspelled RPC method ($name)", ({ implementation, wrong, meant }) => {
     expect(() => serve(implementation)).toThrow(
       Object.assign(
         new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}", did you mean "${meant}"?`),
@@ -67,7 +67,7 @@ describe("an endpoint", () => {
     expect(() => start(more)).not.toThrow();
   });
 
-  test("is rejected if it has a member with a name similar to one that it lacks", () => {
+  test("is rejected for a member similar to one that it lacks", () => {
     expect(() => start({ httpMethod: ["POST"] })).toThrow(
       Object.assign(new TypeError('unknown option "httpMethod" of endpoint /a, did you mean "httpMethods"?'), {
         code: "ERR_OPTIONS",

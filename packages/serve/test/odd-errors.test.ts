@@ -174,7 +174,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
   // Errors are normalized before they reach the HTTP server.
   const carried = carrier === "the engine's HTTP/2" ? oddErrors : oddErrors.slice(-2);
 
-  test.each(carried)("$name results in an error response, wherever it is thrown in a request", async (error) => {
+  test.each(carried)("$name becomes an error response wherever it is thrown", async (error) => {
     const { want, isFault } = error;
     for (const place of [...judging, ...handling]) {
       const { body } = await gateway.ask(carrier, water(place, error));
@@ -224,7 +224,7 @@ describe.each(["a handler in node:http", "a handler in node:http2"] as const)("o
 
   const version = carrier === "a handler in node:http" ? "1.1" : "2";
   const formats = rpcFormats.filter(({ httpVersions }) => httpVersions.includes(version));
-  test.each(formats)("errors in contextValues result in an error response in $name", async (format) => {
+  test.each(formats)("in $name, contextValues errors become error responses", async (format) => {
     for (const error of oddErrors) {
       const response = await gateway.ask(carrier, water("contextValues", error, format));
       expect.soft(readOutcome(format, response), error.name).toEqual(error.want);

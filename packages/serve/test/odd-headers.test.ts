@@ -155,16 +155,13 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
     expect(reported).toEqual([]);
   });
 
-  test.each(["added", "set"])(
-    "fields of the gateway itself occur once, unchanged by fields that are %s",
-    async (how) => {
-      const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
-      const response = await gateway.ask(carrier, way.request([["x-odd", how]]));
-      expect(dated(response)).toEqual(dated(plain));
-      expect(way.codeOf(response)).toBe(0);
-      expect(reported).toEqual([]);
-    },
-  );
+  test.each(["added", "set"])("that are %s leave the fields that the gateway sends", async (how) => {
+    const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
+    const response = await gateway.ask(carrier, way.request([["x-odd", how]]));
+    expect(dated(response)).toEqual(dated(plain));
+    expect(way.codeOf(response)).toBe(0);
+    expect(reported).toEqual([]);
+  });
 });
 
 /** The header of a response, with its date reduced to the day. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../src/own-descriptors.ts";
 
-test("a registry type created by another copy of protobuf-es is rejected, like a service", () => {
+test("a registry type from another protobuf-es copy is rejected", () => {
   const { file } = GreenhouseService;
   const proto: typeof file.proto = Object.setPrototypeOf({ ...file.proto }, {});
   const foreign = createRegistry({ ...ReadingSchema, file: { ...file, proto } });

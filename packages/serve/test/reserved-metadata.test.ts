@@ -89,7 +89,7 @@ describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ car
     return await gateway.ask(carrier, rpcRequest(format, Buffer.alloc(0), header, procedures[kind]));
   };
 
-  test.each(places)("stays OK when the handler sets another one: %s", async (place) => {
+  test.each(places)("stays OK when the handler sets another one (%s)", async (place) => {
     const response = await ask(place, "7", false);
     expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
     if (name === "connect-proto") return;
@@ -104,7 +104,7 @@ describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ car
     if (place !== "removed") expect(all).toContainEqual(["x-kept", "kept"]);
   });
 
-  test.each(["header", "trailer"] as const)("stays an error when the handler sets OK: %s", async (place) => {
+  test.each(["header", "trailer"] as const)("stays an error when the handler sets OK (%s)", async (place) => {
     const response = await ask(place, "0", true);
     expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "the bed is away" });
     if (name === "connect-proto") return;
@@ -128,7 +128,7 @@ describe.each(carriers)("over %s, the end of a Connect stream", (carrier) => {
     return { response, end };
   };
 
-  test.each(["header", "trailer", "removed"] as const)("has no error when the handler sets one: %s", async (place) => {
+  test.each(["header", "trailer", "removed"] as const)("has no error when the handler sets one (%s)", async (place) => {
     const { response, end } = await ask(place, "7", false);
     expect(response.httpStatus).toBe(200);
     expect(end).not.toHaveProperty("error");
@@ -137,7 +137,7 @@ describe.each(carriers)("over %s, the end of a Connect stream", (carrier) => {
     if (place === "trailer") expect(end).toMatchObject({ metadata: { "x-kept": ["kept"] } });
   });
 
-  test.each(["header", "trailer"] as const)("has the error when the handler sets OK: %s", async (place) => {
+  test.each(["header", "trailer"] as const)("has the error when the handler sets OK (%s)", async (place) => {
     const { end } = await ask(place, "0", true);
     expect(end).toMatchObject({ error: { code: "not_found", message: "the bed is away" } });
   });

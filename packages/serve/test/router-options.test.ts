@@ -94,7 +94,7 @@ describe("a router's options", () => {
       want: ["grpc", "POST"],
     },
   ];
-  test.for(rows)("select the served protocols: $title", async ({ of = {}, own, want }) => {
+  test.for(rows)("with $title select the served protocols", async ({ of = {}, own, want }) => {
     expect(await servedCalls(of, own)).toEqual(want);
   });
 
@@ -105,7 +105,7 @@ describe("a router's options", () => {
     { title: "an invalid limit of a service", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
     { title: "an invalid limit", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
   ];
-  test.for(refused)("are rejected as in Connect: $title", ({ of = {}, own, error }) => {
+  test.for(refused)("with $title are rejected as in Connect", ({ of = {}, own, error }) => {
     const start = (): unknown =>
       createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
     expect(start).toThrow(ConnectError);

@@ -285,7 +285,7 @@ describe("a request whose body names the RPC", () => {
     expect(await greenhouse.completed(1)).toMatchObject(named);
   });
 
-  test("ends without an RPC when its client disconnects before the body is complete", async () => {
+  test("ends without an RPC when its client disconnects too early", async () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     beginCall(connection, bodyOf({}), 5, [gardener]);

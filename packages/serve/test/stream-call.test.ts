@@ -104,7 +104,7 @@ describe.each(callings)("a stream by $name", (calling) => {
   test.each([
     { name: "never stops yielding", watch: endless },
     { name: "is stuck", watch: stay },
-  ])("ends at its deadline if its handler $name", async ({ watch }) => {
+  ])("whose handler $name ends at its deadline", async ({ watch }) => {
     await using greenhouse = await start({ watchReadings: () => watch() });
     // The client has no timer.
     const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
@@ -122,7 +122,7 @@ describe.each(callings)("a stream by $name", (calling) => {
       name: "longer than a timer supports",
       headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" },
     },
-  ])("does not end before a deadline that is $name", async ({ headers }) => {
+  ])("with a deadline $name does not end before it", async ({ headers }) => {
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
         yield { sensor: "before" };
@@ -155,7 +155,7 @@ describe.each(callings)("a stream by $name", (calling) => {
         await stuck;
       },
     },
-  ])("is reported as cancelled when the client cancels it while its handler $name", async ({ watch }) => {
+  ])("whose handler $name is reported as cancelled with its client", async ({ watch }) => {
     const closed = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -224,7 +224,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect(ran).toBe(false);
   });
 
-  test("gives its handler the remaining time if the client has set a deadline", async () => {
+  test("gives its handler the client's remaining time", async () => {
     await using greenhouse = await start({
       async *watchReadings(_, { timeoutMs }) {
         yield { sensor: String(timeoutMs()) };
@@ -302,7 +302,7 @@ test.each([
   { name: "HTTP/1.1", http2: "listening" },
   { name: "HTTP/2, mounted", http2: "mounted" },
   { name: "HTTP/2", http2: "listening" },
-] as const)("a stream whose client disconnects during admission does not run over $name", async ({ name, http2 }) => {
+] as const)("over $name, a stream whose client disconnects in admission never runs", async ({ name, http2 }) => {
   let ran = false;
   const admitted = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse(
@@ -371,7 +371,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (
     { name: "throws at the second message", count: 1, watch: () => readingsUntil(1, broken) },
     { name: "throws after more than one write", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
     { name: "has no result", count: 1, watch: () => readingsUntil(1, () => Promise.resolve(unchecked())) },
-  ])("fails with a fault if it $name", async ({ count, watch }) => {
+  ])("that $name fails with a fault", async ({ count, watch }) => {
     await using greenhouse = await startGreenhouse(
       { watchReadings: () => watch() },
       { ...quiet, compressMinBytes: 1024 * 1024 },
@@ -395,7 +395,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (
       name: "an invalid header",
       interceptor: (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) }),
     },
-  ])("fails with a fault if its interceptor returns $name", async ({ interceptor }) => {
+  ])("whose interceptor returns $name fails with a fault", async ({ interceptor }) => {
     await using greenhouse = await startGreenhouse(
       // Long enough to be compressed asynchronously.
       { watchReadings: () => readingsUntil(1, end, 10_000) },
@@ -442,18 +442,15 @@ describe("messages that arrive after the deadline of their call", () => {
 
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
   const lastWithEnd = [dataFrame(1, emptyMessage, frameFlag.endStream)];
-  test.each(http2Servers)(
-    "are reported as missing if the end of the stream has arrived but was not read, over HTTP/2, %s",
-    async (http2) => {
-      const { greenhouse, received } = await startLate({ http2, read: 1, resume: Promise.resolve() });
-      await using _ = greenhouse;
-      using connection = await openFrames(greenhouse.address);
-      const header = [...grpcHeader(recordReadings), ["grpc-timeout", "100m"]] as const;
-      connection.send(headersFrame(1, header), dataFrame(1, emptyMessage), ...lastWithEnd);
-      const { sensors, error } = await received;
-      expect(sensors.length === 1 || error !== undefined).toBe(true);
-    },
-  );
+  test.each(http2Servers)("over HTTP/2 (%s) are reported missing if the unread end arrived", async (http2) => {
+    const { greenhouse, received } = await startLate({ http2, read: 1, resume: Promise.resolve() });
+    await using _ = greenhouse;
+    using connection = await openFrames(greenhouse.address);
+    const header = [...grpcHeader(recordReadings), ["grpc-timeout", "100m"]] as const;
+    connection.send(headersFrame(1, header), dataFrame(1, emptyMessage), ...lastWithEnd);
+    const { sensors, error } = await received;
+    expect(sensors.length === 1 || error !== undefined).toBe(true);
+  });
 
   test.each([
     { engine: "listening", name: "with its end", read: 1, frames: lastWithEnd },

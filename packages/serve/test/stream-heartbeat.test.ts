@@ -54,7 +54,7 @@ async function openCollecting(address: Parameters<typeof openHttp1>[0]) {
   return Object.assign(connection, { receivedText: () => text });
 }
 
-test("a stream sends a heartbeat after each interval, restarts the interval with each message, and stops it at the end", async () => {
+test("a stream sends a heartbeat per interval, which each message restarts", async () => {
   using heartbeats = watchHeartbeats();
   const [second, last] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const watchReadings = async function* () {

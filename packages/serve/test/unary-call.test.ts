@@ -49,7 +49,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
   ) => startGreenhouse(implementation, options, calling.listen);
 
   test.each([{ length: 65_531 }, { length: 65_532 }, { length: 65_533 }, { length: 1_000_000 }])(
-    "echoes a message with a string of $length characters, a header and a trailer",
+    "echoes a string with $length characters, a header and a trailer",
     async ({ length }) => {
       await using greenhouse = await start({
         getReading: ({ sensor }, { responseHeader, responseTrailer }) => {
@@ -205,33 +205,30 @@ describe.each(callings)("a unary call by $name", (calling) => {
   });
 
   describe("whose handler", () => {
-    test.each(copied)(
-      "copies the field $name: $value from another response sends a response without it",
-      async ({ name, value }) => {
-        const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
-          for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
-        };
-        await using greenhouse = await start({
-          waterBed: (_, context) => {
-            copy(context);
-            return { note: "watered" };
-          },
-          getReading: () => {
-            throw new ConnectError("as asked", Code.NotFound, { [name]: value });
-          },
-          async *watchReadings(_, context) {
-            copy(context);
-            yield { sensor: "one" };
-          },
-        });
-        const client = greenhouseClient(calling, greenhouse.address);
-        expect((await within(client.waterBed({}), "a response")).note).toBe("watered");
-        expect(await errorOf(client.getReading({}))).toMatchObject({ code: Code.NotFound, rawMessage: "as asked" });
-        const sensors: string[] = [];
-        for await (const { sensor } of client.watchReadings({})) sensors.push(sensor);
-        expect(sensors).toEqual(["one"]);
-      },
-    );
+    test.each(copied)("copies the field $name: $value responds without it", async ({ name, value }) => {
+      const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
+        for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
+      };
+      await using greenhouse = await start({
+        waterBed: (_, context) => {
+          copy(context);
+          return { note: "watered" };
+        },
+        getReading: () => {
+          throw new ConnectError("as asked", Code.NotFound, { [name]: value });
+        },
+        async *watchReadings(_, context) {
+          copy(context);
+          yield { sensor: "one" };
+        },
+      });
+      const client = greenhouseClient(calling, greenhouse.address);
+      expect((await within(client.waterBed({}), "a response")).note).toBe("watered");
+      expect(await errorOf(client.getReading({}))).toMatchObject({ code: Code.NotFound, rawMessage: "as asked" });
+      const sensors: string[] = [];
+      for await (const { sensor } of client.watchReadings({})) sensors.push(sensor);
+      expect(sensors).toEqual(["one"]);
+    });
 
     test.each([
       { name: "throws a string", thrown: "secret" },
@@ -287,7 +284,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     });
 
-    test("never returns gets DEADLINE_EXCEEDED at the deadline of the server if the client sets none", async () => {
+    test("never returns gets the server's DEADLINE_EXCEEDED without a client deadline", async () => {
       await using greenhouse = await start(
         { waterBed: () => new Promise(() => {}) },
         { limits: { defaultTimeoutMs: 30 } },
@@ -300,7 +297,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "a shorter one of the client", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
       { name: "a longer one of the client", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
       { name: "the server's if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
-    ])("has one deadline, $name", async ({ timeoutMs, want }) => {
+    ])("has $name as its one deadline", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },
@@ -397,7 +394,7 @@ const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
 );
 
 test.each(binaryCallings)(
-  "a unary call by $name, with HTTP/2 by $http2, is refused if its message is not valid",
+  "by $name over HTTP/2 ($http2), a call with an invalid message fails",
   async ({ format, httpVersion, http2, httpStatus }) => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
     const request = rpcRequest(format, Buffer.of(0xff), [], waterBedProcedure);

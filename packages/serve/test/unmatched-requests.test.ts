@@ -215,7 +215,7 @@ test.each([
     off: { connect: false },
     request: post(waterBedProcedure, "application/json", connectVersion),
   },
-])("REST refuses $protocol with 415 for an RPC that is not served in it", async ({ off, request }) => {
+])("REST refuses $protocol with 415 if an RPC excludes it", async ({ off, request }) => {
   await using greenhouse = await startGreenhouse({}, off);
   for (const httpVersion of ["1.1", "2"] as const) {
     const { httpStatus, body } = await exchange(greenhouse.address, httpVersion, request);

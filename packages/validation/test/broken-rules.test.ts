@@ -132,7 +132,7 @@ const typeErrors: readonly (readonly [string, Rules, RegExp])[] = [
   ],
 ];
 
-test.for(typeErrors)("the gateway does not start with an expression that %s", ([, rules, problem]) => {
+test.for(typeErrors)("an expression that %s prevents the gateway's start", ([, rules, problem]) => {
   expect(() => start(rules)).toThrow(
     expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(problem) }),
   );

@@ -167,7 +167,7 @@ describe("on REST", () => {
       elements: { addresses: addresses(50), labels: labels(51) },
       message: /^addresses\[0\]\.zip: [^(]*$/,
     },
-  ])("only the first violation is collected from over 100 elements in $name", async ({ elements, message }) => {
+  ])("in $name with over 100 elements, only the first violation is collected", async ({ elements, message }) => {
     const [status, body] = await post({ ...validAccount, ...elements });
     expect([status, body]).toMatchObject([400, { message: expect.stringMatching(message) }]);
   });

@@ -31,7 +31,7 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
 
 describe("an RPC over Fetch", () => {
   test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-json", "grpc-web-text"] as const)(
-    "gets a response in %s",
+    "in %s gets a response",
     async (name) => {
       const format = wireFormats[name];
       const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
@@ -65,7 +65,7 @@ describe("an RPC over Fetch", () => {
     ]);
   });
 
-  test("streams responses in gRPC-Web, even if the bytes of another response are kept or transferred", async () => {
+  test("streams gRPC-Web responses even if other responses' bytes are kept", async () => {
     const fetch = serveByFetch({
       async *watchReadings() {
         yield { sensor: "a" };
@@ -95,7 +95,7 @@ describe("an RPC over Fetch", () => {
       },
       body: '"no"',
     },
-  ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
+  ])("$why is refused in gRPC, which needs trailers", async ({ options, body }) => {
     const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const unknown = await exchangeFetch(
@@ -142,7 +142,7 @@ describe("a client stream over Fetch", () => {
     expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
   });
 
-  test("that is compressed with gzip gets its response as soon as the handler stops reading", async () => {
+  test("compressed with gzip gets its response when the handler stops reading", async () => {
     const fetch = serveByFetch(
       {
         async recordReadings(sent) {
@@ -162,7 +162,7 @@ describe("a client stream over Fetch", () => {
   test.each([
     { why: "that is not available", coding: "br", available: undefined, readable: "gzip" },
     { why: "of the program that cannot decode pieces", coding: "whole", available: [whole], readable: "identity" },
-  ])("is refused in a coding $why, with a list of the supported codings", async ({ coding, available, readable }) => {
+  ])("in a coding $why is refused with the supported codings", async ({ coding, available, readable }) => {
     const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
     expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
   });
@@ -199,7 +199,7 @@ describe("a response over Fetch", () => {
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  test("is an empty 500 if it cannot be written, and the fault is reported", async () => {
+  test("is an empty 500 and a fault if it cannot be written", async () => {
     const faults: unknown[] = [];
     const fetch = serveByFetch(
       { getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) },
@@ -217,7 +217,7 @@ describe("a response over Fetch", () => {
     { how: "is sent completely", request: reading, read: (response: Response) => response.text() },
     { how: "is streamed", request: readings, read: (response: Response) => response.text() },
     { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
-  ])("removes its listener from the request's signal once it $how", async ({ request, read }) => {
+  ])("that $how removes its listener from the request's signal", async ({ request, read }) => {
     const implementation: Greenhouse = {
       getReading: () => ({}),
       async *watchReadings() {

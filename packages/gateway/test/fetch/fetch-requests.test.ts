@@ -43,7 +43,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
   });
 
-  test("is read only up to its limit, and not at all if its length exceeds it", async () => {
+  test("is read up to its limit, or not at all if longer", async () => {
     let pulls = 0;
     const pull: Pull = (controller) => {
       pulls += 1;
@@ -82,7 +82,7 @@ describe("a request over Fetch", () => {
     expect((await answer).status).toBe(499);
   });
 
-  test("does not keep pieces alive while it waits for more of its stream", async () => {
+  test("keeps no pieces alive while it waits for more", async () => {
     const chunks: WeakRef<ArrayBuffer>[] = [];
     let isKept = true;
     const pull: Pull = async (controller) => {
@@ -115,7 +115,7 @@ describe("a request over Fetch", () => {
     expect([answer.status, isKept]).toEqual([200, false]);
   });
 
-  test("allocates memory in proportion to what has arrived, even if its base64 looks like a length prefix", async () => {
+  test("allocates memory only for what has arrived, whatever the base64", async () => {
     const arrived = Promise.withResolvers<void>();
     const client = new AbortController();
     let sentBytes = 0;
@@ -140,7 +140,7 @@ describe("a request over Fetch", () => {
   test.each<{ what: string; pull: Pull }>([
     { what: "fails", pull: (controller) => controller.error(new Error("broken")) },
     { what: "does not consist of bytes", pull: (controller) => controller.enqueue("{}") },
-  ])("does not reach the handler if its body $what", async ({ pull }) => {
+  ])("whose body $what does not reach the handler", async ({ pull }) => {
     let called = false;
     const fetch = serveByFetch({
       waterBed: () => {
@@ -152,7 +152,7 @@ describe("a request over Fetch", () => {
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 
-  test("gets status 500 if the program has read its body, or is reading it", async () => {
+  test("gets status 500 if the program reads its body", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const read = pulledRequest((controller) => controller.close());
     await read.arrayBuffer();
@@ -217,7 +217,7 @@ describe("a request over Fetch", () => {
   test.each([
     { where: "inside", end: -8 },
     { where: "after", end: undefined },
-  ])("that fails $where its gzip body is reported as cancelled, not as malformed or complete", async ({ end }) => {
+  ])("that fails $where its gzip body is reported as cancelled", async ({ end }) => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const fetch = serveByFetch(
@@ -243,7 +243,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("whose body in gzip has zero bytes is an empty message, and with one byte is refused", async () => {
+  test("in gzip with zero bytes is empty, and with one byte refused", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {

@@ -191,7 +191,7 @@ describe("the end event of Server-Sent Events", () => {
     { rest: { errors: "problem" }, sends: true },
     { rest: { errors: "google" }, sends: false },
     { rest: { errors: "google", endEvent: true }, sends: true },
-  ] as const)("is sent with $rest: $sends", async ({ rest, sends }) => {
+  ] as const)("with $rest is sent or not ($sends)", async ({ rest, sends }) => {
     const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
     expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
   });

@@ -72,7 +72,7 @@ describe("with grpcMetadata, header fields", () => {
       "grpc-timeout",
       "connect-timeout-ms",
       "te",
-    ])("with the prefix are not available as %s", async (name) => {
+    ])("named %s are not available with the prefix", async (name) => {
       expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
     });
 

@@ -30,7 +30,7 @@ describe("with ignoreBodies, the body of a request", () => {
       { name: "text", header: [["content-type", "text/plain"]], body: "{{{" },
       { name: "an unknown content coding", header: [["content-encoding", "snappy"]], body: "x" },
       { name: "no content type", header: [], body: "f_int64=9" },
-    ])("is ignored if the rule has none: $name", async ({ header, body }) => {
+    ])("with $name is ignored if the rule has none", async ({ header, body }) => {
       for (const gateway of [plain, gated]) {
         const request = { httpMethod: "GET", path: "/v1/int64/7", header, body: Buffer.from(body) };
         const deleting = { ...request, httpMethod: "DELETE", path: "/v1/sinks/7" };
@@ -50,7 +50,7 @@ describe("with ignoreBodies, the body of a request", () => {
     });
   });
 
-  test("is not read if the rule has none, even if it is large", async () => {
+  test("is not read if the rule has none, even if large", async () => {
     const body = Buffer.alloc(5 * 1024 * 1024);
     const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
     for (const gateway of [plain, gated]) {

@@ -49,7 +49,7 @@ describe("with int64Numbers, 64-bit integers", () => {
       sink: { nestedById: { "7": {} } },
       want: '{"nestedById":{"7":{}}}',
     },
-  ])("are written as expected: $name", async ({ sink, want }) => {
+  ])("that are $name are numbers or strings by size", async ({ sink, want }) => {
     expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
   });
 

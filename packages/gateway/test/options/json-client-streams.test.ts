@@ -104,7 +104,7 @@ describe("a client stream as application/json", () => {
     { body: '{"sensor":"a"}{"x":1}', received: 1, message: 'message 2: unknown field "x"' },
     { body: "[".repeat(500), received: 0, message: "message 1: the array is not closed" },
     { body: `{"sensor":${"[".repeat(500)}`, received: 0, message: "message 1: sensor: must be a string" },
-  ])("is refused: $body", async ({ body, received, message }) => {
+  ])("with $body is refused", async ({ body, received, message }) => {
     for (const pieces of [[body], cut(body)]) {
       const response = await send(pieces);
       expect([response.httpStatus, response.received.length, response.message]).toEqual([
@@ -115,7 +115,7 @@ describe("a client stream as application/json", () => {
     }
   });
 
-  test("is refused if a message is over the limit, in any number of pieces", async () => {
+  test("is refused if a message exceeds the limit in any pieces", async () => {
     const long = `{"sensor":"${"x".repeat(100)}"}`;
     for (const pieces of [[long], cut(long)]) {
       const response = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
@@ -161,7 +161,7 @@ describe("the messages of a client stream", () => {
     { input: ListValueSchema, body: "*", want: "sequence" },
     { input: SinkSchema, body: "labels", want: "or-array" },
     { input: SinkSchema, body: "*", want: "or-array" },
-  ])("are read as $want if the body is $body of $input.name", ({ input, body, want }) => {
+  ])("for the body $body in $input.name are read as a $want", ({ input, body, want }) => {
     const pattern = { httpMethod: "POST", pathTemplate: "/", body, responseBody: "" };
     expect(bodyFormatOf(input, pattern, rule, options).jsonValues).toBe(want);
   });

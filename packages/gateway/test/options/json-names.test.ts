@@ -97,14 +97,14 @@ test.each([
   { name: "in.ner.page.size.x", why: "names a member of a string" },
   { name: "filter", why: "is a map" },
   { name: "filter[other]", why: "is an entry of a map, which requires mapsInQuery" },
-])("a parameter $name is refused, because it $why", async ({ name }) => {
+])("a parameter $name is refused ($why)", async ({ name }) => {
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,
     json: { code: Code.InvalidArgument },
   });
 });
 
-test("entries of a map whose JSON name has a bracket can be set in a query", async () => {
+test("map entries whose JSON name has a bracket work in queries", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
   expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
     status: 200,
@@ -116,7 +116,7 @@ test("a parameter name with exponentially many interpretations is refused quickl
   expect(await ask(strict, "GET", `/names?loop.${"a.".repeat(90)}b=x`)).toMatchObject({ status: 400 });
 });
 
-test("a parameter name with as many brackets as a URL can have is refused quickly", async () => {
+test("a parameter name full of brackets is refused quickly", async () => {
   expect(await ask(withMaps, "GET", `/names?${"[".repeat(8_000)}]=x`)).toMatchObject({ status: 400 });
 });
 
@@ -155,7 +155,7 @@ test.each([
   { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
   { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
   { text: '{"loop.text":"a"}', want: { direct: "a" } },
-])("the members of $text are resolved as JSON names, and otherwise as proto names", ({ text, want }) => {
+])("members in $text are resolved by JSON names before proto names", ({ text, want }) => {
   for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
 });
 
@@ -176,7 +176,7 @@ describe("a path", () => {
   });
 
   test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
-    "is not overridden by the query parameter %s",
+    "is not overridden by %s as a query parameter",
     async (name) => {
       const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
       expect([status, json]).toEqual([
@@ -186,7 +186,7 @@ describe("a path", () => {
     },
   );
 
-  test("is described by parameters with proto names, which are not sent in requests", () => {
+  test("is described by proto names, which requests do not send", () => {
     const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
     expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
     expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
@@ -201,7 +201,7 @@ test("the body is the field with the proto name in the rule", () => {
   expect(parameter?.schema).toMatchObject({ format: "int64" });
 });
 
-test("the body is described by the field of the rule, even if another field has this JSON name", () => {
+test("the body is described by the rule's field, whatever JSON names", () => {
   const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });
@@ -212,12 +212,12 @@ test("a file is the field with the proto name in the rule", async () => {
   expect([response.status, await response.text()]).toEqual([200, "a"]);
 });
 
-test("a client stream has the format of the field with the proto name in the rule", () => {
+test("a client stream has the rule's proto field format", () => {
   const content = withJsonStreams.document.paths["/send"]?.post?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
 });
 
-test("the response body is the field with the proto name in the rule", async () => {
+test("the response body is the rule's proto field", async () => {
   expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
   const response = strict.document.paths["/answers"]?.post?.responses["200"];
   expect(response?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
@@ -237,7 +237,7 @@ describe("an update mask", () => {
   test.each([
     { mask: "f0,legacy_id", paths: "f0,legacyId" },
     { mask: "page.size", paths: "page.size" },
-  ])("sent as $mask is not changed, even if JSON names differ from proto names", async ({ mask, paths }) => {
+  ])("that is $mask reaches the handler unchanged", async ({ mask, paths }) => {
     const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
     expect(json).toMatchObject({ inner: paths });
   });

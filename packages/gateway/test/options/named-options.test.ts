@@ -294,7 +294,7 @@ async function send(
   return { httpStatus: response.httpStatus, text: response.body.toString(), option: error && optionOf(error) };
 }
 
-test.each(refusals)("$request, $row, is refused with the name of $option, and accepted with it", async (refusal) => {
+test.each(refusals)("$request ($row) is refused naming $option, and accepted with it", async (refusal) => {
   const refused = await send(refusal, refusal.refuses ?? {});
   expect(refused.text).toContain(`; to accept it, set the server option ${refusal.option}"`);
   const accepted = await send(refusal, refusal.accepts);
@@ -307,7 +307,7 @@ test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayO
   { name: "nameOptions is true in production", nodeEnv: "production", options: { nameOptions: true }, isNamed: true },
   { name: "NODE_ENV is development", nodeEnv: "development", options: {}, isNamed: true },
   { name: "NODE_ENV is not set", nodeEnv: undefined, options: {}, isNamed: true },
-])("if $name, whether clients get the name is $isNamed, and onError gets it", async ({ nodeEnv, options, isNamed }) => {
+])("if $name, onError gets the option's name (clients: $isNamed)", async ({ nodeEnv, options, isNamed }) => {
   vi.stubEnv("NODE_ENV", nodeEnv);
   onTestFinished(() => void vi.unstubAllEnvs());
   const [refusal] = refusals;

@@ -106,7 +106,7 @@ test.each([
   }
 });
 
-test("a query parameter takes precedence over the header field, and $fields over fields", async () => {
+test("a query parameter precedes the header, and $fields precedes fields", async () => {
   expect(await (await send("/v1/query?fields=rpc", "sink")).json()).toEqual({ rpc: "Query" });
   expect(await (await send("/v1/query?fields=sink&$fields=rpc", "sink")).json()).toEqual({ rpc: "Query" });
   expect(await (await send("/v1/query?fields=rpc&fields=sink.fString")).json()).toEqual({
@@ -143,7 +143,7 @@ test.each(["*", "rpc,*", "*,sink.tags"])(
   },
 );
 
-test("a parameter fields that names a field of the request sets this field", async () => {
+test("a parameter fields that names a request field sets it", async () => {
   const set = setOfFiles([
     {
       name: "named.proto",

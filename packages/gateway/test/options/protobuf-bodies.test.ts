@@ -95,13 +95,13 @@ describe("protobufBodies", () => {
     expect(fromBinary(EchoSchema, received.body).sink).toMatchObject({ fInt64: 7n, fString: "a" });
   });
 
-  test("a body that sets another member of the oneof that the path sets is refused", async () => {
+  test("a body is refused if it sets another member than the path", async () => {
     const body = sinkOf({ choice: { case: "choiceNumber", value: 1n } });
     const received = await send("PUT /v1/choices/a", { header: [["content-type", type]], body });
     expect(received).toMatchObject({ httpStatus: 400, contentType: type });
   });
 
-  test("a body field is read as its message, and cannot set other fields", async () => {
+  test("a body field is read as its message only", async () => {
     const nested = toBinary(NestedSchema, create(NestedSchema, { text: "b", number: 3n }));
     const header: Field[] = [["content-type", type]];
     const received = await send("PATCH /v1/nested/a?f_string=q", { header, body: nested });
@@ -114,7 +114,7 @@ describe("protobufBodies", () => {
     expect(fromBinary(EchoSchema, received.body)).toMatchObject({ rpc: "Create" });
   });
 
-  test("a response body that is a field is its message, or JSON if it is not a message", async () => {
+  test("a response body field is its message, or else JSON", async () => {
     const header: Field[] = [["accept", type]];
     const nested = await send("GET /v1/response/nested", { header });
     const tags = await send("GET /v1/response/tags", { header });
@@ -161,7 +161,7 @@ describe("protobufBodies", () => {
     },
   );
 
-  test("a body of another type is refused with the types that are accepted", async () => {
+  test("another type's body is refused with the accepted types", async () => {
     const { httpStatus, body } = await send("POST /v1/sinks", { header: [["content-type", "text/plain"]], body: "a" });
     const { message }: { message?: unknown } = JSON.parse(String(body));
     expect([httpStatus, message]).toEqual([
@@ -244,7 +244,7 @@ describe("prettyJson", () => {
     expect(String(body)).toMatch(/"details": \[\]\n\}$/);
   });
 
-  test("a parameter pretty that names a field of the request sets this field", async () => {
+  test("a parameter pretty that names a request field sets it", async () => {
     const set = setOfFiles([
       {
         name: "named.proto",

@@ -118,7 +118,7 @@ describe("ignored query parameters", () => {
     { why: "a malformed name", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
     { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
     { why: "other unknown names", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
-  ])("do not include $why", async ({ query, message }) => {
+  ])("exclude $why", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
   });
 
@@ -138,7 +138,7 @@ describe("ignored query parameters", () => {
     expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);
   });
 
-  test("do not count as fields of the first message of an empty stream", async () => {
+  test("do not count as fields in an empty stream's first message", async () => {
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const { fetch } = createGateway({
       routes: (router) =>
@@ -194,7 +194,7 @@ describe("entries of maps in a query", () => {
     { why: "a map without a key", query: "labels=a", message: "its field cannot be set in a query" },
     { why: "a key of a field that is not a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
     { why: "a field after a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
-  ])("are refused with $why", async ({ query, message }) => {
+  ])("with $why are refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
 

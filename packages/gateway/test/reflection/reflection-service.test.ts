@@ -157,7 +157,7 @@ test("a response contains the original request", async () => {
   });
 });
 
-test.each(["grpc-v1", "grpc-v1alpha"])("buf calls an RPC that it discovers with %s", async (version) => {
+test.each(["grpc-v1", "grpc-v1alpha"])("with %s, buf discovers and calls an RPC", async (version) => {
   const procedure = `http://${at.address}:${String(at.port)}/greenhouse.v1.GreenhouseService/GetReading`;
   const result = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
   expect(result).toMatchObject({ exitCode: 0, stderr: "" });

@@ -126,7 +126,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { type: "text/html; charset=latin-1", body: bytes },
     { type: "application/json", body: Buffer.from("{nothing that is JSON") },
     { type: "application/grpc", body: bytes },
-  ])("is received as the request and sent back with any content type: $type", async ({ type, body }) => {
+  ])("with the content type $type is received and sent back", async ({ type, body }) => {
     await using files = await startFiles(http2, { echo: (message) => message });
     const answer = await ask(files, ["POST", "/echo"], [["content-type", type]], body);
     expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, type]);
@@ -174,7 +174,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
       { type: "Multipart/Form-Data ;boundary=x", message: envelope },
       { type: "multipart/form-data", message: envelope },
     ]),
-  )("is refused with the content type $type", async ({ type, message }) => {
+  )("with the content type $type is refused", async ({ type, message }) => {
     let calls = 0;
     const count = (): object => ({ calls: (calls += 1) });
     await using files = await startFiles(http2, { echo: count, putFile: count, upload: async () => count() });
@@ -340,7 +340,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   );
 
   test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
-    "has no Content-Length when the handler sets it to %j",
+    "with %j as Content-Length is sent without one",
     async (length) => {
       await using files = await startFiles(http2, inTwoPieces({ length, turns: 1 }));
       const answer = await ask(files, ["GET", "/downloads/a"]);
@@ -392,7 +392,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { name: "empty", body: Buffer.of(), header: [], lengths: [0] },
     { name: "longer than a message", body: Buffer.alloc(25, "x"), header: [], lengths: [10, 10, 5] },
     { name: "in gzip", body: gzipSync("abc"), header: [["content-encoding", "gzip"] as const], lengths: [3] },
-  ])("is received in pieces when it is $name", async ({ body, header, lengths }) => {
+  ])("that is $name is received in pieces", async ({ body, header, lengths }) => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload }, { readMaxBytes: 10 });
     const answer = await ask(files, ["PUT", "/uploads/a"], [["content-type", "c/d"], ...header], body);

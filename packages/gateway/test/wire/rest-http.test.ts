@@ -86,7 +86,7 @@ test.each([
     options: { rest: { rules: [{ selector: healthCheck, pattern: archive }] } },
     problem: "the HTTP/1.1 parser does not accept this method",
   },
-])("createGateway rejects $why", ({ options, problem }) => {
+])("$why is rejected by createGateway", ({ options, problem }) => {
   expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);
 });
 
@@ -97,7 +97,7 @@ const codings = [
 ];
 
 describe.each(carriers)("REST over %s", (carrier) => {
-  test.each(codings)("reads a body in $name", async ({ name, pack }) => {
+  test.each(codings)("reads a $name body", async ({ name, pack }) => {
     const answer = await exchange(carrier, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
     expect(answer.httpStatus, answer.body.toString()).toBe(200);
     expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
@@ -120,7 +120,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   test.each([
     { why: "Accept-Encoding is missing", header: [] },
     { why: "Accept-Encoding prefers identity", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
-  ])("responds without compression when $why", async ({ header }) => {
+  ])("if $why, responds without compression", async ({ header }) => {
     const answer = await exchange(carrier, get(`/v1/string/${"a".repeat(5000)}`, ...header));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
     expect(headerOf(answer)["vary"]).toContain("accept-encoding");
@@ -132,7 +132,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   });
 
   test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])(
-    "refuses a body with the content coding %s",
+    "with the content coding %s refuses a body",
     async (coding) => {
       const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", coding]));
       expect(answer.httpStatus).toBe(415);
@@ -141,7 +141,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     },
   );
 
-  test.each(codings)("refuses a body that is not valid $name", async ({ name }) => {
+  test.each(codings)("refuses an invalid $name body", async ({ name }) => {
     const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", name]));
     expect(answer.httpStatus).toBe(400);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
@@ -280,7 +280,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { path: "/API/check/me", httpStatus: 404 },
     { path: "/%61pi/check/me", httpStatus: 404 },
     { path: "/api/check/me", httpStatus: 200 },
-  ])("serves only paths with its prefix: $path", async ({ path, httpStatus }) => {
+  ])("serves $path only if it has the prefix", async ({ path, httpStatus }) => {
     expect((await exchange(carrier, get(path), talking)).httpStatus).toBe(httpStatus);
   });
 });

@@ -376,7 +376,7 @@ describe("a server stream on REST", () => {
       request: { httpMethod: "GET", path: "/downloads/a" },
     },
     { name: "its client also sends a stream", request: { httpMethod: "POST", path: "/climate" } },
-  ])("does not send its header before a message when $name", async ({ request }) => {
+  ])("if $name, sends no header before a message", async ({ request }) => {
     const failure = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();
     const fail = async (): Promise<never> => {

@@ -135,7 +135,7 @@ describe("a client that half-closes", () => {
   test.each([
     { name: "after half a request", behind: "POST / HTT" },
     { name: "after half a body", behind: requestOf("third").slice(0, -1) },
-  ])("$name gets the responses to the earlier requests, and an error for the rest", async ({ behind }) => {
+  ])("$name gets earlier responses, and then an error", async ({ behind }) => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
     response.resolve({ note: "first" });
@@ -165,7 +165,7 @@ describe("a client that half-closes", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("after a request for a stream gets all of it, even if the first message is late", async () => {
+  test("after a stream's request gets all messages, even late ones", async () => {
     using connection = await openHttp1(greenhouse.address);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, watchRequest());
@@ -177,7 +177,7 @@ describe("a client that half-closes", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("after a request for a stream is disconnected if the stream pauses for long, and the call is cancelled", async () => {
+  test("after a stream's request is disconnected if the stream pauses long", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     await sendAndEnd(connection, watchRequest());
@@ -187,7 +187,7 @@ describe("a client that half-closes", () => {
     await expect(connection.readResponse()).rejects.toThrow();
   });
 
-  test("after a request for a stream, and then disconnects, has its call cancelled at the next message", async () => {
+  test("after a stream's request and disconnects has its call cancelled", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     connection.write(watchRequest());

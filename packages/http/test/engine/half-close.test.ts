@@ -90,7 +90,7 @@ async function openCall({ tls }: Way): Promise<OpenCall> {
 }
 
 describe("a client that half-closes after a request", () => {
-  test.each(http2Ways)("gets the complete response, $name", async (way) => {
+  test.each(http2Ways)("$name gets the complete response", async (way) => {
     using connection = await openCall(way);
     connection.socket.end();
     // The server probes the client, so it has noticed the end by now.
@@ -106,7 +106,7 @@ describe("a client that half-closes after a request", () => {
   });
 });
 
-test.each(http2Ways)("a client that disconnects has its call cancelled, $name", async (way) => {
+test.each(http2Ways)("$name, a client that disconnects has its call cancelled", async (way) => {
   using connection = await openCall(way);
   // With nothing left to read. Otherwise its system would reset the connection, which the server notices immediately.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);

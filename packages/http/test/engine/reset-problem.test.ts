@@ -55,7 +55,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
   });
 });
 
-test("a stream that is reset because of invalid frames is reported as an error of the client", async () => {
+test("a stream reset for invalid frames is reported as a client error", async () => {
   const started = Promise.withResolvers<void>();
   const waterBed = (): Promise<never> => {
     started.resolve();

@@ -6,6 +6,6 @@ test.each([
   { thrown: "no such order", message: "no such order" },
   { thrown: undefined, message: "undefined" },
   { thrown: { message: "not an error" }, message: "[object Object]" },
-])("messageOf describes the thrown value $thrown", ({ thrown, message }) => {
+])("the thrown value $thrown is described by messageOf", ({ thrown, message }) => {
   expect(messageOf(thrown)).toBe(message);
 });

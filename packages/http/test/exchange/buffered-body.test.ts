@@ -17,7 +17,7 @@ function drain(held: BufferedBody): Uint8Array[] {
 test.each([
   { bytes: 10, read: 10 },
   { bytes: 11, read: undefined },
-])("with a limit of 10 bytes, a buffered body of $bytes bytes is read: $read", ({ bytes, read }) => {
+])("a body with $bytes bytes is buffered up to 10 bytes (read: $read)", ({ bytes, read }) => {
   const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
   body.onData(new Uint8Array(bytes), true);
   const received: (number | undefined)[] = [];
@@ -38,7 +38,7 @@ describe("detachFromChunk()", () => {
     { bytes: 1025, chunkBytes: 16_384 },
     { bytes: 16_384, chunkBytes: 65_536 },
     { bytes: 16_384, chunkBytes: 18_433 },
-  ])("copies a piece of $bytes bytes out of a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
+  ])("copies a piece with $bytes bytes from a chunk with $chunkBytes bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(9, 9 + bytes).fill(7);
     const own = detachFromChunk(piece);
     expect(own.buffer.byteLength).toBe(bytes);
@@ -49,7 +49,7 @@ describe("detachFromChunk()", () => {
     { bytes: 1, chunkBytes: 16_383 },
     { bytes: 16_384, chunkBytes: 18_432 },
     { bytes: 65_536, chunkBytes: 65_536 },
-  ])("does not copy a piece of $bytes bytes out of a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
+  ])("does not copy $bytes bytes from a chunk with $chunkBytes bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(chunkBytes - bytes);
     expect(detachFromChunk(piece)).toBe(piece);
   });
@@ -57,7 +57,7 @@ describe("detachFromChunk()", () => {
   test.each([
     { bytes: 19, chunkBytes: 20 },
     { bytes: 16_384, chunkBytes: 16_393 },
-  ])("lets $bytes bytes be transferred without detaching the rest of their chunk of $chunkBytes bytes", (row) => {
+  ])("lets $bytes bytes be transferred without detaching their chunk ($chunkBytes bytes)", (row) => {
     const part = new Uint8Array(row.chunkBytes);
     freeBuffer(detachFromChunk(part.subarray(0, row.bytes)).buffer);
     expect(part.byteLength).toBe(row.chunkBytes);

@@ -16,7 +16,7 @@ describe("copyIfPooled()", () => {
       what: "are longer than any slice of the pool",
       bytes: new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5),
     },
-  ])("does not copy bytes that $what", ({ bytes }) => {
+  ])("bytes that $what are not copied", ({ bytes }) => {
     expect(copyIfPooled(bytes)).toBe(bytes);
   });
 });

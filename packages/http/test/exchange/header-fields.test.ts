@@ -17,7 +17,7 @@ describe("readHeaderField", () => {
     { name: "in HTTP/2, where browsers split it", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "cookie" },
     { name: "in HTTP/1.1", cookies: ["Cookie", "a=1", "Cookie", "b=2"], requested: "cookie" },
     { name: "when the requested name has capitals", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "Cookie" },
-  ])("joins the parts of a cookie by a semicolon (RFC 9113 §8.2.3) $name", ({ cookies, requested }) => {
+  ])("$name joins cookie parts by a semicolon (RFC 9113 §8.2.3)", ({ cookies, requested }) => {
     expect(readHeaderField(cookies, requested)).toBe("a=1; b=2");
   });
 });

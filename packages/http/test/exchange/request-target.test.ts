@@ -17,7 +17,7 @@ describe("the target of a request", () => {
     { target: "HTTPS://localhost:8080/orders", want: "/orders" },
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
-  ])("is accepted: $target", ({ target, want }) => {
+  ])("$target is accepted", ({ target, want }) => {
     expect(read(target)).toBe(want);
   });
 
@@ -30,7 +30,7 @@ describe("the target of a request", () => {
     { name: "another scheme", target: "ftp://localhost/x" },
     { name: "an absolute form without a host", target: "http:///x" },
     { name: "an absolute form with an invalid host", target: "http://a,b c/x" },
-  ])("is refused: $name", ({ target }) => {
+  ])("such as $name is refused", ({ target }) => {
     expect(read(target)).toMatchObject({ httpStatus: 400 });
   });
 
@@ -38,7 +38,7 @@ describe("the target of a request", () => {
     { httpMethod: "OPTIONS", want: "*" },
     { httpMethod: "GET", want: { httpStatus: 400 } },
     { httpMethod: "DELETE", want: { httpStatus: 400 } },
-  ])("may be * only with OPTIONS: $httpMethod", ({ httpMethod, want }) => {
+  ])("with $httpMethod may be * only for OPTIONS", ({ httpMethod, want }) => {
     const result = read("*", "localhost", true, httpMethod);
     if (typeof want === "string") expect(result).toBe(want);
     else expect(result).toMatchObject(want);
@@ -62,7 +62,7 @@ describe("the authority of a request", () => {
     "a_b.example",
     "host:",
     "%6Frders",
-  ])("is accepted: %s", (authority) => {
+  ])("%s is accepted", (authority) => {
     expect(read("/", authority)).toBe("/");
   });
 
@@ -85,7 +85,7 @@ describe("the authority of a request", () => {
     "a,",
     "?",
     "#",
-  ])("is refused, also when checked again: %j", (authority) => {
+  ])("%j is refused, even when checked again", (authority) => {
     for (const _ of [1, 2]) expect(read("/", authority)).toMatchObject({ httpStatus: 400 });
   });
 

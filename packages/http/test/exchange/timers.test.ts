@@ -17,7 +17,7 @@ test.each([
   { name: "the longest delay of a timer", timeoutMs: 2 ** 31 - 1 },
   { name: "one millisecond more than the longest delay of a timer", timeoutMs: 2 ** 31 },
   { name: "the longest deadline of gRPC, 99999999H", timeoutMs: 99_999_999 * 3_600_000 },
-])("a deadline of $name does not expire before a deadline of 2 ms", async ({ timeoutMs }) => {
+])("a deadline after $name does not expire within 2 ms", async ({ timeoutMs }) => {
   let over = false;
   const stop = startDeadline(timeoutMs, () => (over = true));
   // A timer that overflows fires after 1 ms.

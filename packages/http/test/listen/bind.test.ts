@@ -30,7 +30,7 @@ describe("a file that has replaced a stale socket keeps its name", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("unless a third file has taken that name meanwhile; the third file is not replaced", () => {
+  test("unless a third file, which is not replaced, has taken that name", () => {
     using folder = createTempFolder();
     const [aside, path] = [folder.file("aside"), folder.file("s")];
     writeFileSync(aside, "second");
@@ -42,7 +42,7 @@ describe("a file that has replaced a stale socket keeps its name", () => {
 });
 
 test.each([{ name: "without an existing file" }, { name: "with a stale socket" }])(
-  "a Unix socket is bound with the configured mode, $name",
+  "$name, a Unix socket gets the configured mode",
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");

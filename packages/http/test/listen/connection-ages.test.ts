@@ -157,7 +157,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   test.each([
     { name: "HTTP/1.1", open: async (address: Address) => (await openHttp1(address)).socket.resume() },
     { name: "HTTP/2", open: async (address: Address) => (await openHttp2(address)).session },
-  ])("closes if it is idle, over $name", async ({ open }) => {
+  ])("over $name closes if it is idle", async ({ open }) => {
     await using greenhouse = await startGreenhouse({}, {}, { maxConnectionAgeMs: 10 });
     const connection = await open(greenhouse.address);
     if (connection instanceof Socket) connection.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -167,7 +167,7 @@ describe.concurrent("a connection that has reached its maximum age", () => {
   test.each([
     { name: "HTTP/1.1", open: openHttp1 },
     { name: "HTTP/2", open: openHttp2 },
-  ])("is destroyed with its calls after the grace period, over $name", async ({ open }) => {
+  ])("over $name is destroyed with its calls after the grace period", async ({ open }) => {
     const reasons: unknown[] = [];
     const ended = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse(
@@ -256,7 +256,7 @@ describe("the age of a connection", () => {
     { name: "maxConnectionAgeGraceMs", value: 0 },
     { name: "maxConnectionAgeGraceMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: Number.NaN },
-  ])("$name of $value is refused by listen(), which can then be called again", async ({ name, value }) => {
+  ])("$name: $value is refused by listen(), which can be called again", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ [name]: value })).rejects.toThrow(

@@ -16,7 +16,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-test("a gateway listens only once, but can try another port if the first is in use", async () => {
+test("a gateway listens once, but can retry after a port in use", async () => {
   await using greenhouse = await startGreenhouse({});
   const second = createTestGateway({ routes: () => {} });
   const { port } = greenhouse.address;
@@ -105,7 +105,7 @@ describe("drain()", () => {
   });
 });
 
-test("drain() serves the next request of an idle connection, and closes it with the response", async () => {
+test("drain() serves an idle connection's next request, then closes it", async () => {
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
   using connection = await openHttp1(greenhouse.address);
   connection.request(wholeWater);

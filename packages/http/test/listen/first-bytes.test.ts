@@ -18,7 +18,7 @@ describe("firstProtocolOf", () => {
     { name: "a TLS handshake", bytes: Buffer.of(22, 3, 1), want: "tls" },
     { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
     { name: "nothing", bytes: Buffer.alloc(0), want: undefined },
-  ])("detects $name as $want", ({ bytes, want }) => {
+  ])("$name is detected as $want by its first bytes", ({ bytes, want }) => {
     expect(firstProtocolOf(bytes)).toBe(want);
   });
 
@@ -70,7 +70,7 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
 
 describe("a connection is passed on with all its bytes", () => {
   test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "when the preface arrives in two pieces, split after byte $at",
+    "when the preface is split after byte $at into two pieces",
     async ({ at }) => {
       const { client, socket, spoken } = await open();
       await send(client, socket, preface.subarray(0, at));
@@ -94,7 +94,7 @@ describe("a connection is passed on with all its bytes", () => {
     client.destroy();
   });
 
-  test("when it arrives while the process is paused for longer than the timeout", async () => {
+  test("when its bytes arrive while the process is paused", async () => {
     timeoutMs = 50;
     const { client, socket, spoken } = await open();
     timeoutMs = 10_000;

@@ -118,7 +118,7 @@ describe("the response to a refused body arrives although the client sends all o
   test.each([
     { name: "the gateway", open: () => greenhouse.address },
     { name: "node:http", open: () => nodeAddress },
-  ])("the connection is closed once 64 MiB arrived after the response, by $name", async ({ open }) => {
+  ])("by $name, the connection is closed 64 MiB after the response", async ({ open }) => {
     using connection = await openHttp1(open());
     const length = "content-length: 1000000000";
     connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));
@@ -134,7 +134,7 @@ describe("the response to a refused body arrives although the client sends all o
   });
 });
 
-test("a client that neither sends nor closes is disconnected after its last response", async () => {
+test("a client that idles after its last response is disconnected", async () => {
   const closed = Promise.withResolvers<unknown>();
   await using greenhouse = await startGreenhouse(
     {},

@@ -19,7 +19,7 @@ import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
 describe("a connection over TLS", () => {
-  test("accepts a request in several records while the previous response is being written", async () => {
+  test("accepts a request in several records during the previous response", async () => {
     const certificate = createCertificate("localhost");
     const gateway = createTestGateway({
       routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -64,7 +64,7 @@ describe.each([2 ** 31, Infinity])("a header timeout of %d ms, beyond the limit 
   test.each([
     { name: "without TLS", tls: undefined },
     { name: "over TLS", tls: certificate },
-  ])("closes no connection $name", async ({ tls }) => {
+  ])("$name closes no connection", async ({ tls }) => {
     const gateway = createTestGateway({ routes: () => {}, limits: { headerTimeoutMs } });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
     const outer = connectTcp({ host: "127.0.0.1", port });
@@ -137,7 +137,7 @@ describe("the load of a gateway", () => {
   test.each([
     { version: "1.1", carrier: "http1" },
     { version: "2", carrier: "http2" },
-  ] as const)("counts a connection and a request over HTTP/$version only until the response was sent", async (row) => {
+  ] as const)("counts a connection and request over HTTP/$version until the response ends", async (row) => {
     const { version, carrier } = row;
     const requested = Promise.withResolvers<void>();
     const page = Promise.withResolvers<EndpointResponse>();
@@ -158,7 +158,7 @@ describe("the load of a gateway", () => {
   });
 });
 
-test("the load counts each invalid request that was refused, and each HTTP/2 error", async () => {
+test("the load counts each refused invalid request and HTTP/2 error", async () => {
   const gateway = createTestGateway({ routes: () => {} });
   const address = await gateway.listen({});
   for (const _ of [1, 2]) {
@@ -194,7 +194,7 @@ async function askForRoot(socket: Socket): Promise<string> {
   return String((await overHttp1(socket, createByteReader(socket), "x").readResponse()).body);
 }
 
-test("a cleartext connection is not confused with an earlier TLS connection from the same port", async () => {
+test("a cleartext connection is not confused with earlier TLS from its port", async () => {
   const certificate = createCertificate("localhost");
   const gateway = createTestGateway({
     routes: () => {},

@@ -72,7 +72,7 @@ test("each further connection closes the oldest connection beyond the limit", as
   }
 });
 
-test("when a connection within the limit closes, the oldest connection beyond the limit takes its place", async () => {
+test("the oldest connection beyond the limit replaces a closed one within it", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -151,7 +151,7 @@ describe("a connection beyond the limit with a request is kept until its respons
     expect((await pending).httpStatus).toBe(200);
   }
 
-  test("if all connections beyond the limit have a request, the next connection is closed", async () => {
+  test("unless all connections beyond the limit have a request", async () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));

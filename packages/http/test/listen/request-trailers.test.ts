@@ -124,14 +124,14 @@ describe.each(carriers)("the trailer section of a request over $name", ({ http2,
   };
   const withKey = (call: Call): Call => ({ ...call, header: [...call.header, key, ["x-custom", "header"]] });
 
-  test.each(rows)("with $trailer.name does not change $call.name", async ({ call, trailer }) => {
+  test.each(rows)("with $trailer.name leaves $call.name unchanged", async ({ call, trailer }) => {
     const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
     expect(want.records).toHaveLength(2);
     expect(JSON.stringify(want)).not.toContain("of note");
     expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
   });
 
-  test.each(calls)("does not authenticate $name", async (call) => {
+  test.each(calls)("for $name does not authenticate", async (call) => {
     const outcome = await outcomeOf(call, [key]);
     expect(outcome.records).toStrictEqual([]);
     expect(outcome).toStrictEqual(await outcomeOf(call, [["x-nothing", "of note"]]));

@@ -91,7 +91,7 @@ describe("a server with a timeout for handshakes and headers", () => {
   test.concurrent.for([
     { name: "begins a handshake and sends nothing more", says: Buffer.of(22, 3, 1, 2, 0) },
     { name: "sends invalid data in a handshake", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
-  ])("disconnects a client that $name", async ({ says }) => {
+  ])("a client that $name is disconnected", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
     socket.resume().write(says);
@@ -99,7 +99,7 @@ describe("a server with a timeout for handshakes and headers", () => {
   });
 
   test.concurrent.for([{ ALPNProtocols: ["http/1.1"] }, { ALPNProtocols: ["h2"] }])(
-    "disconnects a client that sends nothing after the handshake: $ALPNProtocols",
+    "with $ALPNProtocols, disconnects a client that sends nothing after the handshake",
     async ({ ALPNProtocols }) => {
       using connection = await openTls(greenhouse.address, { ca: certificate.cert, ALPNProtocols });
       await connection.readToEnd();
@@ -156,7 +156,7 @@ describe("a server that requires client certificates", () => {
   test.each([
     { name: "without a certificate", shown: {} },
     { name: "with an untrusted certificate", shown: stranger },
-  ])("refuses a client $name", async ({ shown }) => {
+  ])("$name refuses the client", async ({ shown }) => {
     const { address: host, port } = greenhouse.address;
     const socket = connectTls({ host, port, ca: certificate.cert, servername: "localhost", ...shown });
     socket.on("error", () => {});

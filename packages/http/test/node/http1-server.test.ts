@@ -23,7 +23,7 @@ const wholeCall = `${head}content-length: 2\r\n\r\n{}`;
 
 const never = 60_000;
 
-test("on node:http, clients that do not read are disconnected above the limit of all buffers", async () => {
+test("on node:http, slow readers are disconnected above the buffer limit", async () => {
   const note = "orders".repeat(1_000_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
@@ -139,7 +139,7 @@ describe("on node:http, a request that is refused before routing", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
-  test("is counted by its status, whether node's parser or the gateway refuses it", async () => {
+  test("has its status counted, whether the parser or the gateway refuses it", async () => {
     await using greenhouse = await startOnNode({}, options);
     for (const sent of [
       "HELLO\r\n\r\n",
@@ -159,7 +159,7 @@ describe("on node:http, a request that is refused before routing", () => {
   test.each([
     { name: "gets 100 if it is admitted", key: "k", httpStatus: 200, interim: [100] },
     { name: "if refused, it does not get 100", key: "?", httpStatus: 401, interim: [] },
-  ])("with Expect: 100-continue: $name", async ({ key, httpStatus, interim }) => {
+  ])("with Expect: 100-continue $name", async ({ key, httpStatus, interim }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head}x-key: ${key}\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
@@ -271,7 +271,7 @@ describe("on node:http, pipelined requests", () => {
     expect(held.beds).toEqual([1n]);
   });
 
-  test("are all served during a drain, and the response to the last one closes the connection", async () => {
+  test("are all served in a drain, whose last response closes the connection", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -290,7 +290,7 @@ describe("on node:http, pipelined requests", () => {
     { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
     { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
     { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
-  ])("get their responses before the response to $name", async ({ sent, httpStatus }) => {
+  ])("get their responses before that to $name", async ({ sent, httpStatus }) => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -321,7 +321,7 @@ describe("on node:http, a body with an invalid chunk", () => {
     expect(calls).toBe(0);
   });
 
-  test("closes the connection without a second response if its response was already sent", async () => {
+  test("closes the connection without a second response", async () => {
     await using greenhouse = await startOnNode({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head.replace("/beds", "/nothing")}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);
@@ -344,7 +344,7 @@ test("on node:http, a request is published once on node's diagnostics channels",
   await expect.poll(() => published).toEqual(channels);
 });
 
-test("on node:http, a fault outside a call is reported, and closes the connection", async () => {
+test("on node:http, a fault outside calls is reported, closing the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp1Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

@@ -94,7 +94,7 @@ describe("on node:http2, draining", () => {
     await within(drained, "the end of the drain");
   });
 
-  test("closes a connection without calls, even if the client keeps its side open", async () => {
+  test("closes an idle connection even if its client stays open", async () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
@@ -116,7 +116,7 @@ async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<numbe
   return answered;
 }
 
-test("on node:http2, clients that do not read are disconnected above the limit of all buffers", async () => {
+test("on node:http2, slow readers are disconnected above the buffer limit", async () => {
   const note = "orders".repeat(100_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
@@ -129,7 +129,7 @@ test("on node:http2, clients that do not read are disconnected above the limit o
   for (const connection of connections) connection[Symbol.dispose]();
 });
 
-test("on node:http2, a connection serves a call while more than 10 MB of its responses are unread", async () => {
+test("on node:http2, a connection serves calls despite 10 MB unread responses", async () => {
   const note = "orders".repeat(100_000);
   let calls = 0;
   const waterBed = (): { note: string } => {
@@ -144,7 +144,7 @@ test("on node:http2, a connection serves a call while more than 10 MB of its res
   await expect.poll(() => calls).toBe(21);
 });
 
-test("on node:http2, a client receives the limits, and is disconnected if it opens more streams", async () => {
+test("on node:http2, a client above its announced limits is disconnected", async () => {
   const limits = { concurrentStreams: 2, connectionWindowBytes: 2 ** 21 };
   await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
   using connection = await openFrames(greenhouse.address);
@@ -176,7 +176,7 @@ test("on node:http2, a request is published once on node's diagnostics channels"
   expect(published).toEqual(channels);
 });
 
-test("on node:http2, a fault outside a call is reported, and closes the connection", async () => {
+test("on node:http2, a fault outside calls is reported, closing the connection", async () => {
   const { options, reported } = failingHooks();
   const server = nodeEngine.createHttp2Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));

@@ -121,7 +121,7 @@ describe.concurrent("on node:http, a client that is late", () => {
 });
 
 describe.concurrent("on node:http2, a client that is late", () => {
-  test("with the rest of a body is reset, and its call does not run", async ({ expect }) => {
+  test("with a body's rest is reset, and its call does not run", async ({ expect }) => {
     let calls = 0;
     const limits = { requestTimeoutMs: timeoutMs, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
@@ -132,7 +132,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(calls).toBe(0);
   });
 
-  test("to open a stream gets GOAWAY, and is disconnected if it does not close", async ({ expect }) => {
+  test("to open a stream gets GOAWAY, and is then disconnected", async ({ expect }) => {
     await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: timeoutMs } });
     const { address: host, port } = greenhouse.address;
     const socket = connect({ host, port, allowHalfOpen: true });

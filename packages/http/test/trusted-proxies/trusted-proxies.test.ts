@@ -240,14 +240,14 @@ test("header fields are ignored if fields is none", () => {
 });
 
 test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
-  "has() returns true for the trusted address %s",
+  "the trusted address %s is found by has()",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
   },
 );
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
-  "has() returns false for %j",
+  "%j is not found by has()",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
   },
@@ -263,7 +263,7 @@ test.each([
   "10.0.0.0/-1",
   "10.0.0.0/08",
   "fe80::%1/64",
-])("createTrustedProxies() rejects %j", (text) => {
+])("%j is rejected by createTrustedProxies()", (text) => {
   expect(isAddressOrNetwork(text)).toBe(false);
   expect(() => createTrustedProxies({ addresses: [text] })).toThrow(TypeError);
 });

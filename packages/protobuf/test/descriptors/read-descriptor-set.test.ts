@@ -121,7 +121,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("readDescriptorSet() returns the complete services if $name", ({ files, served = ["a.Whole"] }) => {
+])("if $name, readDescriptorSet() returns the complete services", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));

@@ -91,7 +91,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
-])("a gateway does not start with $name", ({ file, says }) => {
+])("with $name, a gateway does not start", ({ file, says }) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",
@@ -100,7 +100,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
   );
 });
 
-test("a gateway starts if an invalid message is not used by its services", async () => {
+test("a gateway starts if its services do not use an invalid message", async () => {
   const { messageType = [] } = fileOf([]);
   await start(fileOf([], { messageType: [...messageType, { name: "Other", field: [stringField("b", 0)] }] }));
 });

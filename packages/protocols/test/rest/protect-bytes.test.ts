@@ -52,7 +52,7 @@ async function ask(
 const paths = ["/files/a", "/parts/a", "/downloads/a"];
 
 describe.each(carrierNames)("over %s,", (carrier) => {
-  test.each(paths)("the bytes of %s are not sniffed, and HTML is in a sandbox", async (path) => {
+  test.each(paths)("%s responds without sniffing, and with HTML in a sandbox", async (path) => {
     expect(await ask(path, "text/html", {}, carrier)).toEqual([200, "sandbox", "nosniff"]);
     expect(await ask(path, "image/png", {}, carrier)).toEqual([200, undefined, "nosniff"]);
     expect(await ask(path, "text/html", {}, carrier, "HEAD")).toEqual([200, "sandbox", "nosniff"]);

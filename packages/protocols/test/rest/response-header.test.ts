@@ -47,11 +47,11 @@ describe("toRestHeader()", () => {
     "Grpc-Encoding",
     "Grpc-Anything",
     "Connect-Protocol-Version",
-  ])("omits %s", (name) => {
+  ])("leaves %s out", (name) => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 
-  test.each(["\u0001", "a\u007fb", "a\u001f"])("omits a value with a control character: %j", (value) => {
+  test.each(["\u0001", "a\u007fb", "a\u001f"])("leaves out %j because it has a control character", (value) => {
     expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
   });
 

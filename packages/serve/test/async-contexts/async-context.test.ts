@@ -38,25 +38,22 @@ async function startNoting(options: Partial<GatewayOptions> = {}) {
 }
 
 describe.each(requests)("$name", (request) => {
-  test.each(["1.1", "2"] as const)(
-    "does not run in the context of another request of its connection, over HTTP/%s",
-    async (version) => {
-      await using greenhouse = await startNoting();
-      if (version === "2") {
-        using connection = await openHttp2(greenhouse.address);
-        await Promise.all([request, request, request].map((each) => connection.exchange(each)));
-      } else {
-        using connection = await openHttp1(greenhouse.address);
-        connection.socket.cork();
-        for (const each of [request, request, request]) connection.request(each);
-        connection.socket.uncork();
-        for (const { httpMethod } of [request, request, request]) await connection.readResponse(httpMethod);
-      }
-      expect(greenhouse.found).toEqual([undefined, undefined, undefined]);
-    },
-  );
+  test.each(["1.1", "2"] as const)("over HTTP/%s does not run in another request's context", async (version) => {
+    await using greenhouse = await startNoting();
+    if (version === "2") {
+      using connection = await openHttp2(greenhouse.address);
+      await Promise.all([request, request, request].map((each) => connection.exchange(each)));
+    } else {
+      using connection = await openHttp1(greenhouse.address);
+      connection.socket.cork();
+      for (const each of [request, request, request]) connection.request(each);
+      connection.socket.uncork();
+      for (const { httpMethod } of [request, request, request]) await connection.readResponse(httpMethod);
+    }
+    expect(greenhouse.found).toEqual([undefined, undefined, undefined]);
+  });
 
-  test.each(["1.1", "2"] as const)("runs in the context that onRequest has entered, over HTTP/%s", async (version) => {
+  test.each(["1.1", "2"] as const)("over HTTP/%s runs in the context that onRequest entered", async (version) => {
     await using greenhouse = await startNoting({ onRequest: () => storage.enterWith("its own") });
     await exchange(greenhouse.address, version, request);
     expect(greenhouse.found).toEqual(["its own"]);
@@ -80,7 +77,7 @@ describe.each(requests)("$name", (request) => {
   });
 });
 
-test("a call queued by node:http runs in its own context, not in that of the previous call", async () => {
+test("a call queued by node:http runs in its own context", async () => {
   const found: unknown[] = [];
   const [refused, heldBack] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using greenhouse = await startGreenhouse({
@@ -116,7 +113,7 @@ test.each([
     "an aborted body",
     "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
   ],
-])("%s after a call runs neither in the context of the call nor in that of the server's start", async (_, behind) => {
+])("%s after a call runs in neither its nor the start's context", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
   const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {

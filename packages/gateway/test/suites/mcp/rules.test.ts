@@ -263,7 +263,7 @@ function describe({ type, required = false }: Rules): string {
 }
 
 test.each(named.filter(({ isLeftOut }) => !isLeftOut))(
-  "the schema accepts exactly what the server accepts for the field $name",
+  "for the field $name, schema and server accept the same",
   ({ field, rules }) => {
     const form = fields[field];
     const accepts = open(form, rules);
@@ -275,7 +275,7 @@ test.each(named.filter(({ isLeftOut }) => !isLeftOut))(
 );
 
 test.each(named.filter(({ isLeftOut }) => isLeftOut))(
-  "the schema accepts more than the server for the field $name",
+  "for the field $name, the schema accepts more than the server",
   ({ field, rules }) => {
     const form = fields[field];
     const { schema, server } = open(form, rules);

@@ -77,7 +77,7 @@ test.each([
   { name: "two members of a oneof", value: { choiceText: "a", choiceNumber: "1" } },
   { name: "an unknown enum value", value: { fEnum: "COLOR_PINK" } },
   { name: "an unknown field", value: { fUnknown: 1 } },
-])("the input schema and the reader refuse $name", ({ value }) => {
+])("$name is refused by the input schema and the reader", ({ value }) => {
   expect(isInput(value)).toBe(false);
   expect(() => readJson(SinkSchema, JSON.stringify(value))).toThrow();
 });

@@ -97,7 +97,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
   }
 
   test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
-    "an RPC gets a response in %s",
+    "an RPC in %s gets a response",
     async (format) => {
       const message = format === "connect-json" ? Buffer.from('{"bed":"1"}') : Buffer.from([8, 1]);
       const response = await ask(rpcRequest(wireFormats[format], message, [], `${service}/WaterBed`));
@@ -120,7 +120,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
   test.each([
     { coding: "identity", body: Buffer.from('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
     { coding: "gzip", body: gzipSync('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
-  ])("a client stream is read in $coding", async ({ coding, body }) => {
+  ])("in $coding, a client stream is read", async ({ coding, body }) => {
     const header: Field[] = [
       ["content-type", "application/x-ndjson"],
       ["content-encoding", coding],

@@ -84,7 +84,7 @@ async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
 test.each([
   { name: "16 RPCs with 10,000 fields each", count: 34, messages: chainOf(200, 50), pageCount: 3 },
   { name: "1 MiB of RPCs with 1,900 fields each", count: 20, messages: chainOf(1, 1_900), pageCount: 2 },
-])("a page of tools/list ends after $name", async ({ count, messages, pageCount }) => {
+])("after $name, a page in tools/list ends", async ({ count, messages, pageCount }) => {
   const pages = await pagesOf(serveDescribed(rpcs(count), { messages }));
   expect(pages.map(({ httpStatus }) => httpStatus)).toEqual(Array.from({ length: pageCount }, () => 200));
   expect(new Set(pages.flatMap(({ tools }) => tools.map(({ name }) => name))).size).toBe(count);
@@ -140,7 +140,7 @@ describe("a tool whose RPC refuses unknown fields", () => {
   });
 });
 
-test("an argument next to a value is refused if it is set twice", async () => {
+test("an argument next to a value must not be set twice", async () => {
   const fetch = serveDescribed([wrapped]);
   const params = '{"name":"hostile_v1_S_W","arguments":{"value":"a","other":1,"other":2}}';
   const { text } = await postTo(fetch, postMcp(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`));

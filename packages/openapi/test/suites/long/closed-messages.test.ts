@@ -52,6 +52,6 @@ test.each([
     want: { pattern: expect.stringContaining("-9223372036854775808") },
   },
   { name: "string keys are not restricted", field: "labels", want: undefined },
-])("in the schema of a map, $name", ({ field, want }) => {
+])("in a map's schema, $name", ({ field, want }) => {
   expect(Reflect.get(Object(schemasOf()["Sink"]?.["properties"]), field).propertyNames).toEqual(want);
 });

@@ -112,7 +112,7 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["101 nested messages", "fallback", nested(101)],
 ];
 
-test.each(sinkRows)("%s is read as by protobuf-es, path: %s", (_, way, bytes) => {
+test.each(sinkRows)("%s is read like protobuf-es does (path: %s)", (_, way, bytes) => {
   expect(readBothWays(SinkSchema, Uint8Array.from(bytes))).toBe(way);
 });
 
@@ -136,12 +136,12 @@ describe("a reader", () => {
   test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
     [2, "fallback"],
     [3, "fast"],
-  ])("applies the recursion limit %i to a struct: %s", (depth, way) => {
+  ])("with the recursion limit %i reads a struct (path: %s)", (depth, way) => {
     const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
     expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
   });
 
-  test("returns the right string if the cache has another string with the same hash", () => {
+  test("returns the right string if another one has its hash", () => {
     const read = createBinaryReader(StringValueSchema, undefined);
     const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
@@ -153,7 +153,7 @@ describe("a reader", () => {
     }
   });
 
-  test.each([99, 100])("applies the recursionLimit %i", (recursionLimit) => {
+  test.each([99, 100])("with the recursionLimit %i agrees with protobuf-es", (recursionLimit) => {
     const bytes = Uint8Array.from(nested(100));
     const read = createBinaryReader(SinkSchema, { recursionLimit });
     expect(outcomeOf(() => read(bytes))).toEqual(outcomeOf(() => fromBinary(SinkSchema, bytes, { recursionLimit })));
@@ -201,7 +201,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
 test.each([
   { name: "a declared number", bytes: [shade, 1], way: "fast" as const },
   { name: "an undeclared number", bytes: [shade, 3], way: "fallback" as const },
-])("a closed enum with $name is read by: $way", ({ bytes, way }) => {
+])("a closed enum with $name is read (path: $way)", ({ bytes, way }) => {
   expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
 });
 

@@ -62,7 +62,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
 test.each([
   ["large", 52_000],
   ["small", 10],
-])("the bytes of a %s message are unchanged after the next message is written", (_, length) => {
+])("a %s message's bytes do not change when the next is written", (_, length) => {
   const write = createBinaryWriter(FieldMaskSchema, undefined);
   const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
   const before = Buffer.from(first);
@@ -74,7 +74,7 @@ test.each([
 const droppedBefore: readonly string[] = ["a double of -0", "a map with the key __proto__"];
 const comparable = rows.filter(({ name }) => !droppedBefore.includes(name) || isSince("@bufbuild/protobuf", "2.16"));
 
-test.each(comparable)("$name is written as by protobuf-es, path: $way", ({ desc = SinkSchema, init, way }) => {
+test.each(comparable)("$name is written like protobuf-es does (path: $way)", ({ desc = SinkSchema, init, way }) => {
   // create() accepts neither unknown fields nor undefined.
   const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
   const message = Object.assign(create(desc, init), Object.fromEntries(rest));
@@ -95,7 +95,7 @@ const wrong: readonly { name: string; set: Init }[] = [
 ];
 
 describe("a writer", () => {
-  test.each(wrong)("throws the error of protobuf-es for $name", ({ set }) => {
+  test.each(wrong)("for $name throws protobuf-es's error", ({ set }) => {
     const message = Object.assign(create(SinkSchema), set);
     const write = createBinaryWriter(SinkSchema, undefined);
     const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
@@ -109,7 +109,7 @@ describe("a writer", () => {
     expect(Buffer.from(write(message))).toEqual(Buffer.from(toBinary(SinkSchema, create(SinkSchema, { fInt32: 1 }))));
   });
 
-  test("writes a large message on the fast path after one with an invalid unknown field", () => {
+  test("writes a large message fast after an invalid unknown field", () => {
     const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
     expect(writeBothWays(SinkSchema, odd)).toBe("fallback");
     const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });

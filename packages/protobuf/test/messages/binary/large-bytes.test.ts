@@ -59,7 +59,7 @@ describe("a message with large bytes", () => {
     ["of a nested message", SinkSchema, { child: { fBytes: bytesOf(large) } }],
     ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
     ["that are required", requiredBytes, { f: bytesOf(large) }],
-  ])("has the same length as from protobuf-es, and is read back equal, %s", (_, desc, init) => {
+  ])("%s has protobuf-es's length, and is read back equal", (_, desc, init) => {
     const message = create(desc, init);
     const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);
@@ -96,7 +96,7 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
-  test("writeMaxBytes limits the size of a message with its bytes field, which is sent separately", async () => {
+  test("writeMaxBytes limits a message including its separate bytes field", async () => {
     const contentType = "a";
     // Tag, length and text of the content type; tag and length of the data.
     const writeMaxBytes = 3 + 4 + large;

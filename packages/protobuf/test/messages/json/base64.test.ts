@@ -22,7 +22,7 @@ describe("parseBase64()", () => {
     { why: "a line feed at the end", text: "QQ==\n", want: undefined },
     { why: "another character", text: "QQ!Q", want: undefined },
     { why: "a letter beyond ASCII", text: "QQé", want: undefined },
-  ])("reads base64 with $why", ({ text, want }) => {
+  ])("reads $why as base64", ({ text, want }) => {
     const bytes = parseBase64(text);
     expect(bytes === undefined ? undefined : [...bytes]).toEqual(want);
   });

@@ -189,7 +189,7 @@ describe("JsonScanner", () => {
     { text: '["order", "a\\nb\\x"]', want: "not valid JSON: unknown escape in a string at character 17" },
     { text: '"a\\u12', want: "not valid JSON: unknown escape in a string at character 4" },
     { text: '"a\\\\', want: "not valid JSON: unterminated string at character 5" },
-  ])("reports the position of the error in $text", ({ text, want }) => {
+  ])("reports the error position in $text with its message", ({ text, want }) => {
     expect(() => readAll(text)).toThrow(want);
   });
 

@@ -139,7 +139,7 @@ describe("parseFloatText()", () => {
     { text: "0.1", single: false, want: 0.1 },
     { text: "0x7", single: false, want: undefined },
     { text: "", single: false, want: undefined },
-  ])("reads $text (single: $single) as $want", ({ text, single, want }) => {
+  ])("reads $text as $want (single: $single)", ({ text, single, want }) => {
     expect(parseFloatText(text, single)).toBe(want);
   });
 });

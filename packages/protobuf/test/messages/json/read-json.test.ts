@@ -118,7 +118,7 @@ describe("readJson() reads what protobuf-es reads", () => {
     { desc: StructSchema, json: '{"a":{"b":1}}' },
     { desc: StringValueSchema, json: '"a"' },
     { desc: DurationSchema, json: '"1s"' },
-  ])("reads $json as a $desc.typeName", ({ desc, json }) => {
+  ])("$json is read as a $desc.typeName message", ({ desc, json }) => {
     expect(readJson(desc, json)).toEqual(fromJson(desc, parse(json)));
   });
 });
@@ -137,7 +137,7 @@ describe("readJson() preserves all digits", () => {
     { json: '{"id":0}', want: 0n },
     { json: "{}", want: undefined },
     { json: '{"id":null}', want: undefined },
-  ])("reads $json as $want", ({ json, want }) => {
+  ])("keeps $want when it reads $json", ({ json, want }) => {
     expect(readJson(DeleteOrderRequestSchema, json).id).toBe(want);
     expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
   });
@@ -298,12 +298,12 @@ describe("readJson() refuses", () => {
     expect(readJson(AnySchema, nestedAny(8), { registry }).typeUrl).toBe("x/google.protobuf.Any");
   });
 
-  test("deep Any by level only: 20 sibling messages that each contain 8 levels of Any are accepted", () => {
+  test("deep Any, but accepts 20 siblings with 8 levels each", () => {
     const json = `{"name":"a","children":[${Array.from({ length: 20 }, () => `{"name":"b","any":${nestedAny(8)}}`).join()}]}`;
     expect(readJson(LegacySchema, json, { registry }).children).toHaveLength(20);
   });
 
-  test("nesting beyond 100 levels, and counts the levels of an Any once although its text is read twice", () => {
+  test("nesting beyond 100 levels, counting an Any's levels once", () => {
     expect(readJson(SinkSchema, anyAtDepth98("{}"), { registry }).child).toBeDefined();
     expect(problemOf(SinkSchema, anyAtDepth98('{"inner":{}}'), { registry })).toMatch(/nested deeper than 100 levels/);
   });
@@ -313,7 +313,7 @@ describe("readJson() refuses", () => {
     expect(problemOf(SinkSchema, json)).toMatch(/"x15" and 4 more$/);
   });
 
-  test("a long value with an error whose excerpt may split a surrogate pair", () => {
+  test("a long value with a possibly split surrogate pair", () => {
     const text = "x".repeat(63);
     expect(problemOf(DeleteOrderRequestSchema, `{"id":"${text}🌱"}`)).toBe(`id: "${text}\\ud83c…" is not an int64`);
   });
@@ -341,7 +341,7 @@ test.each([
   '{"@type":"x/google.protobuf.Empty"}',
   '{"@type":"x/google.protobuf.Empty","value":{}}',
   '{"value":{},"@type":"x/google.protobuf.Empty"}',
-])("readJson() reads a google.protobuf.Empty in an Any, written as %s", (json) => {
+])("%s is read as a google.protobuf.Empty in an Any", (json) => {
   const any = { typeUrl: "x/google.protobuf.Empty", value: new Uint8Array() };
   expect(readJson(AnySchema, json, { registry })).toMatchObject(any);
 });
@@ -376,7 +376,7 @@ describe("readJson() with unknownFields: ignore", () => {
     '{"x":"\\ud800"}',
     '{"x":01}',
     '{"id":"007","x":1}',
-  ])("still refuses %s", (json) => {
+  ])("%s is still refused", (json) => {
     problemOf(DeleteOrderRequestSchema, json, { unknownFields: "ignore" });
   });
 });

@@ -49,14 +49,14 @@ describe("shortestFloat()", () => {
     edges.map((low) => floatOf(exponent * 2 ** 23 + low)),
   );
 
-  test("a float of every exponent is read back as the same float, with the fewest digits", () => {
+  test("floats with every exponent are read back from their fewest digits", () => {
     for (const value of everyExponent.flat().filter((float) => Number.isFinite(float) && float !== 0)) {
       const decimal = shortestFloat(value);
       expect([Math.fround(decimal), digitsOf(decimal)]).toEqual([value, fewestDigits(value)]);
     }
   });
 
-  test("any float is read back as the same float, with the fewest digits", () => {
+  test("any float is read back from its fewest digits", () => {
     const floats = fc.oneof(
       fc.float({ noNaN: true, noDefaultInfinity: true }),
       fc.tuple(fc.nat(1_000_000), fc.nat(12)).map(([digits, decimals]) => Math.fround(digits / 10 ** decimals)),

@@ -39,7 +39,7 @@ describe("values of google.protobuf.Value", () => {
     expect(state.strings).toBe(strings);
   });
 
-  test("a ListValue and a Struct are converted in the same way as by protobuf-es", () => {
+  test("a ListValue and a Struct are converted like protobuf-es does", () => {
     const [list, object] = [[1, { a: "b" }], { a: [1], b: null }];
     expect(toListMessage(list, newState())).toStrictEqual(fromJson(ListValueSchema, list));
     expect(toStructMessage(object, newState())).toStrictEqual(fromJson(StructSchema, object));

@@ -55,7 +55,7 @@ test
     { registry: randomTypes },
     { registry: randomTypes, alwaysEmitImplicit: true },
     { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-  ])("a message is written with the same bytes as by protobuf-es, with %o", (options) => {
+  ])("with %o, a message is written exactly as protobuf-es does", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {
@@ -125,7 +125,7 @@ test.each([
   ["an instance of an array subclass", { authors: Authors.of("Flora") }, '{"authors":["Flora"]}'],
   ["a map", { labels: { language: "en", toJSON: "text" } }, '{"labels":{"language":"en","toJSON":"text"}}'],
   ["an instance of a map class", { labels: new Labels() }, '{"labels":{"language":"en"}}'],
-])("%s of strings is written unchanged, even if it has a toJSON method", (_name, fields, text) => {
+])("%s with strings is written unchanged despite a toJSON method", (_name, fields, text) => {
   expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
 });
 
@@ -144,7 +144,7 @@ test.each([
   expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
 });
 
-test("the JSON object of an Any has no members with the value undefined", () => {
+test("an Any's JSON object has no undefined members", () => {
   const json = anyToJson("type.googleapis.com/library.v1.Book", BookSchema, create(BookSchema, { title: "Roots" }), {});
   expect(Object.keys(json)).toEqual(["@type", "title"]);
 });
@@ -167,14 +167,14 @@ test.each([
   ["another field", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
   ["another field", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
   ["two other fields", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
-] as const)("JSON whose name is also that of %s, %j, is read back as written: %j", (_name, jsonNames, style, text) => {
+] as const)("JSON named like %s (%j) is read back as written (%j)", (_name, jsonNames, style, text) => {
   const odd = defineOdd(jsonNames);
   const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
   for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);
   if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
 });
 
-test("a message with a field named @type cannot be written as an Any", () => {
+test("a message with an @type field cannot be an Any", () => {
   const odd = defineOdd(["@type", "b"]);
   const typeUrl = "type.googleapis.com/Odd";
   expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
@@ -183,7 +183,7 @@ test("a message with a field named @type cannot be written as an Any", () => {
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });
 
-test("a field named @type is read outside an Any, and inside by its proto name", () => {
+test("an @type field has its proto name only inside an Any", () => {
   const odd = defineOdd(["@type", "b"]);
   expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
   const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });
@@ -195,7 +195,7 @@ test("generated code writes objects with all members of the type", () => {
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 
-test("an array in a Struct is written unchanged, even if it has a toJSON method", () => {
+test("an array in a Struct is written unchanged despite toJSON", () => {
   const list = Object.assign([1], { toJSON: () => "other" });
   const message = create(SinkSchema, { struct: { list } });
   expect(createJsonMessageWriter(SinkSchema, {})(message)).toBe(writeByProtobufEs(SinkSchema, message, {}));

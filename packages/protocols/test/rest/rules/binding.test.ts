@@ -75,7 +75,7 @@ describe("a lenient service", () => {
       { colors: [Color.RED] },
       ['Query f_enum="COLOR_NEW"', 'Query colors="COLOR_NEWER"', 'Query child.f_enum="COLOR_NEW"'],
     ],
-  ])("ignores unknown names and bound fields: %s %s", (request, body, want, ignored) => {
+  ])("ignores unknown names and bound fields (%s %s)", (request, body, want, ignored) => {
     expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
   });
 
@@ -93,7 +93,7 @@ describe("a lenient service", () => {
     { request: "POST /v1/sinks", body: '{"x":1,"x":2}' },
     { request: "POST /v1/sinks", body: '{"fInt64":"007"}' },
     { request: "DELETE /v1/sinks/7", body: "{}" },
-  ])("still refuses $request $body", ({ request, body }) => {
+  ])("refuses $request $body nevertheless", ({ request, body }) => {
     expect(() => ignoredIn(request, body)).toThrow(ConnectError);
   });
 
@@ -184,7 +184,7 @@ describe("RestBinding.encode()", () => {
     expect(bindingOf("GET /v1/query").preparedResponse).toBeUndefined();
   });
 
-  test("returns 200 with a body if the type has fields, even if none is set", () => {
+  test("returns 200 with a body if the type has fields", () => {
     const { httpStatus, body } = bindingOf("GET /v1/query", { emptyResponse: 204 }).encode(create(EchoSchema));
     expect([httpStatus, textOf(body)]).toEqual([200, "{}"]);
   });
@@ -222,7 +222,7 @@ describe("RestBinding.encode()", () => {
       message: create(LegacySchema, { $unknown: [{ no: 102, wireType: 2, data: new Uint8Array([0]) }], number: 8 }),
       want: "8",
     },
-  ])("writes the field that is the body, despite $why", ({ request, service, message, want }) => {
+  ])("despite $why, writes the body field", ({ request, service, message, want }) => {
     const options = { writeJson: { registry: createRegistry(file_kitchensink_v1_legacy) } };
     expect(textOf(bindingOf(request, options, service).encode(message).body)).toBe(want);
   });

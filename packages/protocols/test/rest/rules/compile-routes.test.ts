@@ -151,7 +151,7 @@ describe("compileRestRoutes() refuses", () => {
   test.each([
     { name: "any JSON", output: StructSchema },
     { name: "a value of any kind", output: ValueSchema },
-  ])("a stream of $name, which could be mistaken for an error, unless both are wrapped", ({ output }) => {
+  ])("a stream with $name unless it and its errors are wrapped", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
@@ -167,14 +167,14 @@ describe("compileRestRoutes() refuses", () => {
   const noPaths = ["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/%ff", "/é"];
   // RFC 3986 §3.3: not pchar, so a path may only have them as escapes.
   const noPathCharacters = ["/{x}", "/a\\b", '/a"b', "/a^b", "/a`b", "/a|b", "/<a>", "/[a]"];
-  test.each([...noPaths, ...noPathCharacters])("the requestPathPrefix %s", (requestPathPrefix) => {
+  test.each([...noPaths, ...noPathCharacters])("%s as the requestPathPrefix", (requestPathPrefix) => {
     expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
       `requestPathPrefix must be a path such as "/api", got "${requestPathPrefix}"`,
     ]);
   });
 
   test.each(["/api", "/api/v1", "/%61pi", "/a%2Fb", "/api:verb", "/*", "/a;b=1", "/~a-b._!$&'()+,@"])(
-    "but accepts the requestPathPrefix %s",
+    "but accepts %s as the requestPathPrefix",
     (requestPathPrefix) => {
       expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([]);
     },
@@ -194,16 +194,13 @@ describe("compileRestRoutes() refuses", () => {
       selector: "kitchensink.v1.KitchenSink.Typos",
       want: noRpc("kitchensink.v1.KitchenSink.Typos"),
     },
-  ])(
-    "the rule of an unregistered RPC only if it is misspelled, with ignoreUnregistered: $selector",
-    ({ selector, want }) => {
-      const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
-      const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
-      if (want === undefined) expect(compile().bindings).toHaveLength(1);
-      else expect(compile).toThrow(want);
-      expect(() => compileRestRoutes([unbound], { rules })).toThrow(noRpc(selector));
-    },
-  );
+  ])("with ignoreUnregistered, $selector only if it is misspelled", ({ selector, want }) => {
+    const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
+    const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
+    if (want === undefined) expect(compile().bindings).toHaveLength(1);
+    else expect(compile).toThrow(want);
+    expect(() => compileRestRoutes([unbound], { rules })).toThrow(noRpc(selector));
+  });
 
   test("an unknown selector next to a known one", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
@@ -249,7 +246,7 @@ describe("compileRestRoutes() refuses", () => {
   });
 });
 
-test("rest.service is called once per service with rules, and undefined options are off", () => {
+test("rest.service is called once per service, and undefined options are off", () => {
   const asked: string[] = [];
   const service = ({ typeName }: DescService): object => {
     asked.push(typeName);
@@ -336,7 +333,7 @@ describe("compileRestRoutes() with external rules", () => {
     { request: "DELETE /v2/7", kind: "binding" },
     { request: "DELETE /orders/7", kind: "not-found" },
     { request: "DELETE /never/7", kind: "not-found" },
-  ])("replaces the annotation by the last rule: $request", ({ request, kind }) => {
+  ])("routes $request by the last rule instead of the annotation", ({ request, kind }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(routes.match(httpMethod, path).kind).toBe(kind);
   });
@@ -391,7 +388,7 @@ describe("RestRoutes.match()", () => {
     });
   });
 
-  test("decodes an escaped slash in variables of several segments if fullyDecodeReservedExpansion is set", () => {
+  test("decodes escaped slashes in multi-segment variables with fullyDecodeReservedExpansion", () => {
     const options = { rules: [ruleOf("GET /{f_string=a/*}")], fullyDecodeReservedExpansion: true };
     expect(compileRestRoutes([unbound], options).match("GET", "/a/b%2Fc%252F")).toMatchObject({
       captures: ["a/b/c%2F"],

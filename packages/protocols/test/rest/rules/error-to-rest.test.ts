@@ -38,7 +38,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such order", details: [] });
   });
 
-  test("writes details as Any: of a message, and of a type with its own JSON form", () => {
+  test("writes details as Any, also for types with special JSON", () => {
     const details = [
       { desc: NestedSchema, value: { text: "a", number: 7n } },
       { desc: DurationSchema, value: { seconds: 1n } },
@@ -73,7 +73,7 @@ describe("createErrorRecordWriter()", () => {
     { type: "not.Known", value: new Uint8Array([1, 2]) },
   ];
 
-  test("expands details of an upstream service with the registry, and passes on unknown ones", () => {
+  test("expands known upstream details, and passes on unknown ones", () => {
     const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema, DurationSchema));
     expect(bodyOf(incoming, write)).toMatchObject({
       details: [

@@ -86,7 +86,7 @@ describe("parsePathTemplate()", () => {
     { text: "/a%ff", why: "has an escape that is not UTF-8", want: "percent escapes must be UTF-8 at character 2" },
     { text: "/a/./b", why: 'has the segment "."', want: 'no path can match the segment "." at character 4' },
     { text: "/a/%2e%2E", why: 'has a percent-encoded ".." segment', want: 'no path can match the segment ".."' },
-  ])("refuses a template that $why: $text", ({ text, want }) => {
+  ])("refuses $text, which $why, as a template", ({ text, want }) => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}": ${want}`);
   });
 

@@ -38,7 +38,7 @@ describe("a service with sameValueAsPath", () => {
       body: '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
       want: { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
     },
-  ])("accepts $body at $request", ({ request, body, want }) => {
+  ])("at $request, $body is accepted", ({ request, body, want }) => {
     expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
   });
 
@@ -69,7 +69,7 @@ describe("a service with sameValueAsPath", () => {
     },
     { request: "PUT /v1/choices/a", body: '{"choiceText":"b"}', want: "choice_text: must be the value in the path" },
     { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is already set by the path or the body" },
-  ])("refuses $body at $request: $want", ({ request, body, want }) => {
+  ])("refuses $body at $request ($want)", ({ request, body, want }) => {
     expect(() => decode(options, request, body)).toThrow(want);
   });
 
@@ -78,7 +78,7 @@ describe("a service with sameValueAsPath", () => {
     { field: "f_float", path: "NaN", body: '{"fFloat":"NaN"}' },
     { field: "w_double", path: "NaN", body: '{"wDouble":"NaN"}' },
     { field: "f_double", path: "Infinity", body: '{"fDouble":"Infinity"}' },
-  ])("accepts $body if the value in the path is $path", ({ field, path, body }) => {
+  ])("accepts $body if the path has $path as value", ({ field, path, body }) => {
     const rules = [{ selector: "kitchensink.v1.KitchenSink.Types", ...putAt(field) }];
     const decodeAt = (value: string, json: string): Message =>
       decode({ ...options, rules }, `PUT /v1/floats/${value}`, json);
@@ -158,7 +158,7 @@ describe("a service with updateMaskFromBody", () => {
     ],
     ["nothing for PUT", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
     ["nothing if the body is the whole request", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
-  ])("gets %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
+  ])("gets %s as the mask", (_, body, want, request = "PATCH /v1/shelves/1") => {
     expect(maskOf(request, body)).toEqual(want);
   });
 
@@ -187,7 +187,7 @@ describe("a service with updateMaskFromBody", () => {
       body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
       want: ["any", "child.any"],
     },
-  ])("lists the fields $why", ({ request, body, want }) => {
+  ])("lists the fields $why in its mask", ({ request, body, want }) => {
     const options: RestRouteOptions = {
       service: () => ({ updateMaskFromBody: true, sameValueAsPath: true }),
       json: { registry },
@@ -199,7 +199,7 @@ describe("a service with updateMaskFromBody", () => {
   test.each([
     { why: "one of several", selector: "GetShelf", body: "inner", json: '{"name":"a"}' },
     { why: "a member of a oneof", selector: "ChooseShelf", body: "shelf", json: '{"theme":"a"}' },
-  ])("does not fill in a mask that is $why", ({ selector, body, json }) => {
+  ])("leaves a mask that is $why empty", ({ selector, body, json }) => {
     const pattern = { case: "patch", value: "/v1/other" } as const;
     const rules = [{ selector: `kitchensink.v1.Shelves.${selector}`, pattern, body }];
     const filling: RestRouteOptions = { service: () => ({ updateMaskFromBody: true }), rules };

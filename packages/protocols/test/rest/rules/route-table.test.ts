@@ -127,7 +127,7 @@ describe("RouteTable.match()", () => {
     { request: "GET *", why: "it is not a path" },
     { request: "GET ", why: "it is empty" },
     { request: "GET http://host/v1/me", why: "it is a complete URL" },
-  ])("$request finds nothing, because $why", ({ request }) => {
+  ])("finds nothing for $request ($why)", ({ request }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(table.match(httpMethod, path)).toEqual(notFound);
   });
@@ -159,7 +159,7 @@ describe("RouteTable.match()", () => {
     { path: "/v1/\u00e9", why: "a byte is beyond ASCII" },
     { path: "/v1/a#b", why: "a path cannot have a number sign" },
     { path: "/nowhere/%zz", why: "an escape is not valid, even if no route matches" },
-  ])("$path is malformed, because $why", ({ path }) => {
+  ])("finds $path malformed ($why)", ({ path }) => {
     expect(table.match("GET", path)).toMatchObject({ kind: "malformed" });
   });
 
@@ -224,7 +224,7 @@ describe("RouteTable against a naive matcher", () => {
   const route = fc.tuple(fc.constantFrom("GET", "PUT"), template).map(([httpMethod, text]) => `${httpMethod} ${text}`);
   const path = fc.array(word, { minLength: 1, maxLength: 6 }).map((words) => `/${words.join("/")}`);
 
-  test("finds the same route as a linear search, in any order of declaration", () => {
+  test("agrees with a linear search in any declaration order", () => {
     fc.assert(
       fc.property(
         fc.array(route, { maxLength: 12 }),

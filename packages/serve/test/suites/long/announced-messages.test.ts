@@ -7,7 +7,7 @@ import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
 import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
 
-test.each(http2Servers)("announced messages take no memory before they arrive, over HTTP/2, %s", async (http2) => {
+test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory before they arrive", async (http2) => {
   const streams = 64;
   let waiting = 0;
   await using greenhouse = await startGreenhouse(

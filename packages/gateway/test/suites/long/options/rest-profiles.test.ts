@@ -262,7 +262,7 @@ describe("a profile", () => {
       message:
         'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
     },
-  ])("with an unknown name is rejected: $message", ({ rest, message }) => {
+  ])("with an unknown name is rejected ($message)", ({ rest, message }) => {
     const options = {
       rest,
       routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),

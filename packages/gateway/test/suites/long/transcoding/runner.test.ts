@@ -220,7 +220,7 @@ test.each([
     body: `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
   },
   { what: "more than it announced", head: `${ok}Content-Length: ${echo.length}\r\n\r\n`, body: `${echo}HTTP/1.1 500` },
-])("the runner accepts a response with $what", async ({ head, body }) => {
+])("a response with $what is accepted by the runner", async ({ head, body }) => {
   await using served = await serve(sending(head, body));
   const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.problems).toEqual([]);
@@ -304,7 +304,7 @@ test.each([
   { args: ["--base", "http://127.0.0.1:9", "--timeout", "soon"], says: "--timeout must be between 1 and 9999999" },
   { args: ["--base", "http://127.0.0.1:9", "--known-failing", "/nowhere"], says: "cannot read /nowhere" },
   { args: ["--bass", "http://127.0.0.1:9"], says: "Unknown option '--bass'" },
-])("the command rejects the arguments $args", async ({ args, says }) => {
+])("the arguments $args are rejected by the command", async ({ args, says }) => {
   const { exitCode, text } = await command(...args);
   expect(text).toContain(says);
   expect(exitCode).toBe(2);
@@ -314,7 +314,7 @@ test.each([
   { what: "hangs", server: () => undefined, timeout: "50", says: "the server did not respond within 50 ms" },
   { what: "does not speak HTTP", server: sending("220 mail.example ESMTP\r\n"), says: "does not speak HTTP" },
   { what: "serves something else", server: sending(`${ok}\r\n{"a":1}`), says: "expected the Echo of Query, got" },
-])("the command rejects a server that $what", async ({ server, timeout = "30000", says }) => {
+])("a server that $what is rejected by the command", async ({ server, timeout = "30000", says }) => {
   await using served = await serve(server);
   const { exitCode, text } = await command("--base", served.baseUrl, "--timeout", timeout, "--only", "path.string.*");
   expect(text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ does not serve the echo contract: GET \/v1\/query: /);

@@ -180,7 +180,7 @@ const refuse: Admit = () => {
 
 // Each test only waits, for a second, so they run concurrently.
 test.concurrent.for(http2Servers)(
-  "a client that does not end its body is asked to stop sending, over HTTP/2, %s",
+  "over HTTP/2 (%s), a client that continues its body is asked to stop",
   async (http2) => {
     await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
     using connection = await openFrames(greenhouse.address);
@@ -192,7 +192,7 @@ test.concurrent.for(http2Servers)(
   },
 );
 
-test.each(http2Servers)("a blocked response is not truncated by a body of any length, %s", async (http2) => {
+test.each(http2Servers)("with HTTP/2 %s, a long body truncates no blocked response", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
   using connection = await openFrames(greenhouse.address);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
@@ -201,7 +201,7 @@ test.each(http2Servers)("a blocked response is not truncated by a body of any le
   expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
 });
 
-test.each(http2Servers)("blocked trailers are not lost because of a body of any length, %s", async (http2) => {
+test.each(http2Servers)("with HTTP/2 %s, a long body loses no blocked trailers", async (http2) => {
   const ended = Promise.withResolvers<void>();
   const controlClimate = async function* () {
     yield { sensor: "s".repeat(100) };

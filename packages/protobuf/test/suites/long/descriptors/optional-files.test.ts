@@ -14,12 +14,12 @@ function servicesOf(...files: readonly FileInit[]): readonly string[] {
   return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
 }
 
-test.each(optionalFiles)("a service is read when a file that it only imports is $name", ({ files }) => {
+test.each(optionalFiles)("a service is read even if an unneeded imported file is $name", ({ files }) => {
   expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("a service that needs a type is not read when its file is $name", ({ files, problem }) => {
+test.each(optionalFiles)("a service whose type's file is $name is not read", ({ files, problem }) => {
   const needing = [withNeedingService, ...files];
   if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
   else expect(() => servicesOf(...needing)).toThrow(problem);
@@ -31,12 +31,12 @@ test("a file without a service is refused when it is invalid", () => {
   }
 });
 
-test("an invalid file that only options need cannot take the name of a service's type", () => {
+test("an invalid options file cannot take a service type's name", () => {
   const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Text" }] };
   expect(() => servicesOf(claiming, wholeService)).toThrow("a.Text is defined more than once");
 });
 
-test("a file that only options need does not replace a type of a file with a service", () => {
+test("an options file does not replace a type from a service's file", () => {
   const unused: FileInit = { ...wholeService, messageType: [...(wholeService.messageType ?? []), { name: "Unused" }] };
   const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Unused" }] };
   const { services, types } = readDescriptorSet(setOfFiles([claiming, unused]));
@@ -48,7 +48,7 @@ test("a placeholder is ignored next to the file of the same name", () => {
   expect(servicesOf(placeholder, wholeService, placeholder)).toEqual(["a.Whole"]);
 });
 
-test("a file with more than 200,000 types is refused when no service needs it, too", () => {
+test("a file with more than 200,000 types is refused even if unneeded", () => {
   const messageType = Array.from({ length: 200_001 }, (_, at) => ({ name: `M${at}` }));
   const large: FileInit = { name: "options.proto", syntax: "proto3", messageType };
   expect(() => servicesOf(wholeService, large)).toThrow("there must be at most 200000 types");

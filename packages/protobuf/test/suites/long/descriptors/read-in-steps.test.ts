@@ -29,7 +29,7 @@ function createFile(name: string, messages: number): FileDescriptorProto {
 test.each([
   { name: "one large file", files: [createFile("a", 5_000)] },
   { name: "many files", files: Array.from({ length: 500 }, (_, at) => createFile(`a${at}`, 10)) },
-])("a set of $name is parsed in pieces of 64 KiB, to the same files as in one", ({ files }) => {
+])("a set with $name is parsed in 64 KiB pieces to equal files", ({ files }) => {
   const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
   const steps = parseFiles(bytes);
   const parsedBytes: number[] = [];
@@ -50,7 +50,7 @@ test("comments nested in comments are parsed without being copied for each level
   expect(steps.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * set.byteLength);
 });
 
-test("reading a set has a step for each message, each service and each file", () => {
+test("reading a set has a step for each message, service and file", () => {
   const files = Array.from({ length: 20 }, (_, at) => createFile(`a${at}`, 30));
   const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
   const steps = readInSteps(bytes);
@@ -62,7 +62,7 @@ test("reading a set has a step for each message, each service and each file", ()
   expect(step.value.services.map(({ typeName }) => typeName)).toEqual(files.map((file) => `${file.package}.Service`));
 });
 
-test("a linked file has the files that it imports, and the types of all files are registered", () => {
+test("a linked file has its imports, and all files' types are registered", () => {
   const user = createFile("b", 1);
   user.dependency.push("a.proto");
   for (const { field } of user.messageType) Object.assign(field[0] ?? {}, { type: 11, typeName: ".a.Message1" });

@@ -46,7 +46,7 @@ describe("parsePlain() and countStrings()", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
     '"\\ud83c\\udf31"',
     "null",
-  ])("accept %s", (text) => {
+  ])("%s is accepted by both", (text) => {
     expect(parseWhole(text, false)).toEqual(JSON.parse(text));
   });
 
@@ -75,7 +75,7 @@ describe("parsePlain() and countStrings()", () => {
     ["an unterminated string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("bail out to the exact reader for %s", (_, text) => {
+  ])("%s makes them fall back to the exact reader", (_, text) => {
     expect(parseWhole(text, false)).toBeUndefined();
   });
 

@@ -51,7 +51,7 @@ test.each([
   { one: "HEAD", other: "GET", want: true },
   { one: "HEAD", other: "POST", want: false },
   { one: "HEAD", other: "HEAD", want: true },
-])("routes of $one and $other at the same path overlap: $want", ({ one, other, want }) => {
+])("routes for $one and $other at one path overlap ($want)", ({ one, other, want }) => {
   const template = parsePathTemplate("/a/{b}");
   expect(routesOverlap({ httpMethod: one, template }, { httpMethod: other, template })).toBe(want);
   expect(routesOverlap({ httpMethod: other, template }, { httpMethod: one, template })).toBe(want);
