@@ -47,7 +47,7 @@ export const gatewayParts: readonly string[] = [
   "command-line",
 ].map((name) => `@plantstore/${name}`);
 
-/** Returns the published name of an import: the gateway has a subpath for each entry of its parts. */
+/** Returns the published name of an import. The gateway has a subpath for each entry of its parts. */
 export function publishedSpecifier(specifier: string): string {
   const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
   return isOfPart ? specifier.replace("@plantstore/", "@plantstore/gateway/") : specifier;

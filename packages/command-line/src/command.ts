@@ -25,7 +25,7 @@ export function textOf(flag: ParsedFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
-/** Returns all values of a flag that can be repeated; none if it is missing. */
+/** Returns all values of a flag that can be repeated, or none if it is missing. */
 export function textsOf(flag: ParsedFlags[string]): readonly string[] {
   return flag === undefined ? [] : [flag].flat().map(String);
 }
@@ -64,7 +64,7 @@ export interface Program<Terminal> {
   readonly about: string;
   readonly version: string;
   readonly commands: readonly CommandOf<Terminal>[];
-  /** The command that runs if the first word is a flag. Default: none. */
+  /** The command that runs if the first word is a flag. None by default. */
   readonly defaultCommand?: CommandOf<Terminal>;
   /** The exit codes of all commands, with their meanings. */
   readonly exitCodes: Readonly<Record<number, string>>;

@@ -53,7 +53,7 @@ export function formatFlag(name: string, { value }: Flag): string {
 /** A line of two columns. */
 export type Row = readonly [left: string, right: string];
 
-/** Aligns rows in two columns; text that is too long for its line continues below, in the same column. */
+/** Aligns rows in two columns. Text that is too long for its line continues below, in the same column. */
 export function inColumns(rows: readonly Row[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length)) + 4;
   return rows.flatMap(([left, right]) => {

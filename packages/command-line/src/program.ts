@@ -13,7 +13,7 @@ export interface CommandOutput {
 const usageExitCode = 2;
 
 /**
- * Runs a command line and returns its exit code; never throws.
+ * Runs a command line and returns its exit code. Never throws.
  *
  * For invalid usage, it writes two lines to standard error, the reason and a pointer to the help, and returns 2.
  */
@@ -48,7 +48,7 @@ async function dispatch<Terminal extends CommandOutput>(
   return print(helpOf(program.name, requireCommand(program, rest)), terminal);
 }
 
-/** Returns the command that the words begin with, and the words after its name; `undefined` if there is none. */
+/** Returns the command that the words begin with, and the words after its name, or `undefined` if there is none. */
 function findCommand<Terminal>(
   { commands, defaultCommand }: Program<Terminal>,
   words: readonly string[],

@@ -9,7 +9,7 @@ export interface ProtocolExtension {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
-/** Creates a protocol when routes are compiled; for a proxy, each time descriptors are read. */
+/** Creates a protocol when routes are compiled. For a proxy, each time descriptors are read. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
 // Not members of the extensions, because the parts of a protocol are not public.
@@ -26,7 +26,7 @@ export function createExtension(
   return extension;
 }
 
-/** Returns the function that creates the protocol of an extension; `undefined` for any other value. */
+/** Returns the function that creates the protocol of an extension, or `undefined` for any other value. */
 export function creatorOf(extension: ProtocolExtension): CreateProtocol | undefined {
   return creators.get(extension);
 }

@@ -53,13 +53,13 @@ export interface Caller {
   readonly signal: CallSignal;
   /** Whether a large message of the response may be passed on in pieces. */
   readonly takesParts: boolean;
-  /** Returns the milliseconds until the caller's deadline; `undefined` without one. */
+  /** Returns the milliseconds until the caller's deadline, or `undefined` without one. */
   timeoutMs(): number | undefined;
   /** Called when the response header is complete, so that it can be sent before the first message. */
   begin(): void;
 }
 
-/** Receives the response of {@link Forwarder.unary}: one of its methods is called once. */
+/** Receives the response of {@link Forwarder.unary}. One of its methods is called once. */
 export interface ForwardReply {
   resolve(message: Envelope): void;
   /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */

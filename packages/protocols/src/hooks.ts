@@ -4,7 +4,7 @@ import type { ProtocolName } from "./protocol-name.ts";
 
 /** The properties of a request. Each hook gets some of them. */
 export interface RequestView {
-  /** `/package.Service/Method` of the called RPC; `undefined` if the request matched none. */
+  /** `/package.Service/Method` of the called RPC, or `undefined` if the request matched none. */
   readonly procedure: string | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;
@@ -14,13 +14,13 @@ export interface RequestView {
   readonly path: string;
   /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
-  /** The version of HTTP; `undefined` over Fetch, which does not expose it. */
+  /** The version of HTTP, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;
   /** The `Authorization` field (RFC 9110 §11.6.2); `null` if there is none; several are joined with ", ". */
   readonly authorization: string | null;
-  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` if there is none. */
+  /** The `X-Request-Id` field, as the client or a proxy sent it, or `null` if there is none. */
   readonly xRequestId: string | null;
   /** The `X-Request-Id` of the response, or otherwise of the request: up to 128 characters of printable ASCII. */
   readonly requestId: string | undefined;
@@ -96,7 +96,7 @@ export interface CompletedRequest extends Pick<
 > {
   /** 0 if nothing was sent because the client disconnected or the response could not be written; see `error`. */
   readonly httpStatus: number;
-  /** The error in the response; `undefined` on success. */
+  /** The error in the response, or `undefined` on success. */
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
 }

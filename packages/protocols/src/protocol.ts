@@ -14,7 +14,7 @@ export interface ProtocolParts {
   readonly writeErrorRecord: ErrorRecordWriter;
   /** The types that messages and error details in JSON may name. */
   readonly registry: Registry;
-  /** The origins whose pages may call, from the options of CORS; `undefined` if CORS is off. */
+  /** The origins whose pages may call, from the options of CORS, or `undefined` if CORS is off. */
   readonly corsOrigins: readonly string[] | "*" | undefined;
   /** Whether options may name RPCs that do not exist, because not all descriptors have been read yet. */
   readonly isIncomplete: boolean;
@@ -34,7 +34,7 @@ export interface Protocol {
   /** Returns the targets of POST requests to the path of an RPC, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
   /**
-   * Returns the target of a GET to the path of an RPC without side effects; `undefined` if the query names no known
+   * Returns the target of a GET to the path of an RPC without side effects, or `undefined` if the query names no known
    * format.
    */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
@@ -65,7 +65,7 @@ export interface RequestHead extends HeaderReader {
 }
 
 /**
- * The RPC that a request calls. The targets of RPC paths are prepared in advance; a REST target is created per request,
+ * The RPC that a request calls. The targets of RPC paths are prepared in advance. A REST target is created per request,
  * because it contains parts of the URL.
  */
 export type CallTarget = UnaryTarget | StreamTarget;
@@ -74,7 +74,7 @@ interface AnyTarget {
   readonly protocol: Protocol;
   /** The path template of the matched rule, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
-  /** Returns whether the response depends on the content of a body of this content type. Default: `true`. */
+  /** Returns whether the response depends on the content of a body of this content type. Defaults to `true`. */
   needsBody?(contentType: string | null): boolean;
 }
 
@@ -96,8 +96,8 @@ export interface StreamTarget extends AnyTarget {
 /**
  * A request that names its RPC in its body, as JSON-RPC does. The request may also ask for something other than an RPC.
  *
- * The request is admitted without a procedure: the credential is checked before the body is read. Everything that
- * depends on the RPC starts once the RPC is known: the scope is checked by the function that `admit` has returned, and
+ * The request is admitted without a procedure. The credential is checked before the body is read. Everything that
+ * depends on the RPC starts once the RPC is known. The scope is checked by the function that `admit` has returned, and
  * then the deadline, the request gate and the interceptors follow.
  */
 export interface BodyTarget extends AnyTarget {
@@ -122,7 +122,7 @@ export interface Refusal {
   readonly fields: HeaderFields;
   /** The RPC that the path names, if there is one. */
   readonly rpc: Rpc | undefined;
-  /** The target of the request; `undefined` if nothing matched. */
+  /** The target of the request, or `undefined` if nothing matched. */
   readonly target: CallTarget | undefined;
 }
 
@@ -133,11 +133,11 @@ export interface Refusal {
  * of the response depends on the rest of the header.
  */
 export interface Wire {
-  /** The client's deadline in milliseconds from now; `undefined` without one. */
+  /** The client's deadline in milliseconds from now, or `undefined` without one. */
   readonly timeoutMs: number | undefined;
-  /** The error that prevents the call, known before the body is read; `undefined` if there is none. */
+  /** The error that prevents the call, known before the body is read, or `undefined` if there is none. */
   readonly problem: unknown;
-  /** How the body is read when the client sends one message; `undefined` if the body is ignored and not read. */
+  /** How the body is read when the client sends one message, or `undefined` if the body is ignored and not read. */
   readonly body: BodyPlan | undefined;
   /** The request header that the handler sees. */
   readonly requestHeader: LazyHeaders;
@@ -146,7 +146,7 @@ export interface Wire {
   readonly responseTrailer: LazyHeaders;
 
   /**
-   * Reads the message of a client that sends exactly one; without a body, `body` is empty. Returns a promise only if
+   * Reads the message of a client that sends exactly one. Without a body, `body` is empty. Returns a promise only if
    * the message must be decompressed.
    */
   readMessage(body: Uint8Array): Message | Promise<Message>;
@@ -210,7 +210,7 @@ export interface BodyReply {
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**
-   * Returns the target of the RPC that a body names, or the response to a body that asks for something else; without a
+   * Returns the target of the RPC that a body names, or the response to a body that asks for something else. Without a
    * body, `body` is empty. The wire of the target already has the message, so its own `body` is `undefined`.
    *
    * @throws ConnectError for a body that is not valid or names an unknown RPC
@@ -232,7 +232,7 @@ export interface RequestMessages extends AsyncIterable<Message> {
 export interface StreamWire extends Wire {
   /** Set if its messages are binary, and can be forwarded without being decoded. */
   readonly binary?: BinaryStreamWire | undefined;
-  /** Bytes to send when the call has been idle for a while; `undefined` for none. */
+  /** Bytes to send when the call has been idle for a while, or `undefined` for none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**
    * Whether an error before the first message is reported at the end of the response. If not, the header section is
@@ -243,7 +243,7 @@ export interface StreamWire extends Wire {
   readonly sendsHeaderEarly?: boolean;
   /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
   readonly isHeaderOnly?: boolean;
-  /** The error that ends the call because its messages exceed a limit of the protocol; read after {@link encode}. */
+  /** The error that ends the call because its messages exceed a limit of the protocol. Read after {@link encode}. */
   readonly limitError?: ConnectError | undefined;
 
   /** Reads the messages of a streaming client as they arrive. */
@@ -266,7 +266,7 @@ export interface StreamWire extends Wire {
 
   /**
    * Ends the response, with an error or successfully. Returns a promise if the end must be compressed. Like the promise
-   * of {@link respond}, it rejects if compression fails; the response has then not ended.
+   * of {@link respond}, it rejects if compression fails. The response has then not ended.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 

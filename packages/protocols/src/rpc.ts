@@ -28,7 +28,7 @@ export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer"
 
 /** Receives the result of a handler. Its methods never throw. */
 export interface Reply {
-  /** Receives the response; an untyped interceptor may pass a value of any type. */
+  /** Receives the response. An untyped interceptor may pass a value of any type. */
   resolve(response: ResponseParts): void;
   /** Receives the thrown value. */
   reject(thrown: unknown): void;

@@ -26,7 +26,7 @@ interface Spelling {
   /** The content type of unary calls, without the name of the format at its end. */
   readonly unaryType: string;
   readonly streamType: string;
-  /** The content type that means the first format; `undefined` if there is none. */
+  /** The content type that means the first format, or `undefined` if there is none. */
   readonly bareType?: string;
   /** The content type of the error of a unary call, if not that of the call. */
   readonly unaryErrorType?: string;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type MessageSplitter, readMessages } from "../src/shared/message-splitter.ts";
 
-/** Splits pieces into bytes; 0 fails, and a byte above 100 is asynchronous. */
+/** Splits pieces into bytes. 0 fails, and a byte above 100 is asynchronous. */
 class OctetReader implements MessageSplitter<number> {
   #octets: number[] = [];
 

@@ -7,7 +7,7 @@ import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } 
 export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {
   /** Aborts when the call ends for any reason, or when the server shuts down. */
   readonly signal: AbortSignal;
-  /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
+  /** The abort reason of {@link signal}, set even if the signal was never read, or `undefined` until it aborts. */
   readonly abortReason: unknown;
 }
 
@@ -22,7 +22,7 @@ export interface ViewedCall {
  * The view of a call for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
  * `HandlerContext`.
  *
- * One object for both costs half as much as two. Every member is an own property, so that both can be spread; header
+ * One object for both costs half as much as two. Every member is an own property, so that both can be spread. Header
  * and signal are built on first use.
  */
 export class CallView implements HandlerContext {

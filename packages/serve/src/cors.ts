@@ -4,8 +4,8 @@ import { type Exchange, type OptionNames, required } from "@plantstore/http";
 /** Options of {@link createCors}: which origins may call, and which header fields their pages may send and read. */
 export interface CorsOptions {
   /**
-   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used:
-   * the credential is in a header that the page must set.
+   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used.
+   * The credential is in a header that the page must set.
    */
   readonly origins: readonly string[] | "*";
   /** Request header fields that pages may send, in addition to those of the protocols. */
@@ -27,7 +27,8 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
 /** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
 export interface Cors {
   /**
-   * Returns the header fields of the response to a preflight, a 204 without a body; `undefined` for any other request.
+   * Returns the header fields of the response to a preflight, a 204 without a body, or `undefined` for any other
+   * request.
    *
    * The response is the same for every path, so that it does not reveal which paths exist.
    */
@@ -61,14 +62,14 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
   const preflightFields = [
     "access-control-allow-methods",
-    // Fetch §3.2.3: "*" means every method because the browser sends no cookies or other credentials by itself.
+    // "*" means every method because the browser sends no cookies or other credentials by itself (Fetch §3.2.3).
     httpMethods.includes("*") ? "*" : [...new Set([...protocolMethods, ...httpMethods])].toSorted().join(", "),
     "access-control-allow-headers",
     allowed,
     "access-control-max-age",
     String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
   ];
-  // RFC 9110 §12.5.5: the response depends on the origin, even for requests without one.
+  // The response depends on the origin, even for requests without one (RFC 9110 §12.5.5).
   const vary = allowedOrigins === undefined ? [] : ["vary", "origin"];
   const allowOrigin = (origin: string | null): readonly string[] => {
     if (origin === null) return [];
@@ -77,7 +78,7 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   };
   return {
     preflight({ httpMethod, origin, accessControlRequestMethod }) {
-      // Fetch §3.2.2: a preflight is an OPTIONS request with these two fields.
+      // A preflight is an OPTIONS request with these two fields (Fetch §3.2.2).
       if (httpMethod !== "OPTIONS" || origin === null || accessControlRequestMethod === null) return undefined;
       const allow = allowOrigin(origin);
       return allow.length === 0 ? vary : [...allow, ...preflightFields, ...vary];

@@ -63,7 +63,7 @@ export interface RpcPlatform {
   readonly commonJsPrototype?: () => unknown;
   /** Creates the codecs of an RPC. By default, they decode and encode its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
-  /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
+  /** Returns whether the descriptors of a service were already validated when they were read. Defaults to `false`. */
   readonly isValidated?: (service: DescService) => boolean;
 }
 
@@ -87,7 +87,7 @@ interface PreparedRpcs {
   readonly rpcs: readonly Rpc[];
   /** The types that JSON may name: those of the options, by default all types reachable from the services. */
   readonly registry: Registry;
-  /** Removes what callers must not see from error details; `undefined` if nothing is hidden in messages. */
+  /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden: HiddenParts | undefined;
   /** The labels of all rules of visibility. */
   readonly visibilityLabels: ReadonlySet<string>;
@@ -243,7 +243,7 @@ function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOpt
   return { ...common, kind: "stream", method, invoke: composeStream(spec, options.interceptors) };
 }
 
-/** Returns how the calls of an RPC are forwarded; `undefined` if its handler is called. */
+/** Returns how the calls of an RPC are forwarded, or `undefined` if its handler is called. */
 function createForwarding(
   { impl, kind }: MethodImplSpec,
   interceptors: readonly Interceptor[],
@@ -388,6 +388,6 @@ export function requestOf(context: HandlerContext): ViewedRequest {
 
 async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
   for await (const message of messages) return message;
-  // gRPC, "Status codes": a call with too few messages is unimplemented.
+  // gRPC, "Status codes". A call with too few messages is unimplemented.
   throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
 }

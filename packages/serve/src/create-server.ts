@@ -60,8 +60,8 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly validation?: Validation;
   /**
    * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in
-   * `allow`. Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers and
-   * interceptors use complete messages. For OpenAPI and reflection, use `visibleServices`.
+   * `allow`. By default, all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers
+   * and interceptors use complete messages. For OpenAPI and reflection, use `visibleServices`.
    */
   readonly visibility?: VisibilityOptions;
   /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
@@ -71,7 +71,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly limits?: Partial<Limits>;
   /**
    * Serves RPCs as tools of the Model Context Protocol: the result of `createMcp` of `@plantstore/gateway/mcp`. Off by
-   * default; its code is then not loaded.
+   * default. Its code is then not loaded.
    */
   readonly mcp?: ProtocolExtension;
   /**
@@ -86,7 +86,7 @@ export interface ServingOptions extends ConnectRouterOptions {
    */
   readonly onRequest?: (request: AdmitRequest) => void;
   /**
-   * Returns the error to respond with for a value that a handler or an interceptor has thrown. Default: a
+   * Returns the error to respond with for a value that a handler or an interceptor has thrown. By default, a
    * `ConnectError` is sent unchanged. Anything else is passed to {@link onFault}, and clients get `Internal` without
    * its message. Errors that this function throws are also passed to {@link onFault}.
    */
@@ -95,7 +95,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /**
    * Whether the message of a refused request names the option that accepts it, or the names to show instead of those of
-   * the options. Default: false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
+   * the options. By default, false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
    * `optionOf` returns the option for the error that {@link onError} gets.
    */
   readonly nameOptions?: boolean | OptionLabels;
@@ -103,8 +103,8 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onResponse?: (request: CompletedRequest) => void;
   /**
    * Called with the faults of the server, which no response reveals: a handler or an `admit` that threw anything but a
-   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard error
-   * with procedure, request id and stack, at most 20 in 10 seconds.
+   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard
+   * error with procedure, request id and stack, at most 20 in 10 seconds.
    */
   readonly onFault?: OnFault;
 }
@@ -135,7 +135,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
 export interface Platform extends RpcPlatform {
   /** The compressions, unless `acceptCompression` is set; the preferred one first. */
   readonly compressions: readonly Compression[];
-  /** The HTTP methods that the parser accepts; rules for others are rejected. Default: every token. */
+  /** The HTTP methods that the parser accepts. Rules for others are rejected. By default, every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 

@@ -27,7 +27,7 @@ export interface Endpoint {
   readonly yieldsToRules?: boolean;
   /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
   readonly atRoot?: boolean;
-  /** The methods that it accepts; others get 405. GET includes HEAD. Default GET. */
+  /** The methods that it accepts. Others get 405. GET includes HEAD. Default GET. */
   readonly httpMethods?: readonly string[];
   /** Whether requests are served without calling `admit`. */
   readonly open: boolean;
@@ -44,7 +44,7 @@ export interface EndpointRequest extends Pick<
   "httpMethod" | "target" | "header" | "peer" | "contextValues"
 > {
   /**
-   * Reads the body as sent, without decompressing it; empty if there is none. A body that is not read is discarded.
+   * Reads the body as sent, without decompressing it. Empty if there is none. A body that is not read is discarded.
    * Further calls return the same promise.
    *
    * @param bytesMax - the most bytes that the body may have
@@ -59,7 +59,7 @@ export interface EndpointRequest extends Pick<
 export interface EndpointResponse {
   /** From 200 to 599. Any other status is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
-  /** Header fields, including `content-type`; the length is added. */
+  /** Header fields, including `content-type`. The length is added. */
   readonly header?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }
@@ -83,7 +83,7 @@ const endpointNames: OptionNames<Endpoint> = {
 };
 
 /**
- * Rejects an endpoint without a required member, and unknown members. An endpoint may be an object of any class; then
+ * Rejects an endpoint without a required member, and unknown members. An endpoint may be an object of any class. Then
  * only a member that is most likely a misspelling of a member of {@link Endpoint} is rejected.
  *
  * @throws TypeError that names the member
@@ -165,7 +165,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
       dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),
     });
   });
-  // The endpoint may respond without awaiting the body; an unhandled rejection would exit the process.
+  // The endpoint may respond without awaiting the body. An unhandled rejection would exit the process.
   reading.catch(() => undefined);
   return reading;
 }

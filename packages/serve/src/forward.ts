@@ -2,8 +2,8 @@
  * The third kind of call: forwarded as bytes, to another server or to handlers that decode messages themselves, instead
  * of handled by unary and streaming handlers.
  *
- * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received;
- * others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
+ * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received.
+ * Others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
  *
  * Interceptors of a unary call get messages that are decoded when they are read. A message that none of them reads
  * passes as it was received.
@@ -49,7 +49,7 @@ export function withForwarder<H extends object>(handler: H, forwarder: Forwarder
   return Object.assign(handler, { [forwarderKey]: forwarder });
 }
 
-/** Returns what forwards the calls of a handler; `undefined` to call the handler. */
+/** Returns what forwards the calls of a handler, or `undefined` to call the handler. */
 export function forwarderOf(handler: object): Forwarder | undefined {
   return (handler as { readonly [forwarderKey]?: Forwarder })[forwarderKey];
 }

@@ -5,7 +5,7 @@ import type { Routes } from "./routes.ts";
 /** A path that a gateway serves. An RPC has one for the RPC protocols, and one for each of its HTTP rules. */
 export interface GatewayRoute {
   /**
-   * The HTTP methods that the route accepts; `*` means every method. Includes HEAD for rules with GET, and OPTIONS if
+   * The HTTP methods that the route accepts. `*` means every method. Includes HEAD for rules with GET, and OPTIONS if
    * the gateway responds to CORS preflights.
    */
   readonly httpMethods: readonly string[];

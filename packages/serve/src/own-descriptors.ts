@@ -11,7 +11,7 @@ interface Descriptor {
 /**
  * Rejects descriptors that were created by another copy of protobuf-es.
  *
- * Copies of different versions misread each other's descriptors without an error: for example, JSON would contain a
+ * Copies of different versions misread each other's descriptors without an error. For example, JSON would contain a
  * number instead of the name of an enum value.
  *
  * @param commonJsPrototype - returns the prototype of descriptors that the same copy creates in CommonJS; `undefined`

@@ -39,7 +39,7 @@ export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined
   } catch (error) {
     return request.fail(error);
   }
-  // Decompression is asynchronous; everything else decodes synchronously, which avoids a promise per call.
+  // Decompression is asynchronous. Everything else decodes synchronously, which avoids a promise per call.
   if (!(message instanceof Promise)) return runUnlessDone(call, message);
   message.then(
     (decompressed) => runUnlessDone(call, decompressed),

@@ -38,7 +38,7 @@ export interface AnyCall {
   /** Reads the request, after all checks of its header. Throws HttpProblem if the application has consumed the body. */
   read(): void;
   /**
-   * Responds with an error. Called a second time when compressing the error times out; the second call sends it
+   * Responds with an error. Called a second time when compressing the error times out. The second call sends it
    * uncompressed or aborts the response.
    */
   writeError(error: ConnectError): void | Promise<void>;
@@ -88,11 +88,11 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   abortReason: unknown;
   readonly #server: Server;
   readonly #exchange: Exchange;
-  /** The call of the request; `undefined` until it is opened, and if the request is not a call. */
+  /** The call of the request, or `undefined` until it is opened, and if the request is not a call. */
   #call: AnyCall | undefined;
-  /** When the request began; 0 if there is no `onResponse`. */
+  /** When the request began, or 0 if there is no `onResponse`. */
   readonly #startMs: number;
-  /** The client that trusted proxies report; `undefined` until first use, and without trusted proxies. */
+  /** The client that trusted proxies report, or `undefined` until first use, and without trusted proxies. */
   #trustedClient: Client | undefined;
   #controller: AbortController | undefined;
   #abortListener: { handleEvent(): void } | undefined;
@@ -187,7 +187,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /**
-   * Starts reading a body that names the RPC. There is no deadline yet; the HTTP server limits the time for any body.
+   * Starts reading a body that names the RPC. There is no deadline yet. The HTTP server limits the time for any body.
    */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.

@@ -80,11 +80,11 @@ export interface Routes {
   /** The methods of all routes, and the registered methods. */
   readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
-  /** CORS; `undefined` if it is off. */
+  /** CORS, or `undefined` if it is off. */
   readonly cors: Cors | undefined;
   /** The routes of REST, whose templates are below the prefix. */
   readonly rest: RestRoutes;
-  /** Removes what callers must not see from error details; `undefined` if nothing is hidden in messages. */
+  /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden?: HiddenParts | undefined;
   /** The labels of all rules of visibility in the services of handlers. */
   readonly visibilityLabels: ReadonlySet<string>;
@@ -188,8 +188,8 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
 }
 
 /**
- * Returns the refusal of a wrong method or content type at the path of an RPC, in most cases a status without a body:
- * clients of Connect and gRPC would mistake a JSON body for an error of their protocol, and Connect's conformance suite
+ * Returns the refusal of a wrong method or content type at the path of an RPC, in most cases a status without a body.
+ * Clients of Connect and gRPC would mistake a JSON body for an error of their protocol, and Connect's conformance suite
  * expects none. The response has a body if the error record is configured, and for requests that look like curl,
  * because no RPC client posts a form or omits the content type.
  */
@@ -217,7 +217,7 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   return { ...unmatchedTarget(protocol, error), unknown: true };
 }
 
-/** Returns the refusal from `onUnknownPath`; `undefined` if there is none. */
+/** Returns the refusal from `onUnknownPath`, or `undefined` if there is none. */
 function refusalOfUnknownPath(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
   const { protocols, httpMethods, onUnknownPath } = routes;
   const unavailable = httpMethods.has(head.httpMethod) ? onUnknownPath?.(path) : undefined;
@@ -252,7 +252,7 @@ function shownMethod({ httpMethod }: RequestHead): string {
   return httpMethod.length <= shownMethodMax ? httpMethod : "this method";
 }
 
-/** The most characters of a method that an error quotes: in HTTP/2, a method may fill the whole header. */
+/** The most characters of a method that an error quotes. In HTTP/2, a method may fill the whole header. */
 const shownMethodMax = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {

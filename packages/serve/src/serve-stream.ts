@@ -28,7 +28,7 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
   readonly wire: StreamWire;
   readonly view: CallView;
   readonly response: StreamResponse<Message>;
-  /** The messages that the handler yields; `undefined` if an interceptor has replaced them. */
+  /** The messages that the handler yields, or `undefined` if an interceptor has replaced them. */
   #yielded: YieldedMessages | undefined;
   /** The messages of a streaming client. */
   #requests: RequestMessages | undefined;

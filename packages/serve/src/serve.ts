@@ -38,7 +38,7 @@ import type { Server } from "./server.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
 /**
- * Serves one exchange. Never throws: on an exception, an HTTP server could only close the connection, and a mounted
+ * Serves one exchange. Never throws. On an exception, an HTTP server could only close the connection, and a mounted
  * handler would exit the process.
  *
  * @param target - the target of the request, if the caller has already found it

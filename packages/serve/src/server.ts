@@ -17,7 +17,7 @@ export interface Server {
   readonly explain: (error: ConnectError) => ConnectError;
   readonly report: FaultReporter;
   readonly limits: Limits;
-  /** Milliseconds for a unary call whose client sets no deadline; `undefined` for no limit. */
+  /** Milliseconds for a unary call whose client sets no deadline, or `undefined` for no limit. */
   readonly defaultTimeoutMs: number | undefined;
   /** The proxies whose forwarding header fields are trusted. */
   readonly trustedProxies: TrustedProxies | undefined;

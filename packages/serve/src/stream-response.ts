@@ -52,7 +52,7 @@ export class StreamResponse<M> {
   /** Stops the timer that sends the header on its own. */
   #stopHeaderTimer: (() => void) | undefined;
   #header: Headers;
-  /** The header to send; `undefined` until it is final. */
+  /** The header to send, or `undefined` until it is final. */
   #headerFields: HeaderFields | undefined;
   #trailer: Headers;
   #messages: AsyncIterator<unknown> | undefined;
@@ -91,7 +91,7 @@ export class StreamResponse<M> {
     // status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.#wire.sendsHeaderEarly === true) {
-      // Sends the header after the turn: if the timer fires late, the handler may yield its first message in the same
+      // Sends the header after the turn. If the timer fires late, the handler may yield its first message in the same
       // turn.
       this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginStream, this));
     }

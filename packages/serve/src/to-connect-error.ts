@@ -4,7 +4,7 @@ import { type RequestFailure } from "@plantstore/http";
 
 /**
  * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only the message of
- * a ConnectError is intended for clients; anything else is a {@link toFault fault}. Never throws.
+ * a ConnectError is intended for clients. Anything else is a {@link toFault fault}. Never throws.
  *
  * @param failure - the description if it is a fault
  */
@@ -35,7 +35,7 @@ export function takeFault(error: ConnectError): Fault | undefined {
 }
 
 /**
- * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize;
+ * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize, or
  * `undefined` for anything else, and for an error that cannot be read. Never throws.
  */
 function readConnectError(thrown: unknown): ConnectError | undefined {
@@ -54,7 +54,7 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
   const code = codes.has(error.code) ? error.code : Code.Unknown;
-  // Messages that are not strings are not intended for clients: `new ConnectError(error)` would reveal the message of a
+  // Messages that are not strings are not intended for clients. `new ConnectError(error)` would reveal the message of a
   // fault.
   const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
   const metadata = toHeaders(error.metadata);
@@ -64,7 +64,7 @@ function toWritable(error: ConnectError): ConnectError {
   return Object.assign(new ConnectError(text, code, metadata, [], cause ?? error), { details, isWireError });
 }
 
-/** Returns metadata, unchanged if possible; empty if they are not valid header fields. */
+/** Returns metadata, unchanged if possible. Empty if they are not valid header fields. */
 function toHeaders(metadata: Headers): Headers {
   if (metadata instanceof Headers) return metadata;
   try {

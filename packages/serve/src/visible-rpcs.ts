@@ -18,7 +18,7 @@ type BinaryOptions = ConnectRouterOptions["binaryOptions"];
  * for callers. Interceptors and handlers keep the descriptors and messages with which they were registered.
  */
 export class VisibleRpcs {
-  /** Removes what is hidden from messages; `undefined` if no message has a hidden part. */
+  /** Removes what is hidden from messages. Returns `undefined` if no message has a hidden part. */
   readonly hidden: HiddenParts | undefined;
   /** The labels of all rules. */
   readonly labels: ReadonlySet<string>;
@@ -45,7 +45,7 @@ export class VisibleRpcs {
     if (restricted.size > 0) this.hidden = new HiddenParts({ types, restricted }, binaryOptions?.recursionLimit);
   }
 
-  /** Returns the visible part of an RPC; `undefined` if the RPC is hidden. RPCs of other services are unchanged. */
+  /** Returns the visible part of an RPC, or `undefined` if the RPC is hidden. RPCs of other services are unchanged. */
   partOf<Method extends DescMethod>(method: Method): Method | undefined {
     if (!this.#services.has(method.parent)) return method;
     const methods = this.#types.getService(method.parent.typeName)?.methods;
@@ -62,7 +62,7 @@ export class VisibleRpcs {
 
   /**
    * Returns an interceptor, the outermost one, that converts messages between their visible part and what the next
-   * interceptor expects; `undefined` if the messages of the RPC have no hidden part.
+   * interceptor expects, or `undefined` if the messages of the RPC have no hidden part.
    */
   converterOf(visible: DescMethod, registered: DescMethod, binaryOptions: BinaryOptions): Interceptor | undefined {
     const { hidden } = this;

@@ -192,7 +192,7 @@ test("an error's pushback for gRPC clients is kept despite Retry-After", async (
   expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
 });
 
-test("an error reported as a response's fault is no fault when a handler throws it", async () => {
+test("an error reported as a response's fault is not one when a handler throws it", async () => {
   const faults: Fault[] = [];
   const shared = new ConnectError("not now", Code.Unavailable);
   const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };

@@ -20,7 +20,7 @@ interface Stuck {
   call(version: Version, ...more: readonly Field[]): Promise<Upload>;
   /** Waits until a call has started the compression. */
   compressing(): Promise<void>;
-  /** Checks that the call has released everything; its connection may stay open. */
+  /** Checks that the call has released everything. Its connection may stay open. */
   expectNothingLeft(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -29,9 +29,9 @@ type Outcome = readonly [httpStatus: number, ...faults: string[]];
 interface Row {
   /** The value that the hook returns or resolves with. */
   readonly value?: unknown;
-  /** The handler. Default: responds successfully. */
+  /** The handler. Without one, the call succeeds. */
   readonly handle?: () => never;
-  /** The carriers over which the hook is called. Default: all. */
+  /** The carriers over which the hook is called. By default, all. */
   readonly carriers?: readonly (typeof carrierNames)[number][];
   readonly wants: Readonly<Record<Form, Outcome>>;
 }
@@ -49,10 +49,10 @@ function fault(): never {
 
 const requestFailed = "cannot process the request";
 
-/** Hooks that decide about a request: their error is the response. */
+/** Hooks that decide about a request. Their error is the response. */
 const deciding: Row["wants"] = { returns: [200], resolves: [200], throws: [403], rejects: [403] };
 
-/** Hooks that observe a request: their failure changes no response, and is reported. */
+/** Hooks that observe a request. Their failure changes no response, and is reported. */
 function observing(name: string, httpStatus: number): Row["wants"] {
   const failed: Outcome = [httpStatus, `${name} failed`];
   return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };

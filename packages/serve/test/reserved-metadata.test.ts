@@ -10,7 +10,7 @@ import { rpcRequest, type WireFormatName, wireFormats } from "../../testing/src/
 
 // Metadata with names that a protocol reserves cannot change the status of a call.
 
-/** Metadata that a handler sets: each would turn an error into OK, or OK into an error. */
+/** Metadata that a handler sets. Each would turn an error into OK, or OK into an error. */
 const statusOf = (code: string): readonly Field[] => [
   ["grpc-status", code],
   ["grpc-message", "forged"],
@@ -20,7 +20,7 @@ const statusOf = (code: string): readonly Field[] => [
   ["x-kept", "kept"],
 ];
 
-/** The places where metadata can be set; an interceptor may also replace the response of a unary call. */
+/** The places where metadata can be set. An interceptor may also replace the response of a unary call. */
 const places = ["header", "trailer", "removed", "replaced header", "replaced trailer"] as const;
 type Place = (typeof places)[number];
 

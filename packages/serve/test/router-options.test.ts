@@ -8,7 +8,7 @@ import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gatewa
 import { envelope } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
-// The router of the gateway accepts the same arguments as Connect's. The expected results are Connect's: a server must
+// The router of the gateway accepts the same arguments as Connect's. The expected results are Connect's. A server must
 // behave the same after changing its import.
 
 type Override = Partial<ConnectRouterOptions>;

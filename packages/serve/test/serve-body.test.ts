@@ -15,7 +15,7 @@ import {
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import type { TestListenOptions } from "../../testing/src/gateway/listen-for-tests.ts";
 
-// A protocol in which the body names the RPC: the credential is checked before the body is read, the scope after.
+// A protocol in which the body names the RPC. The credential is checked before the body is read, the scope after.
 
 const json: Field = ["content-type", "application/json"];
 const gardener: Field = ["authorization", "Bearer gardener"];

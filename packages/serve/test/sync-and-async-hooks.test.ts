@@ -6,7 +6,7 @@ import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-
 import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
 
 // A hook or an endpoint may decide synchronously or return a promise. Each failure below is tested in every
-// combination: an unhandled rejection would exit the process, and the request would never get a response.
+// combination. An unhandled rejection would exit the process, and the request would never get a response.
 
 const admits: Readonly<Record<string, Admit | undefined>> = {
   "no admit": undefined,

@@ -31,7 +31,7 @@ const copied = [
 ];
 
 /**
- * Calls with a deadline that only the server measures: a client with its own clock may time out before its request has
+ * Calls with a deadline that only the server measures. A client with its own clock may time out before its request has
  * arrived. On a busy machine the deadline may pass before the call has reached the tested state, so it is longer then.
  */
 async function passDeadline(client: ReturnType<typeof greenhouseClient>, isThere: () => boolean): Promise<void> {

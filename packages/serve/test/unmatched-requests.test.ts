@@ -28,7 +28,7 @@ interface Refused {
   readonly allow?: string;
   /** The codings in the field Accept-Encoding. */
   readonly acceptEncoding?: string;
-  /** The RPC that the error record sees; `undefined` if none matched. */
+  /** The RPC that the error record sees, or `undefined` if none matched. */
   readonly procedure?: string;
 }
 

@@ -8,7 +8,7 @@ import { open } from "node:fs/promises";
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a regular file without blocking the process; symbolic links are followed.
+ * Reads a regular file without blocking the process. Symbolic links are followed.
  *
  * @param maxBytes - limits memory if a wrong file is named, such as a disk image
  * @throws Error with the path if it is a pipe, a device, a directory or larger, or cannot be read

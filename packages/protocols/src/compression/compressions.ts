@@ -86,7 +86,7 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
  */
 function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
   const [first = 0] = bytes;
-  // A 1 bit followed by three bits n > 0 is a window of 2^(17+n) - 16 bytes; smaller windows are encoded differently.
+  // A 1 bit followed by three bits n > 0 is a window of 2^(17+n) - 16 bytes. Smaller windows are encoded differently.
   const log = (first & 1) === 1 ? (first >> 1) & 7 : 0;
   const sufficientLog = Math.max(1, Math.ceil(Math.log2(messageBytesMax + 16)) - 17);
   if (log <= sufficientLog) return bytes;

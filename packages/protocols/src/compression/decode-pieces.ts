@@ -7,7 +7,7 @@ import { nodeZlib } from "./node-zlib.ts";
 import { reserveWindow } from "./window-budget.ts";
 
 /** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
-// The window is allocated as soon as a frame announces its size: with node's limit of 128 MiB, 15 bytes cost 2 ms.
+// The window is allocated as soon as a frame announces its size. With node's limit of 128 MiB, 15 bytes cost 2 ms.
 export const zstdWindowLogMax = 23;
 
 /** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */

@@ -40,7 +40,7 @@ class ProtoCodec implements Codec {
 
   encode(message: Message): Uint8Array {
     const { output } = this.#method;
-    // Shortcut for google.protobuf.Empty, which many RPCs return: the writer would take as long as for any small
+    // Shortcut for google.protobuf.Empty, which many RPCs return. The writer would take as long as for any small
     // message.
     if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
     const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));

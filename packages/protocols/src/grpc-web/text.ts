@@ -4,7 +4,7 @@ import { problem } from "@plantstore/protobuf";
 import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
 
 /**
- * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
+ * Decodes a body of `application/grpc-web-text`. Base64 in one or more padded runs, because a sender may encode each of
  * its chunks separately (gRPC-Web protocol, "Message Encoding").
  *
  * @throws ConnectError `InvalidArgument` if the body is not valid base64

@@ -52,5 +52,5 @@ export class GrpcWire extends EnvelopedWire {
 }
 
 /** The size from which a message is sent separately after its prefix, instead of being copied into an envelope. */
-// 64 KiB: for smaller messages, a separate write and its frame cost as much as the copy.
+// 64 KiB, because for smaller messages, a separate write and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;

@@ -50,8 +50,8 @@ export interface RestTrailer {
 }
 
 /**
- * Returns the trailer of an RPC as trailer fields `Grpc-Trailer-Name`; `undefined` if there are none, or the client did
- * not send `TE: trailers` (RFC 9110 §6.5.1).
+ * Returns the trailer of an RPC as trailer fields `Grpc-Trailer-Name`, or `undefined` if there are none, or the client
+ * did not send `TE: trailers` (RFC 9110 §6.5.1).
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;

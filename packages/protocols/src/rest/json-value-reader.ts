@@ -21,7 +21,7 @@ export interface ValueStream<T> {
  * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
  * array.
  *
- * Finds only where values end; the stream checks whether they are valid JSON. Time and memory are proportional to the
+ * Finds only where values end. The stream checks whether they are valid JSON. Time and memory are proportional to the
  * received bytes of a value. Throws a `ConnectError` that names the number of the message: the error of the stream,
  * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the limit.
  */
@@ -91,7 +91,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return false;
   }
 
-  /** Consumes a bracket or comma of the array itself; returns `false` for any other byte. */
+  /** Consumes a bracket or comma of the array itself. Returns `false` for any other byte. */
   #consumePunctuation(byte: number | undefined): boolean {
     const state = this.#state;
     if (state === "start") this.#state = byte === openBracket ? "first" : "sequence";

@@ -28,7 +28,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   contentFields(): HeaderFields {
-    // RFC 9110 §12.5.5: the format depends on the client's Accept field.
+    // The format depends on the client's Accept field (RFC 9110 §12.5.5).
     const { contentType, fields } = this.#form;
     return ["content-type", contentType, ...fields, "vary", "accept", ...this.varyFields()];
   }

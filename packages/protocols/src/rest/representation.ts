@@ -30,14 +30,14 @@ export interface Representation {
 
 /** The representations of a rule that offers others than JSON in one line. */
 export interface Representations {
-  /** Returns the one that a request asks for; `undefined` for JSON in one line. */
+  /** Returns the one that a request asks for, or `undefined` for JSON in one line. */
   choose(exchange: Exchange, query: string): Representation | undefined;
-  /** Decodes a request in the binary format; `undefined` if the rule does not accept it. */
+  /** Decodes a request in the binary format. Returns `undefined` if the rule does not accept it. */
   readonly decodeProtobuf: ((bytes: Uint8Array) => Message) | undefined;
 }
 
 /**
- * Creates the representations of a rule; `undefined` if it has only JSON in one line.
+ * Creates the representations of a rule. Returns `undefined` if it has only JSON in one line.
  *
  * As in grpc-gateway, a response has the format that `Accept` names, otherwise that of the request. The parameter
  * `pretty` is a convention of its documentation.
@@ -93,7 +93,7 @@ function indentJson(json: string): string {
   let depth = 0;
   let isString = false;
   const line = (): string => `\n${"  ".repeat(depth)}`;
-  // Strings are not matched as a whole: one of ten megabytes would overflow the stack of the regular expression.
+  // Strings are not matched as a whole. One of ten megabytes would overflow the stack of the regular expression.
   return json.replaceAll(/\\.|\{\}|\[\]|["{}[\],:]/g, (token) => {
     if (token === '"') isString = !isString;
     if (isString || token === '"') return token;
@@ -129,7 +129,7 @@ function createProtobuf(
   };
 }
 
-/** Returns the function that encodes the body of a response; `undefined` if the body is not a message. */
+/** Returns the function that encodes the body of a response, or `undefined` if the body is not a message. */
 function createProtobufWriter(
   { method, codecs, options }: UnaryRpc,
   { responseBody }: HttpPattern,

@@ -29,8 +29,8 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
 }
 
 /**
- * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3);
- * `undefined` if there is none, or it does not match the outcome of the call.
+ * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3),
+ * or `undefined` if there is none, or it does not match the outcome of the call.
  *
  * @param failed - whether the call failed: errors may have 4xx or 5xx, other responses 2xx or 3xx
  */

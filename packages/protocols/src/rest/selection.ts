@@ -7,10 +7,10 @@ import type { Representations } from "./representation.ts";
 export interface RestSelection {
   readonly rpc: Rpc;
   readonly binding: RestBinding;
-  /** How the body is read when the client sends one message; `undefined` if the rule ignores it. */
+  /** How the body is read when the client sends one message, or `undefined` if the rule ignores it. */
   readonly body: BodyPlan | undefined;
   readonly writeErrorRecord: ErrorRecordWriter;
-  /** The representations of messages other than JSON in one line; `undefined` if there are none. */
+  /** The representations of messages other than JSON in one line, or `undefined` if there are none. */
   readonly representations: Representations | undefined;
   /** The values of the variables in the path template. */
   readonly captures: readonly string[];

@@ -155,7 +155,7 @@ export class RestUnaryWire implements UnaryWire {
     if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
       return this.exchange.respond(httpStatus, fields, body, trailer);
     }
-    // RFC 9110 §12.5.5: the coding depends on what the client accepts.
+    // The coding depends on what the client accepts (RFC 9110 §12.5.5).
     const varying = [...fields, "vary", "accept-encoding"];
     const { acceptCompression } = this.selection.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
@@ -183,7 +183,7 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`, {
     option: "acceptCompression",
   });
-  // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
+  // A 415 for a content coding lists the acceptable ones (RFC 9110 §15.5.16).
   return { compression, problem: unsupported, acceptEncodingFields: ["accept-encoding", supported] };
 }
 

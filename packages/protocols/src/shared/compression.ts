@@ -38,7 +38,7 @@ export interface PieceEncoder {
   close(): void;
 }
 
-/** Returns whether a compression decodes pieces; compressions that the user has added only decode complete messages. */
+/** Returns whether a compression decodes pieces. Compressions that the user has added only decode complete messages. */
 export function decodesPieces(compression: Compression): compression is PieceDecompression {
   return "decodePieces" in compression;
 }

@@ -3,7 +3,7 @@ import type { Codec } from "../formats/format.ts";
 import { formats, type MethodCodecs } from "../formats.ts";
 
 /**
- * Returns a content type in lower case and without parameters; `""` if it is malformed, or has a charset that the
+ * Returns a content type in lower case and without parameters, or `""` if it is malformed, or has a charset that the
  * format does not allow. Text formats are in UTF-8, and other formats have no charset.
  */
 export function normalizeContentType(value: string): string {

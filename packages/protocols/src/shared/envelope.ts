@@ -15,15 +15,15 @@ export const envelopePrefixBytes = 5;
 export const messageBytesMax: number = 2 ** 32 - 1;
 
 /**
- * The size in bytes above which an uncompressed message may be forwarded in parts. 64 KiB: a smaller message arrives in
- * one read of a socket, and parts would cost more than they save.
+ * The size in bytes above which an uncompressed message may be forwarded in parts. 64 KiB, because a smaller message
+ * arrives in one read of a socket, and parts would cost more than they save.
  */
 export const wholeMessageBytesMax: number = 64 * 1024;
 
 /** Flag: the message is compressed with the encoding of the call. */
 export const compressedFlag = 0b0000_0001;
 
-/** Flag of gRPC-Web: the envelope has the trailer section, in the format of an HTTP/1.1 header. */
+/** Flag of gRPC-Web. The envelope has the trailer section, in the format of an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
 /** A received envelope of one encoded message. */
@@ -60,7 +60,7 @@ export class Envelope {
  * length over the limit, `InvalidArgument` for a body that is truncated or has reserved flags
  */
 export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
-  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
   if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
   const end = envelopeBytes(body);
   if (end === 0) throw truncatedError();
@@ -115,7 +115,7 @@ async function* piecesOf(
   if (missingBytes > 0) throw truncatedError();
 }
 
-/** Returns the length in bytes of the envelope that starts at `at`; 0 if its prefix is incomplete. */
+/** Returns the length in bytes of the envelope that starts at `at`, or 0 if its prefix is incomplete. */
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
@@ -138,7 +138,7 @@ export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
 
 /** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
 export function envelopePrefix(messageBytes: number): Uint8Array {
-  // A separate allocation: a slice of Node's buffer pool would keep 64 KiB alive while it waits to be sent.
+  // A separate allocation. A slice of Node's buffer pool would keep 64 KiB alive while it waits to be sent.
   return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
@@ -264,7 +264,7 @@ function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
 }
 
 function severalMessages(): ConnectError {
-  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  // gRPC, "Status codes". A call with too few or too many messages is unimplemented.
   return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
 }
 

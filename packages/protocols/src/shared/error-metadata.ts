@@ -17,7 +17,7 @@ export function ownMetadata(error: ConnectError): Headers {
 /** Appends {@link ownMetadata} to a header or trailer. */
 export function appendOwnMetadata(into: Headers, error: ConnectError): void {
   // Metadata received from another server describes that call, not this one. Errors of Connect before 2.2 have no
-  // `isWireError`; the metadata of a received one includes the response header, and thus its content type.
+  // `isWireError`. The metadata of a received one includes the response header, and thus its content type.
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
   metadata.forEach((value, name) => {

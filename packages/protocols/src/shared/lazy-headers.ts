@@ -115,7 +115,7 @@ class HeadersOfFields implements LazyHeaders {
 }
 
 /**
- * Creates {@link LazyHeaders}; pseudo-header fields (RFC 9113 §8.3) are ignored. The declared type of the class would
+ * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The declared type of the class would
  * have the members of Node's `Headers`, and the `Headers` of other platforms has other members.
  */
 export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;

@@ -6,9 +6,9 @@ import { negotiateCoding, readAccept } from "./negotiation.ts";
 
 /** How the messages of one call are compressed. */
 export interface MessageEncodings {
-  /** The compression of the request messages; `undefined` for none. */
+  /** The compression of the request messages, or `undefined` for none. */
   readonly request: Compression | undefined;
-  /** The compression of the response messages; `undefined` for none. */
+  /** The compression of the response messages, or `undefined` for none. */
   readonly response: Compression | undefined;
   /** `Unimplemented` if the client uses an unsupported encoding. */
   readonly problem: ConnectError | undefined;
@@ -63,7 +63,7 @@ class LastChoice {
   #accepted: string | undefined;
   #responseCompression: Compression | undefined;
 
-  /** Returns the encoding with the highest weight; among equal weights, the first that the client lists. */
+  /** Returns the encoding with the highest weight. Among equal weights, the first that the client lists. */
   preferred(available: readonly Compression[], accepted: string): Compression | undefined {
     if (this.#available === available && this.#accepted === accepted) return this.#responseCompression;
     const listed = readAccept(accepted).flatMap(({ name }) =>

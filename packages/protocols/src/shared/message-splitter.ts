@@ -5,9 +5,9 @@ import { httpError } from "./http-error.ts";
 export interface MessageSplitter<T> {
   /** Adds the next piece. All complete messages must have been taken before. */
   add(piece: Uint8Array): void;
-  /** Returns the next message, in a promise if it must be decompressed; `undefined` if it is incomplete. */
+  /** Returns the next message, in a promise if it must be decompressed, or `undefined` if it is incomplete. */
   take(): T | Promise<T> | undefined;
-  /** Returns the last message of a complete body; `undefined` if there are no more. */
+  /** Returns the last message of a complete body, or `undefined` if there are no more. */
   end(): T | undefined;
 }
 

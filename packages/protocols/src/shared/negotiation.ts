@@ -8,13 +8,13 @@ export interface AcceptItem {
   readonly weight: number;
 }
 
-// RFC 9110 §12.4.2: a weight from 0 to 1 with at most three digits of fraction.
+// A weight from 0 to 1 with at most three digits of fraction (RFC 9110 §12.4.2).
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
 /** The most items of a list that are read: more than there are codings, and few enough to be cheap. */
 const itemsMax = 16;
 
-/** The most characters of a list that are read: several times what browsers send, and few enough to be cheap. */
+/** The most characters of a list that are read. Several times what browsers send, and few enough to be cheap. */
 const acceptLengthMax = 1024;
 
 /**
@@ -54,7 +54,7 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
 
 /**
  * Returns the media type for an `Accept` field (RFC 9110 §12.5.1): the one with the highest weight. Among equal weights
- * it is the first that the client names, then `fallback`, then the first in `offered`; `fallback` if the client accepts
+ * it is the first that the client names, then `fallback`, then the first in `offered`. `fallback` if the client accepts
  * none. Parameters are ignored.
  *
  * @param accept - the value of the field, `null` if it was not sent
@@ -74,7 +74,7 @@ function mediaRangesOf({ contentType }: { readonly contentType: string }): reado
   return [contentType, contentType.replace(/\/.*/, "/*"), "*/*"];
 }
 
-/** Returns the item with the highest weight; among equal weights the first, and none if all are 0. */
+/** Returns the item with the highest weight. Among equal weights the first, and none if all are 0. */
 function highestWeighted<Item>(
   weights: ReadonlyMap<string, number>,
   items: readonly Item[],
@@ -95,8 +95,8 @@ function highestWeighted<Item>(
 /**
  * Parses the coding of a body from `Content-Encoding` (RFC 9110 §8.4).
  *
- * @returns the coding in lower case, `identity` for none; `undefined` if it is not available, if there are several (no
- * client needs two, and nesting makes decompression bombs far more effective), or if the list is too long
+ * @returns the coding in lower case, `identity` for none, or `undefined` if it is not available, if there are several
+ *   (no client needs two, and nesting makes decompression bombs far more effective), or if the list is too long
  */
 export function readContentCoding(contentEncoding: string, available: readonly string[]): string | undefined {
   const names = contentEncoding
@@ -108,7 +108,7 @@ export function readContentCoding(contentEncoding: string, available: readonly s
   return coding === "identity" || available.includes(coding) ? coding : undefined;
 }
 
-// RFC 9110 §8.4.1.3: x-gzip is gzip.
+// X-gzip is gzip (RFC 9110 §8.4.1.3).
 function withoutAlias(name: string): string {
   return name === "x-gzip" ? "gzip" : name;
 }

@@ -14,7 +14,7 @@ const normalRatioMax = 100;
 /** The decompressed size up to which a message is never queued separately. */
 const smallBytesMax = 64 * 1024;
 
-/** Limits how many messages are decompressed at the same time; the others wait in order. */
+/** Limits how many messages are decompressed at the same time. The others wait in order. */
 class DecompressionQueue {
   #freeSlots: number;
   readonly #waiting: (() => void)[] = [];
@@ -70,7 +70,7 @@ export async function decompressQueued(
   const normalBytes = Math.max(smallBytesMax, bytes.byteLength * normalRatioMax);
   if (normalBytes >= readMaxBytes) return normalQueue.run(decompressUpTo(readMaxBytes));
   if (!highRatioQueue.hasFreeSlot) {
-    // The message may be invalid or larger than `normalBytes`; the second attempt throws the right error.
+    // The message may be invalid or larger than `normalBytes`. The second attempt throws the right error.
     const decoded = await normalQueue.run(decompressUpTo(normalBytes)).catch(() => undefined);
     if (decoded !== undefined) return decoded;
   }

@@ -16,7 +16,7 @@ const charactersMax = 32;
 /** The timeout of a request that sets none, like most. */
 export const noTimeout: Timeout = {};
 
-/** Returns the option that accepts a timeout; none if it is malformed. */
+/** Returns the option that accepts a timeout, or none if it is malformed. */
 function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
   return timeoutMs === undefined ? {} : { option: "maxTimeoutMs" };
 }

@@ -24,8 +24,8 @@ export interface RestBinding extends RequestReader {
   /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
   readonly preparedResponse: RestResponse | undefined;
   /**
-   * Reads which fields of the response a request selects, from its query and its `X-Goog-FieldMask`; `undefined` if
-   * requests cannot select fields. Returns `undefined` for all fields.
+   * Reads which fields of the response a request selects, from its query and its `X-Goog-FieldMask`. Returns
+   * `undefined` if requests cannot select fields. Returns `undefined` for all fields.
    *
    * @throws ConnectError `InvalidArgument` for a selection that is not valid
    */
@@ -37,7 +37,8 @@ export interface RestBinding extends RequestReader {
    */
   encode(message: Message, select?: SelectFields): RestResponse;
   /**
-   * Returns the google.api.HttpBody to respond with; `undefined` if responses are JSON. Throws as {@link encode} does.
+   * Returns the google.api.HttpBody to respond with, or `undefined` if responses are JSON. Throws as {@link encode}
+   * does.
    */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a message of a stream as JSON. Throws as {@link encode} does. */

@@ -19,7 +19,7 @@ export interface BodyFormat {
   /** Further content types: of protobuf in its binary format, and of indented JSON. */
   readonly otherTypes?: readonly string[];
   /**
-   * How a stream sent as `application/json` is read: `"sequence"` accepts consecutive JSON values, and `"or-array"`
+   * How a stream sent as `application/json` is read. `"sequence"` accepts consecutive JSON values, and `"or-array"`
    * also one array of them. If `undefined`, the stream is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
@@ -144,7 +144,7 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", message, { option });
 }
 
-// RFC 7578: a form of a browser or of `curl -F`. A handler that expects the bytes of a file would also store the
+// A form of a browser or of `curl -F` (RFC 7578). A handler that expects the bytes of a file would also store the
 // boundaries of the parts.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
@@ -160,9 +160,9 @@ export function curlHint(contentType: string): string {
 
 function isOfFormat({ kind, contentTypes, otherTypes }: BodyFormat, contentType: string): boolean {
   const media = parseMediaType(contentType);
-  // RFC 8259 §11: JSON ignores parameters other than charset.
+  // JSON ignores parameters other than charset (RFC 8259 §11).
   if (media === undefined || !isUtf8(media)) return false;
-  // RFC 6839 §3.1: a `+json` type is JSON too.
+  // A `+json` type is JSON too (RFC 6839 §3.1).
   return (
     contentTypes.includes(media.type) ||
     otherTypes?.includes(media.type) === true ||

@@ -15,9 +15,9 @@ import { RuleProblem } from "./rule-problem.ts";
 export interface RouteConstraints {
   /** Paths that are served by something other than REST. The paths of the RPCs themselves need not be listed. */
   readonly reservedPaths?: Iterable<string>;
-  /** The prefix of all paths; templates do not include it. */
+  /** The prefix of all paths. Templates do not include it. */
   readonly requestPathPrefix?: string;
-  /** The HTTP methods that the server's parser accepts. Default: any token. */
+  /** The HTTP methods that the server's parser accepts. Defaults to any token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
@@ -33,8 +33,8 @@ export interface RestRoutes {
    *
    * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
    * @param path - without the query, percent escapes as sent
-   * @param literalsAsSent - whether literals and verbs match only as {@link printTemplateLiteral} writes them. Default:
-   * false, so that they match however they are escaped
+   * @param literalsAsSent - whether literals and verbs match only as {@link printTemplateLiteral} writes them. Defaults
+   *   to false, so that they match however they are escaped
    */
   match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
 }

@@ -43,7 +43,7 @@ export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   },
   problem: {
     contentType: "application/problem+json",
-    // RFC 9457 §4.2.1: with the type "about:blank", the title is the reason phrase of the status. `code` and `details`
+    // With the type "about:blank", the title is the reason phrase of the status (RFC 9457 §4.2.1). `code` and `details`
     // are extensions.
     toJson: ({ codeName, httpStatus, message, details }) => ({
       type: "about:blank",

@@ -14,7 +14,7 @@ export interface RestFailure {
    * 431).
    */
   readonly httpStatus: number;
-  /** `/package.Service/Method` of the RPC that matched; `undefined` if none matched. */
+  /** `/package.Service/Method` of the RPC that matched, or `undefined` if none matched. */
   readonly procedure: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface ErrorRecord {
   readonly httpStatus: number;
   /** The JSON of the body. */
   readonly body: JsonValue;
-  /** Default: the content type of JSON responses, `contentType` of `rest`. */
+  /** Defaults to the content type of JSON responses, `contentType` of `rest`. */
   readonly contentType?: string;
 }
 

@@ -12,7 +12,7 @@ import {
   setOwn,
 } from "@plantstore/protobuf";
 
-/** The path from a message to a field inside it; the last item is the field itself. */
+/** The path from a message to a field inside it. The last item is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
 /** Finds a field of a message by a name. */

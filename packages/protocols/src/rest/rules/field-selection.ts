@@ -60,7 +60,7 @@ function formOfField({ message, fieldKind }: DescField): Form {
   return fieldKind === "map" ? { kind: "map", value: form } : form;
 }
 
-/** The selected members of an object, by their names in JSON; `*` is each member of a map or a Struct. */
+/** The selected members of an object, by their names in JSON. `*` is each member of a map or a Struct. */
 class Selected {
   isEntire = false;
   readonly members = new Map<string, Selected>();

@@ -27,7 +27,8 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
 }
 
 /**
- * Creates a function that builds a request message from the bytes of a body; `undefined` for a rule with a JSON body.
+ * Creates a function that builds a request message from the bytes of a body. Returns `undefined` for a rule with a JSON
+ * body.
  *
  * @param body - the request field that is the body, or `*`
  */
@@ -54,7 +55,7 @@ export interface RawBody {
 }
 
 /**
- * Creates a function that returns the body of a response message; `undefined` for a rule with JSON responses. The
+ * Creates a function that returns the body of a response message, or `undefined` for a rule with JSON responses. The
  * function throws an `Error` if the content type is not a media type, which is an error of the handler.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
@@ -87,7 +88,7 @@ function toRawBody(message: unknown): RawBody {
   return { contentType, body: data };
 }
 
-// RFC 9110 §8.3: what recipients may assume about bytes without a content type.
+// What recipients may assume about bytes without a content type (RFC 9110 §8.3).
 const defaultType = "application/octet-stream";
 
 function isHttpBody(message: unknown): message is HttpBody {

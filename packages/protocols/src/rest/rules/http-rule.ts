@@ -32,7 +32,7 @@ export function parseHttpRules(json: string): readonly HttpRule[] {
   return readJson(HttpSchema, json, { codegen: false }).rules;
 }
 
-/** Finds the rule of an RPC; `undefined` if it has none. */
+/** Finds the rule of an RPC. Returns `undefined` if it has none. */
 export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
 
 /**
@@ -79,7 +79,7 @@ export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
 
-// RFC 9110 §5.6.2: a method is a token.
+// A method is a token (RFC 9110 §5.6.2).
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**

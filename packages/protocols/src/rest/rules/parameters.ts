@@ -102,7 +102,7 @@ export const parameterNamesMax = 100;
 const bracketsMax = 8;
 
 /**
- * Finds the field of a parameter; `undefined` if there is none, or if a lenient binding ignores it. @throws
+ * Finds the field of a parameter. Returns `undefined` if there is none, or if a lenient binding ignores it. @throws
  * ConnectError if the path or the body already sets the field
  */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
@@ -153,7 +153,7 @@ export function isMapEntry({ message }: ParameterBinding, name: string): boolean
 
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
-  // Several brackets are tried, because a JSON name may contain brackets itself; almost none does.
+  // Several brackets are tried, because a JSON name may contain brackets itself. Almost none does.
   for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };

@@ -27,7 +27,7 @@ export interface PathTemplate {
 
 /**
  * Returns whether a variable can match more than one segment. Its value then keeps `%2F` as sent, because a decoded
- * slash would look like a separator of segments; everything else is decoded (google/api/http.proto).
+ * slash would look like a separator of segments. Everything else is decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);

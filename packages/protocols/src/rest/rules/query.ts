@@ -8,7 +8,7 @@ import type { BindingOptions } from "./rest-options.ts";
 /** The fields of a message that a query may set. */
 export interface QueryBinding extends ParameterBinding {
   /**
-   * Returns whether a parameter that names no field is ignored without a report; `undefined` if no parameter is
+   * Returns whether a parameter that names no field is ignored without a report, or `undefined` if no parameter is
    * ignored.
    */
   readonly isIgnored: ((name: string) => boolean) | undefined;
@@ -68,7 +68,9 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
   throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"), { option });
 }
 
-/** Returns the values of the first of these parameters that a query has, joined by commas; `undefined` without one. */
+/**
+ * Returns the values of the first of these parameters that a query has, joined by commas, or `undefined` without one.
+ */
 export function findParameter(query: string, names: readonly string[]): string | undefined {
   const parameters = query.split("&").map((text) => text.split(/=(.*)/s, 2).map((part) => decodeQueryText(part) ?? ""));
   for (const name of names) {

@@ -1,11 +1,11 @@
-/** The segments of a raw path, or why it has none: no route can match it, or it is not a valid path. */
+/** The segments of a raw path, or why it has none. No route can match it, or it is not a valid path. */
 export type SplitPath =
-  /** `decoded` is the same array as `raw` if the path has no escapes; nearly all paths have none. */
+  /** `decoded` is the same array as `raw` if the path has no escapes. Nearly all paths have none. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };
 
-// RFC 3986 §2.1: two hexadecimal digits.
+// Two hexadecimal digits (RFC 3986 §2.1).
 const badEscape = /%(?![0-9A-Fa-f]{2})/;
 
 const notFound: SplitPath = { kind: "not-found" };
@@ -16,7 +16,7 @@ const notFound: SplitPath = { kind: "not-found" };
  * The function splits first and then decodes once, so that an escaped slash never separates segments and an escaped
  * percent sign is never decoded twice. A path is malformed if RFC 3986 does not allow it: characters that are not
  * printable ASCII, incomplete escapes, or escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or
- * not, is not found: clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path
+ * not, is not found. Clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path
  * traversal attacks.
  */
 export function splitRawPath(path: string): SplitPath {
@@ -75,7 +75,7 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once, except `%2F` and `%2f`, for variables of several segments: a decoded slash would look
+ * Decodes percent escapes once, except `%2F` and `%2f`, for variables of several segments. A decoded slash would look
  * like a separator of segments (google/api/http.proto). The escapes must have been validated: an invalid one throws a
  * URIError.
  */

@@ -75,7 +75,7 @@ export function createBodyReader(
 }
 
 /**
- * Returns the function that makes a request in the binary format of a body in it: if the body is a field, its tag and
+ * Returns the function that makes a request in the binary format of a body in it. If the body is a field, its tag and
  * length are added. All messages are then decoded by the same options.
  */
 export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {

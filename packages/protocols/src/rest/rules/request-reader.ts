@@ -23,7 +23,7 @@ export interface RequestReader {
   readonly bodyFormat: BodyFormat;
   /** Whether the client sends a stream of messages, which {@link openStream} reads, instead of one. */
   readonly hasRequestStream: boolean;
-  /** The fields that the path or the body may set; the query may set none of them. */
+  /** The fields that the path or the body may set. The query may set none of them. */
   readonly boundByPathOrBody: BoundFields;
   /**
    * Reads the request message.
@@ -47,7 +47,7 @@ export interface RequestReader {
 /** Decodes a message in the binary format of protobuf. */
 type DecodeProtobuf = (bytes: Uint8Array) => Message;
 
-/** Reads a message; `url` is `undefined` for the second and later messages of a stream. */
+/** Reads a message. `url` is `undefined` for the second and later messages of a stream. */
 type ReadMessage = (
   contentType: string | null,
   body: Uint8Array | undefined,

@@ -20,7 +20,7 @@ export interface RequestStream {
   end(): Message | undefined;
 }
 
-/** Reads a message of a stream; `url` is `undefined` except for the first one. */
+/** Reads a message of a stream. `url` is `undefined` except for the first one. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
 /**

@@ -8,16 +8,17 @@ import { RuleProblem } from "./rule-problem.ts";
 /** The response to a successful request. */
 export interface RestResponse {
   readonly httpStatus: number;
-  /** The content type of the body; `undefined` if there is no body. */
+  /** The content type of the body, or `undefined` if there is no body. */
   readonly contentType: string | undefined;
-  /** The body; `undefined` if the status is 204, which allows none. */
+  /** The body, or `undefined` if the status is 204, which allows none. */
   readonly body: Uint8Array | undefined;
 }
 
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
 
 /**
- * Returns the response of an RPC whose response message has neither fields nor extensions; `undefined` for all others.
+ * Returns the response of an RPC whose response message has neither fields nor extensions, or `undefined` for all
+ * others.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */

@@ -27,7 +27,7 @@ export interface RestOptions {
    */
   readonly profile?: RestProfile;
   /**
-   * The format of errors, which have the HTTP status of their code. Default: the format of the profile, otherwise
+   * The format of errors, which have the HTTP status of their code. Defaults to the format of the profile, otherwise
    * `"status"`.
    */
   readonly errors?: ErrorForm;
@@ -35,11 +35,11 @@ export interface RestOptions {
   readonly errorRecord?: ErrorRecordPolicy;
   /**
    * The content type of JSON responses and errors, except of streams and problem details: `application/json` or a
-   * `+json` type. Default: that of the profile, otherwise `application/json`. Requests may have any of them.
+   * `+json` type. Defaults to that of the profile, otherwise `application/json`. Requests may have any of them.
    */
   readonly contentType?: string;
   /**
-   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`;
+   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`, or
    * `false` if the format of errors is `"google"`, because clients of Google's APIs expect only messages.
    */
   readonly endEvent?: boolean;

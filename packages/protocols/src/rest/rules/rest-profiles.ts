@@ -53,7 +53,7 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
     alwaysEmitImplicit: false,
   },
   a2a: {
-    // A2A §5.7: unknown fields are ignored. Its clients repeat the fields of the path in the body.
+    // Unknown fields are ignored (A2A §5.7). Its clients repeat the fields of the path in the body.
     service: { lenient: true, sameValueAsPath: true, eventStreams: true },
     errors: "google",
     // A2A §11.1

@@ -1,6 +1,6 @@
 /** The decompressed body of a request, or one message of a stream. */
 export interface RestBody {
-  /** The value of the header `Content-Type`; `null` if there is none. */
+  /** The value of the header `Content-Type`, or `null` if there is none. */
   readonly contentType: string | null;
   /** Empty if there is none. */
   readonly body: Uint8Array;
@@ -10,7 +10,7 @@ export interface RestBody {
 export interface RequestUrl {
   /** The values of the variables in the path template, from the route table. */
   readonly captures: readonly string[];
-  /** The raw string after the question mark; `""` if there is none. */
+  /** The raw string after the question mark, or `""` if there is none. */
   readonly query: string;
 }
 

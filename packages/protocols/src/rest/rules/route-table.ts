@@ -1,5 +1,5 @@
 /**
- * Finds the binding for a path in a trie of path segments, searched with backtracking: a literal takes precedence over
+ * Finds the binding for a path in a trie of path segments, searched with backtracking. A literal takes precedence over
  * `*`, which takes precedence over `**`, independent of the order of declaration.
  */
 import { isMultiSegment, type PathTemplate, printTemplateLiteral } from "./path-template.ts";
@@ -25,7 +25,7 @@ interface Route<Binding> {
   readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** The index of `**` in the template; the number of segments if it has none. */
+  /** The index of `**` in the template. The number of segments if it has none. */
   readonly wildcardIndex: number;
 }
 
@@ -37,7 +37,7 @@ interface Capture {
 }
 
 /**
- * A node of the trie. A large table does not fit the CPU caches, so nodes are small: most have one child or one route.
+ * A node of the trie. A large table does not fit the CPU caches, so nodes are small. Most have one child or one route.
  * Routes are in an array, and the map of literals is only created for the first of them.
  */
 interface Node<Binding> {
@@ -144,7 +144,7 @@ export class RouteTable<Binding> {
 // Equals no literal, because strings decoded from UTF-8 never contain a lone surrogate.
 const nonLiteral = "\ud800";
 
-// A colon separates a verb only if a template has that verb; otherwise "a:b" is an ordinary value.
+// A colon separates a verb only if a template has that verb. Otherwise "a:b" is an ordinary value.
 function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined {
   const lastSegment = fullPath.raw.at(-1) ?? "";
   const colon = lastSegment.lastIndexOf(":");

@@ -10,7 +10,7 @@ export type RestProfile = "strict" | "google" | "grpc-gateway" | "envoy" | "a2a"
 
 /** REST options of one service, mostly for compatibility with the gateway it used before. All are off by default. */
 export interface RestServiceOptions {
-  /** The profile for the options that are not set here. Default: `profile` of `rest`. */
+  /** The profile for the options that are not set here. Defaults to `profile` of `rest`. */
   readonly profile?: RestProfile;
   /**
    * Ignores what is otherwise refused: unknown query parameters, JSON fields and enum value names, and fields that the
@@ -63,7 +63,7 @@ export interface RestServiceOptions {
   /**
    * Accepts and sends single messages also in the binary format of protobuf, as `ProtoMarshaller` of grpc-gateway does:
    * as `application/x-protobuf`, `application/protobuf` or `application/octet-stream`. A response has the type that
-   * `Accept` names, otherwise that of the request; errors are a google.rpc.Status. The path overrides the body. Not for
+   * `Accept` names, otherwise that of the request. Errors are a google.rpc.Status. The path overrides the body. Not for
    * streams, `google.api.HttpBody`, and bodies that are not a message.
    */
   readonly protobufBodies?: boolean;
@@ -74,7 +74,7 @@ export interface RestServiceOptions {
   readonly prettyJson?: boolean;
   /**
    * Also uses the header names of grpc-gateway. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
-   * that field itself; response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
+   * that field itself. Response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
    * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Excluded are credentials, cookies, and fields that describe
    * the message or its route. Drawback: a proxy that removes a field of clients, such as `X-User`, must remove both
    * names, and all metadata is sent twice.

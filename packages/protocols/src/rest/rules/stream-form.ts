@@ -10,7 +10,7 @@ export interface StreamForm {
   /** Additional header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /**
-   * Sent when the stream is idle, so that proxies do not close the connection; `undefined` for formats whose readers
+   * Sent when the stream is idle, so that proxies do not close the connection, or `undefined` for formats whose readers
    * could mistake it for a message, for example a line with only a space.
    */
   readonly heartbeat: Uint8Array | undefined;
@@ -72,7 +72,7 @@ function jsonArray(endingError: EndingError): StreamForm {
 const retryMs = 3000;
 
 /**
- * Server-Sent Events: each message is a `message` event. An error is an `error` event, and the end may be an `end`
+ * Server-Sent Events. Each message is a `message` event. An error is an `error` event, and the end may be an `end`
  * event.
  */
 export function serverSentEvents(endEvent: boolean): StreamForm {
@@ -92,7 +92,7 @@ const jsonLinesType = "application/jsonl";
 
 /** The formats of the streams of a service. */
 export interface StreamForms {
-  /** In the order of the OpenAPI document: among equal weights of a client, the first one is chosen. */
+  /** In the order of the OpenAPI document. Among equal weights of a client, the first one is chosen. */
   readonly offered: readonly StreamForm[];
   /** The format for clients that name none. */
   readonly fallback: StreamForm;

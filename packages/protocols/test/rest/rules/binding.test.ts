@@ -117,7 +117,7 @@ describe("a lenient service", () => {
 });
 
 describe("a malformed query", () => {
-  // RFC 3986 §3.4: everything except printable ASCII must be escaped.
+  // Everything except printable ASCII must be escaped (RFC 3986 §3.4).
   test.each(["fString=é", "fString=\u007f", "fString=\u0000", "fString=a\tb", "é=a"])(
     "such as %j is refused",
     (query) => {

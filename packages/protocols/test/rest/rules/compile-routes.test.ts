@@ -165,7 +165,7 @@ describe("compileRestRoutes() refuses", () => {
   });
 
   const noPaths = ["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/%ff", "/é"];
-  // RFC 3986 §3.3: not pchar, so a path may only have them as escapes.
+  // Not pchar, so a path may only have them as escapes (RFC 3986 §3.3).
   const noPathCharacters = ["/{x}", "/a\\b", '/a"b', "/a^b", "/a`b", "/a|b", "/<a>", "/[a]"];
   test.each([...noPaths, ...noPathCharacters])("%s as the requestPathPrefix", (requestPathPrefix) => {
     expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
@@ -344,7 +344,7 @@ describe("compileRestRoutes() with external rules", () => {
 });
 
 // The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with fields of the
-// kitchen sink instead of those of the original: info is child, f_kingdom is f_enum.
+// kitchen sink instead of those of the original. Info is child, f_kingdom is f_enum.
 describe("the rules of gapic-showcase's compliance service", () => {
   const repeat = "/v1beta1/repeat";
   const [first, ...others] = [

@@ -186,7 +186,7 @@ describe("RouteTable.match()", () => {
   });
 });
 
-// Converts each template to a regular expression for the path; among matches, the most specific one wins.
+// Converts each template to a regular expression for the path. Among matches, the most specific one wins.
 function naive(routes: readonly string[], httpMethod: string, given: string): string | undefined {
   const candidates = routes.filter((each) => {
     const [routeMethod, text = ""] = each.split(" ");

@@ -128,7 +128,7 @@ test.each([
   { name: "accepts a window of 8 MiB", windowLog: 23, want: "fulfilled" },
   { name: "refuses a larger window", windowLog: 24, want: "rejected" },
 ])("zstd $name", async ({ windowLog, want }) => {
-  // RFC 8878 §3.1.1: the magic number, a descriptor with the window in the next byte, and a raw block of one byte.
+  // The magic number, a descriptor with the window in the next byte, and a raw block of one byte (RFC 8878 §3.1.1).
   const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (windowLog - 10) << 3, 0b1001, 0, 0, 0x70]);
   const outcomes = await Promise.allSettled([
     zstd.decompress(frame, limitBytes),
@@ -138,7 +138,7 @@ test.each([
 });
 
 describe("a message in br with a window of 16 MiB", () => {
-  // Few distinct values: incompressible bytes would be stored without back-references.
+  // Few distinct values. Incompressible bytes would be stored without back-references.
   const text = randomBytes(2 ** 18).map((byte) => byte & 15);
   const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
 

@@ -15,7 +15,7 @@ const path = "/readings";
 /** Called when a sensor is read. */
 const onRead = new Map<string, () => void>();
 
-/** Reports the sensors that it has read; `wait` makes it wait forever, `enough` makes it stop. */
+/** Reports the sensors that it has read. `wait` makes it wait forever, `enough` makes it stop. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
   for await (const { sensor } of readings) {
