@@ -5,13 +5,13 @@ import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { policyOf, type RpcEffect } from "../../src/service/rpc-policy.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { carriagesWithTools, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wiresWithTools, type Wire } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { situations, type Situation } from "./situations.ts";
 
 interface TestCase {
   readonly rpc: string;
-  readonly carriage: Carriage;
+  readonly wire: Wire;
   readonly situation: Situation;
   /** An existing plant that no other test case uses. */
   readonly plant: bigint;
@@ -20,9 +20,9 @@ interface TestCase {
 const testCases: readonly TestCase[] = Object.entries(situations)
   .flatMap(([rpc, table]) => table.map((situation) => ({ rpc, situation })))
   .flatMap(({ rpc, situation }) =>
-    carriagesWithTools
+    wiresWithTools
       .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
-      .map((carriage) => ({ rpc, situation, carriage })),
+      .map((wire) => ({ rpc, situation, wire })),
   )
   .map((testCase, index) => ({ ...testCase, plant: BigInt(index + 1) }));
 
@@ -74,8 +74,8 @@ describe("the server", () => {
     onResponse: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
   });
 
-  test.each(testCases)("$situation.name over $carriage.name", async ({ rpc, carriage, situation, plant }) => {
-    const { format, httpVersion } = carriage;
+  test.each(testCases)("$situation.name over $wire.name", async ({ rpc, wire, situation, plant }) => {
+    const { format, httpVersion } = wire;
     const before = errorCodes.length;
     const response = await ask(httpVersion, situation.request(format, plant));
     expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, situation.want));

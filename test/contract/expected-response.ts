@@ -3,7 +3,7 @@ import type { AuthErrorCode } from "../../packages/auth/src/inputs/index.ts";
 import type { LogErrorCode } from "../../packages/telemetry/src/logs/index.ts";
 import type { PlantErrorCode } from "../../src/service/index.ts";
 import { decodeEnvelopes } from "../../packages/testing/src/gateway/envelope.ts";
-import { type Field, framing, type HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
+import { type Field, framing, type HttpResponse } from "../../packages/testing/src/http/exchange.ts";
 import { decodeBase64Parts } from "../../packages/testing/src/gateway/outcome.ts";
 import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 

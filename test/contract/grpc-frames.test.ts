@@ -2,10 +2,10 @@ import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
-import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Field } from "../../packages/testing/src/http/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wiresOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 
@@ -138,7 +138,7 @@ const timeoutCases: readonly TestCase[] = [
 ];
 
 const testCases = [...envelopeCases, ...compressionCases, ...messageCases, ...timeoutCases].flatMap((testCase) =>
-  carriagesOf("grpc", "grpc-web").map((carriage) => ({ ...testCase, carriage })),
+  wiresOf("grpc", "grpc-web").map((wire) => ({ ...testCase, wire })),
 );
 
 describe("a gRPC call", () => {
@@ -146,21 +146,18 @@ describe("a gRPC call", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants) });
   beforeEach(() => plants.add(7n));
 
-  test.each(testCases)(
-    "with $name over $carriage.name gets the code $want.code",
-    async ({ body, header, want, carriage }) => {
-      const { format, httpVersion } = carriage;
-      const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);
-      const response = actualResponse(format, await ask(httpVersion, { ...request, body }));
-      const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = response.header;
-      expect({ ...response, header: others }).toStrictEqual(expectedResponse(format, want));
-      // Without a preference of the client, the response has the encoding of the request.
-      const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
-      const unknown = want.message?.startsWith("unknown compression") === true;
-      expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
-      // According to gRPC's compression document, a response to an unknown encoding lists the known ones.
-      expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
-      expect(plants.has(7n)).toBe(want.code !== "ok");
-    },
-  );
+  test.each(testCases)("with $name over $wire.name gets the code $want.code", async ({ body, header, want, wire }) => {
+    const { format, httpVersion } = wire;
+    const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);
+    const response = actualResponse(format, await ask(httpVersion, { ...request, body }));
+    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = response.header;
+    expect({ ...response, header: others }).toStrictEqual(expectedResponse(format, want));
+    // Without a preference of the client, the response has the encoding of the request.
+    const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
+    const unknown = want.message?.startsWith("unknown compression") === true;
+    expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
+    // According to gRPC's compression document, a response to an unknown encoding lists the known ones.
+    expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
+    expect(plants.has(7n)).toBe(want.code !== "ok");
+  });
 });

@@ -9,9 +9,9 @@ import { openTokenVerifier, type TokenVerifier } from "../../packages/auth/src/i
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { collect } from "../../packages/testing/src/collect.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
-import { fieldValue, type Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
-import { frameFlag, headersFrame, openFrames } from "../../packages/testing/src/carriers/http2-frames.ts";
+import { fieldValue, type Field } from "../../packages/testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import { frameFlag, headersFrame, openFrames } from "../../packages/testing/src/http/http2-frames.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -24,7 +24,7 @@ import { type GuardedGateway, startGuardedGateway } from "../support/server/guar
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { type Carriage, carriagesOf, carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Wire, wiresOf, wiresWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
@@ -140,11 +140,11 @@ const hostileCredentials: readonly TestCase[] = [
   ),
 ];
 
-const carriages = carriagesOf("rest", "connect-json", "grpc-web", "grpc");
-const testCases = hostileCredentials.flatMap((testCase) => carriages.map((carriage) => ({ ...testCase, carriage })));
+const wires = wiresOf("rest", "connect-json", "grpc-web", "grpc");
+const testCases = hostileCredentials.flatMap((testCase) => wires.map((wire) => ({ ...testCase, wire })));
 
 async function responseTo(
-  { format, httpVersion }: Carriage,
+  { format, httpVersion }: Wire,
   credentials: readonly string[],
   { address }: Pick<TestPlantServer, "address"> = server,
 ): Promise<unknown> {
@@ -157,17 +157,17 @@ async function responseTo(
 
 describe("a hostile credential", () => {
   test.each(testCases)(
-    "such as $name over $carriage.name is refused and never logged",
-    async ({ carriage, credentials, want }) => {
+    "such as $name over $wire.name is refused and never logged",
+    async ({ wire, credentials, want }) => {
       const sent = await credentials();
-      expect(await responseTo(carriage, sent)).toStrictEqual(expectedResponse(carriage.format, want));
+      expect(await responseTo(wire, sent)).toStrictEqual(expectedResponse(wire.format, want));
       // The log contains no part of a credential.
       for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
         expect(logged()).not.toContain(secret);
     },
   );
 
-  test.each(carriagesOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
+  test.each(wiresOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
     "with a megabyte over $name is refused before it is read completely",
     async ({ format }) => {
       using connection = await openHttp1(server.address);
@@ -183,14 +183,14 @@ describe("a hostile credential", () => {
     },
   );
 
-  test.each(carriages.filter(({ httpVersion }) => httpVersion === "2"))(
+  test.each(wires.filter(({ httpVersion }) => httpVersion === "2"))(
     "with a megabyte over $name is not served, without affecting other connections",
-    async (carriage) => {
+    async (wire) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
       // The server may end the stream or, beyond the limits of Node.js, the connection.
       session.on("error", () => {});
-      const { httpMethod, path, header } = deletePlantRequest(carriage.format, plant, [
+      const { httpMethod, path, header } = deletePlantRequest(wire.format, plant, [
         ["authorization", `Bearer ${"a".repeat(2 ** 20)}`],
       ]);
       const stream = session.request(
@@ -203,7 +203,7 @@ describe("a hostile credential", () => {
       await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of the stream");
       expect([undefined, 431]).toContain(httpStatus);
       session.destroy();
-      expect(await responseTo(carriage, [])).toStrictEqual(expectedResponse(carriage.format, missing));
+      expect(await responseTo(wire, [])).toStrictEqual(expectedResponse(wire.format, missing));
     },
   );
 
@@ -304,14 +304,14 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
 
   afterAll(() => guarded[Symbol.asyncDispose]());
 
-  test.each(testCases)("such as $name over $carriage.name is refused", async ({ carriage, credentials, want }) => {
-    const response = await responseTo(carriage, await credentials(), guarded);
-    expect(response).toStrictEqual(expectedResponse(carriage.format, want));
+  test.each(testCases)("such as $name over $wire.name is refused", async ({ wire, credentials, want }) => {
+    const response = await responseTo(wire, await credentials(), guarded);
+    expect(response).toStrictEqual(expectedResponse(wire.format, want));
   });
 
-  test.each(carriagesWithTools)("over $name that lacks the scope is refused", async (carriage) => {
-    const response = await responseTo(carriage, [`Bearer ${tokens.narrow}`], guarded);
-    expect(response).toStrictEqual(expectedResponse(carriage.format, insufficient));
+  test.each(wiresWithTools)("over $name that lacks the scope is refused", async (wire) => {
+    const response = await responseTo(wire, [`Bearer ${tokens.narrow}`], guarded);
+    expect(response).toStrictEqual(expectedResponse(wire.format, insufficient));
   });
 
   test.each(transports.flatMap((transport) => hostileCredentials.map((testCase) => ({ ...transport, ...testCase }))))(
@@ -347,8 +347,8 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
 
   test("does not prevent a deletion with a valid token", async () => {
     const token = await provider.sign();
-    const [rest] = carriagesOf("rest");
-    if (rest === undefined) throw new Error("REST has no carriage");
+    const [rest] = wiresOf("rest");
+    if (rest === undefined) throw new Error("REST has no wire");
     expect(await responseTo(rest, [`Bearer ${token}`], guarded)).toMatchObject({ httpStatus: 204 });
   });
 });
@@ -356,8 +356,8 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
 describe("after all hostile credentials", () => {
   test("the plant still exists, and a valid token deletes it", async () => {
     const token = await provider.sign();
-    const [rest] = carriagesOf("rest");
-    if (rest === undefined) throw new Error("REST has no carriage");
+    const [rest] = wiresOf("rest");
+    if (rest === undefined) throw new Error("REST has no wire");
     expect(await responseTo(rest, [`Bearer ${token}`])).toMatchObject({ httpStatus: 204 });
     expect(logged()).not.toContain(token);
     // Ensures that the log contains the refusals, in which the tests above have found no credential.

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TokenVerifier } from "../../packages/auth/src/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
-import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import type { Field } from "../../packages/testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { carriagesWithTools, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wiresWithTools, type Wire } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { readSqlite } from "../support/plants/sqlite-file.ts";
@@ -46,18 +46,13 @@ describe("a server", () => {
     folder[Symbol.dispose]();
   });
 
-  const expectDelete = async (
-    carriage: Carriage,
-    id: bigint,
-    want: Want,
-    ...header: readonly Field[]
-  ): Promise<void> => {
+  const expectDelete = async (wire: Wire, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
     const response = await connections.exchange(
       server.address,
-      carriage.httpVersion,
-      deletePlantRequest(carriage.format, id, header),
+      wire.httpVersion,
+      deletePlantRequest(wire.format, id, header),
     );
-    expect(actualResponse(carriage.format, response)).toStrictEqual(expectedResponse(carriage.format, want));
+    expect(actualResponse(wire.format, response)).toStrictEqual(expectedResponse(wire.format, want));
   };
 
   /** Returns the keys in the records of these plants. */
@@ -67,39 +62,36 @@ describe("a server", () => {
     return readSqlite(file, sql).map(({ key }) => key);
   };
 
-  const testCases = carriagesWithTools.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
+  const testCases = wiresWithTools.map((wire, i) => ({ wire, plant: BigInt(2 * i + 1) }));
 
-  test.each(testCases)(
-    "over $carriage.name repeats the first response to a repeated call",
-    async ({ carriage, plant }) => {
-      const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
-      await expectDelete(carriage, plant, ok, ann, key);
-      await expectDelete(carriage, plant, ok, ann, key);
-      await expectDelete(carriage, plant, notFound(plant), ann);
-      await expectDelete(carriage, plant + 1n, reused, ann, key);
-      await expectDelete(carriage, plant, reused, bob, key);
-      await expectDelete(carriage, plant + 1n, ok, bob);
-      expect(log.text()).not.toContain("key of");
-      expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
-    },
-  );
+  test.each(testCases)("over $wire.name repeats the first response to a repeated call", async ({ wire, plant }) => {
+    const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
+    await expectDelete(wire, plant, ok, ann, key);
+    await expectDelete(wire, plant, ok, ann, key);
+    await expectDelete(wire, plant, notFound(plant), ann);
+    await expectDelete(wire, plant + 1n, reused, ann, key);
+    await expectDelete(wire, plant, reused, bob, key);
+    await expectDelete(wire, plant + 1n, ok, bob);
+    expect(log.text()).not.toContain("key of");
+    expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
+  });
 
   test("recognises a repeated call over another protocol", async () => {
     const key: Field = ["idempotency-key", '"shared"'];
-    for (const { carriage } of testCases) await expectDelete(carriage, 100n, ok, ann, key);
+    for (const { wire } of testCases) await expectDelete(wire, 100n, ok, ann, key);
   });
 
   test("separates different issuers' keys", async () => {
     const key: Field = ["idempotency-key", '"of an issuer"'];
-    const [carriage] = testCases.map((testCase) => testCase.carriage);
-    if (carriage === undefined) throw new Error("there is no carriage");
-    await expectDelete(carriage, 97n, ok, annOfOne, key);
-    await expectDelete(carriage, 97n, notFound(97n), annOfTwo, key);
-    await expectDelete(carriage, 97n, notFound(97n), ann, key);
-    await expectDelete(carriage, 98n, ok, annOfTwo, key);
-    await expectDelete(carriage, 99n, ok, ann, key);
-    await expectDelete(carriage, 97n, ok, annOfOne, key);
-    await expectDelete(carriage, 98n, reused, annOfOne, key);
+    const [wire] = testCases.map((testCase) => testCase.wire);
+    if (wire === undefined) throw new Error("there is no wire");
+    await expectDelete(wire, 97n, ok, annOfOne, key);
+    await expectDelete(wire, 97n, notFound(97n), annOfTwo, key);
+    await expectDelete(wire, 97n, notFound(97n), ann, key);
+    await expectDelete(wire, 98n, ok, annOfTwo, key);
+    await expectDelete(wire, 99n, ok, ann, key);
+    await expectDelete(wire, 97n, ok, annOfOne, key);
+    await expectDelete(wire, 98n, reused, annOfOne, key);
     expect(keysOf(97n, 99n)).toEqual([`${hash("sha256", "one", "base64url")}:of an issuer`, ":of an issuer"]);
   });
 

@@ -4,7 +4,7 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
-import { carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wiresWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 /** Ids that would change if they were converted to an inexact number. */
@@ -20,8 +20,8 @@ const exactIds = [
   -(2n ** 63n),
 ];
 
-const testCases = carriagesWithTools.flatMap((carriage) =>
-  exactIds.map((id) => ({ carriage, id, plant: String(id), name: carriage.name })),
+const testCases = wiresWithTools.flatMap((wire) =>
+  exactIds.map((id) => ({ wire, id, plant: String(id), name: wire.name })),
 );
 
 /** Returns the plant, and the plants that would be deleted if the id were misread. */
@@ -34,12 +34,12 @@ describe("a delete", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
 
-  test.each(testCases)("over $name with the id $plant removes only that plant", async ({ carriage, id }) => {
+  test.each(testCases)("over $name with the id $plant removes only that plant", async ({ wire, id }) => {
     const want = withNeighbours(id);
     plants.clear();
     want.forEach((each) => plants.add(each));
     want.delete(id);
-    const { format, httpVersion } = carriage;
+    const { format, httpVersion } = wire;
     const request = deletePlantRequest(format, id, [authorized]);
 
     const first = await ask(httpVersion, request);

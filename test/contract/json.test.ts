@@ -3,7 +3,7 @@ import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { carriagesOf, carriagesWithTools, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wiresOf, wiresWithTools, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "./expected-response.ts";
 
@@ -77,14 +77,12 @@ const syntaxCases: readonly TestCase[] = [
 ];
 
 const messageCases = [...acceptedCases, ...idCases, ...fieldCases];
-const jsonCarriages = carriagesOf("connect-json", "grpc-json", "grpc-web-json");
-const toolCarriages = carriagesWithTools.filter(({ format }) => format.protocol === "mcp");
+const jsonWires = wiresOf("connect-json", "grpc-json", "grpc-web-json");
+const toolWires = wiresWithTools.filter(({ format }) => format.protocol === "mcp");
 const testCases = [
-  ...[...messageCases, ...syntaxCases].flatMap((testCase) =>
-    jsonCarriages.map((carriage) => ({ ...testCase, carriage })),
-  ),
+  ...[...messageCases, ...syntaxCases].flatMap((testCase) => jsonWires.map((wire) => ({ ...testCase, wire }))),
   // Wrong syntax of arguments is wrong syntax of the request.
-  ...messageCases.flatMap((testCase) => toolCarriages.map((carriage) => ({ ...testCase, carriage }))),
+  ...messageCases.flatMap((testCase) => toolWires.map((wire) => ({ ...testCase, wire }))),
 ];
 
 describe("a message in JSON", () => {
@@ -92,18 +90,12 @@ describe("a message in JSON", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
   beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
-  test.each(testCases)(
-    "with $name over $carriage.name is either parsed or refused",
-    async ({ text, want, carriage }) => {
-      const { format, httpVersion } = carriage;
-      const response = await ask(
-        httpVersion,
-        rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure),
-      );
-      const outcome =
-        typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
-      expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, outcome));
-      expect(initialPlants.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
-    },
-  );
+  test.each(testCases)("with $name over $wire.name is either parsed or refused", async ({ text, want, wire }) => {
+    const { format, httpVersion } = wire;
+    const response = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
+    const outcome =
+      typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
+    expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, outcome));
+    expect(initialPlants.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
+  });
 });

@@ -5,7 +5,7 @@ import {
   type HttpResponse,
   type HttpRequest,
   type HttpVersion,
-} from "../../packages/testing/src/carriers/exchange.ts";
+} from "../../packages/testing/src/http/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { wireFormats, type WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";

@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 
 /** A REST request of the contract, and its complete response. */
 export interface RestTestCase {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { HttpVersion } from "../../packages/testing/src/carriers/exchange.ts";
+import type { HttpVersion } from "../../packages/testing/src/http/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";

@@ -15,7 +15,7 @@ import { printPathTemplate } from "../../packages/protocols/src/rest/rules/path-
 import * as logs from "../../packages/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 

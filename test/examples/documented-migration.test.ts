@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RestProfile } from "../../packages/gateway/src/index.ts";
-import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import type { Field } from "../../packages/testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../packages/gateway/test/migration/cases.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";

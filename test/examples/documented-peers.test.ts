@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../packages/gateway/src/index.ts";
 import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Address, Field, HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import type { Address, Field, HttpResponse } from "../../packages/testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
 // The tables of docs/reference/peers.md that compare the gateway with its peers. This test sends the requests of the two

@@ -9,7 +9,7 @@ import {
   type IdentityProvider,
   startIdentityProviderAt,
 } from "../../packages/testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 

@@ -10,7 +10,7 @@ import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
-import type { HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
+import type { HttpResponse } from "../../packages/testing/src/http/exchange.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -21,7 +21,7 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { bearer, startPlantServer } from "../support/server/plant-server.ts";
 import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wiresWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";
@@ -100,7 +100,7 @@ const auditFields = new Set(["subject", "issuer", "refusal", "reason", "plantId"
 
 describe("the audit line", () => {
   const calls = testCases.flatMap((testCase, i) =>
-    carriagesWithTools.map((carriage, j) => ({ testCase, carriage, requestId: `${i}-${j}` })),
+    wiresWithTools.map((wire, j) => ({ testCase, wire, requestId: `${i}-${j}` })),
   );
   const responses = new Map<string, { readonly token: string; readonly response: HttpResponse }>();
   const log = openLogLines("trace");
@@ -115,29 +115,26 @@ describe("the audit line", () => {
       log: log.log,
     });
     using connections = new KeptConnections();
-    for (const { testCase, carriage, requestId } of calls) {
+    for (const { testCase, wire, requestId } of calls) {
       plants.clear();
       for (const id of testCase.plants ?? [plant]) plants.add(id);
       const token = await testCase.token();
-      const request = deletePlantRequest(carriage.format, plant, [bearer(token), ["x-request-id", requestId]]);
-      const response = await connections.exchange(server.address, carriage.httpVersion, request);
+      const request = deletePlantRequest(wire.format, plant, [bearer(token), ["x-request-id", requestId]]);
+      const response = await connections.exchange(server.address, wire.httpVersion, request);
       responses.set(requestId, { token, response });
     }
   });
 
-  test.each(calls)(
-    "for $testCase.name over $carriage.name has all fields except the token",
-    ({ testCase, requestId }) => {
-      const { token = "", response } = responses.get(requestId) ?? {};
-      const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
-      expect(lines).toHaveLength(1);
-      expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)))).toEqual(
-        testCase.want(),
-      );
-      expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: response?.httpStatus });
-      if (token !== "!") expect(log.text()).not.toContain(token);
-    },
-  );
+  test.each(calls)("for $testCase.name over $wire.name has all fields except the token", ({ testCase, requestId }) => {
+    const { token = "", response } = responses.get(requestId) ?? {};
+    const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
+    expect(lines).toHaveLength(1);
+    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)))).toEqual(
+      testCase.want(),
+    );
+    expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: response?.httpStatus });
+    if (token !== "!") expect(log.text()).not.toContain(token);
+  });
 
   test("is written once per call, and for nothing else", () => {
     expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);

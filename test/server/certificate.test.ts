@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, test, vi } from "vitest";
-import { type Certificate, createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
+import { type Certificate, createCertificate } from "../../packages/testing/src/http/certificate.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 

@@ -7,7 +7,7 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
-import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";

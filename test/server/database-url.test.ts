@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { readDatabaseUrl, readDatabaseUrlFile, watchDatabase } from "../../src/server/database-url.ts";
 import { readServerUrl } from "../../src/stores/index.ts";
-import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../packages/testing/src/http/certificate.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 

@@ -10,16 +10,16 @@ import {
   startIdentityProvider,
   testAudience,
 } from "../../packages/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
-import type { Address, HttpRequest, HttpVersion } from "../../packages/testing/src/carriers/exchange.ts";
+import { createCertificate } from "../../packages/testing/src/http/certificate.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../packages/testing/src/http/exchange.ts";
 import {
   type Frame,
   frameType,
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../packages/testing/src/carriers/http2-frames.ts";
+} from "../../packages/testing/src/http/http2-frames.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { exchange, rpcRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { fieldValue, type HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
 import { statelessRequest } from "../../packages/testing/src/gateway/mcp.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";

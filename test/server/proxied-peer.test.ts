@@ -3,15 +3,15 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
-import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
-import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
-import type { Address, Field, HttpVersion } from "../../packages/testing/src/carriers/exchange.ts";
-import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { createByteReader } from "../../packages/testing/src/http/byte-reader.ts";
+import { createCertificate } from "../../packages/testing/src/http/certificate.ts";
+import type { Address, Field, HttpVersion } from "../../packages/testing/src/http/exchange.ts";
+import { overHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { type LogLines, openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { freePort } from "../../packages/testing/src/process/free-port.ts";
 import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../packages/testing/src/gateway/proxy-header.ts";
-import { carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wires, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 
@@ -60,11 +60,11 @@ async function loggedPeer({ lines }: LogLines): Promise<unknown> {
 
 const text = "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n";
 
-const carriers = (["1.1", "2"] as const).flatMap((version) =>
+const transports = (["1.1", "2"] as const).flatMap((version) =>
   [false, true].map((tls) => ({ name: `HTTP/${version}${tls ? " with TLS" : ""}`, version, tls })),
 );
 
-describe.each(carriers)("with the PROXY protocol over $name, the logged peer", ({ version, tls }) => {
+describe.each(transports)("with the PROXY protocol over $name, the logged peer", ({ version, tls }) => {
   const options = { proxyProtocol: "on", trustedProxies: loopback, ...(tls && { tls: certificate }) } as const;
 
   test.each([
@@ -161,13 +161,13 @@ const forwardedFields: readonly Field[] = [
 
 async function deleteThrough(
   server: TestPlantServer,
-  { format, httpVersion }: (typeof carriages)[number],
+  { format, httpVersion }: (typeof wires)[number],
   header: readonly Field[],
 ): Promise<void> {
   await exchange(server.address, httpVersion, deletePlantRequest(format, 7n, [authorized, ...header]));
 }
 
-describe.each(carriages)("$name", (carriage) => {
+describe.each(wires)("$name", (wire) => {
   test("the audit line has a trusted proxy's client, and otherwise the peer", async () => {
     for (const [addresses, want] of [
       [["127.0.0.1"], "203.0.113.7"],
@@ -175,7 +175,7 @@ describe.each(carriages)("$name", (carriage) => {
     ] as const) {
       const log = openLogLines("info");
       await using server = await startPlantServer({ log: log.log, trustedProxies: addresses });
-      await deleteThrough(server, carriage, forwardedFields);
+      await deleteThrough(server, wire, forwardedFields);
       expect(await loggedPeer(log)).toBe(want);
     }
   });
@@ -186,8 +186,8 @@ describe.each(carriages)("$name", (carriage) => {
       trustedProxies: loopback,
       onRequest: ({ peer: { address, port }, origin }) => requests.push({ address, port, origin }),
     });
-    await deleteThrough(server, carriage, forwardedFields);
-    await deleteThrough(server, carriage, []);
+    await deleteThrough(server, wire, forwardedFields);
+    await deleteThrough(server, wire, []);
     expect(requests).toMatchObject([
       { address: "203.0.113.7", port: 0, origin: "https://plants.example" },
       { address: "127.0.0.1", origin: `http://127.0.0.1:${server.address.port}` },

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/http/exchange.ts";
 import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
-import { type Carriage, carriagesWithTools, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Wire, wiresWithTools, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import type { TokenVerifier } from "../../packages/auth/src/index.ts";
@@ -19,7 +19,7 @@ import {
 // One call in 1,000 s, so that the second call of a test is always above the limit, even on a slow machine.
 const rate = 0.001;
 
-const [rest] = carriagesWithTools;
+const [rest] = wiresWithTools;
 const from = (address: string): Field => ["x-forwarded-for", address];
 const trustedProxies = ["127.0.0.1"];
 
@@ -28,29 +28,25 @@ const verifiers: readonly { readonly how: string; readonly verifier: TokenVerifi
   { how: "asynchronously", verifier: { verify: async (token) => testVerifier.verify(token) } },
 ];
 
-function call(
-  server: TestPlantServer,
-  carriage: Carriage | undefined,
-  header: readonly Field[],
-): Promise<HttpResponse> {
-  if (carriage === undefined) throw new Error("there is no carriage");
-  return exchange(server.address, carriage.httpVersion, deletePlantRequest(carriage.format, 7n, header));
+function call(server: TestPlantServer, wire: Wire | undefined, header: readonly Field[]): Promise<HttpResponse> {
+  if (wire === undefined) throw new Error("there is no wire");
+  return exchange(server.address, wire.httpVersion, deletePlantRequest(wire.format, 7n, header));
 }
 
-describe.each(carriagesWithTools)("$name", (carriage) => {
+describe.each(wiresWithTools)("$name", (wire) => {
   const testCases = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
   test.each(testCases)("above the rate per $name, a call verified $how is refused", async (testCase) => {
     const { name, verifier } = testCase;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
     await using server = await startPlantServer({ store, verifier, tools: createPlantTools(), ...rates });
-    const first = await call(server, carriage, [authorized]);
-    expect(readOutcome(carriage.format, first).code).toBe(0);
-    const response = await call(server, carriage, [authorized]);
-    const waitS = fieldValue(fieldsOf(carriage, response), "retry-after") ?? "";
+    const first = await call(server, wire, [authorized]);
+    expect(readOutcome(wire.format, first).code).toBe(0);
+    const response = await call(server, wire, [authorized]);
+    const waitS = fieldValue(fieldsOf(wire, response), "retry-after") ?? "";
     expect(Number(waitS)).toBeGreaterThan(900);
-    expect(actualResponse(carriage.format, response)).toEqual(
-      expectedResponse(carriage.format, {
+    expect(actualResponse(wire.format, response)).toEqual(
+      expectedResponse(wire.format, {
         code: "resource_exhausted",
         errorCode: "ERR_RATE_LIMITED",
         message: `too many calls: the ${name} limit is 0.001 per second`,
@@ -64,7 +60,7 @@ describe.each(carriagesWithTools)("$name", (carriage) => {
   });
 });
 
-function fieldsOf({ format }: Carriage, response: HttpResponse): readonly Field[] {
+function fieldsOf({ format }: Wire, response: HttpResponse): readonly Field[] {
   return format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.header;
 }
 

@@ -5,14 +5,14 @@ import {
 } from "../../packages/protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
 import {
-  type Carriage,
-  carriages,
-  carriagesWithTools,
-  carriagesOf,
+  type Wire,
+  wires,
+  wiresWithTools,
+  wiresOf,
   encodeMessage,
   exchange,
   rpcRequest,
@@ -32,7 +32,7 @@ interface Ids {
 
 /** A server for many sequential requests. */
 interface LoggedServer extends AsyncDisposable {
-  idsOf(carriage: Pick<Carriage, "httpVersion">, request: HttpRequest): Promise<Ids>;
+  idsOf(wire: Pick<Wire, "httpVersion">, request: HttpRequest): Promise<Ids>;
 }
 
 /** Starts a server that has plant 7 before each request. */
@@ -73,58 +73,58 @@ describe("x-request-id with every protocol and HTTP version", () => {
     await always[Symbol.asyncDispose]();
   });
 
-  test.each(carriagesWithTools)("is returned and logged over $name for a success", async (carriage) => {
-    const request = deletePlantRequest(carriage.format, 7n, [authorized, sent]);
-    expect(await server.idsOf(carriage, request)).toEqual(accepted);
+  test.each(wiresWithTools)("is returned and logged over $name for a success", async (wire) => {
+    const request = deletePlantRequest(wire.format, 7n, [authorized, sent]);
+    expect(await server.idsOf(wire, request)).toEqual(accepted);
   });
 
-  test.each(carriagesWithTools)("is returned and logged over $name for an error", async (carriage) => {
-    const request = deletePlantRequest(carriage.format, 8n, [authorized, sent]);
-    expect(await server.idsOf(carriage, request)).toEqual(accepted);
+  test.each(wiresWithTools)("is returned and logged over $name for an error", async (wire) => {
+    const request = deletePlantRequest(wire.format, 8n, [authorized, sent]);
+    expect(await server.idsOf(wire, request)).toEqual(accepted);
   });
 
-  test.each(carriagesWithTools)("is returned and logged over $name for a refusal", async (carriage) => {
-    const request = deletePlantRequest(carriage.format, 7n, [sent]);
-    expect(await server.idsOf(carriage, request)).toEqual(accepted);
+  test.each(wiresWithTools)("is returned and logged over $name for a refusal", async (wire) => {
+    const request = deletePlantRequest(wire.format, 7n, [sent]);
+    expect(await server.idsOf(wire, request)).toEqual(accepted);
   });
 
-  test.each(carriagesWithTools)("is generated over $name for an error", async (carriage) => {
-    const request = deletePlantRequest(carriage.format, 8n, [authorized]);
-    const { returned, logged } = await server.idsOf(carriage, request);
+  test.each(wiresWithTools)("is generated over $name for an error", async (wire) => {
+    const request = deletePlantRequest(wire.format, 8n, [authorized]);
+    const { returned, logged } = await server.idsOf(wire, request);
     expect(returned).toEqual([expect.stringMatching(generatedId)]);
     expect(logged).toBe(returned[0]);
   });
 
-  test.each(carriagesWithTools)(
+  test.each(wiresWithTools)(
     "is generated for a success over $name only with requestIdResponses: always",
-    async (carriage) => {
-      const request = deletePlantRequest(carriage.format, 7n, [authorized]);
-      expect((await server.idsOf(carriage, request)).returned).toEqual([]);
-      const { returned, logged } = await always.idsOf(carriage, request);
+    async (wire) => {
+      const request = deletePlantRequest(wire.format, 7n, [authorized]);
+      expect((await server.idsOf(wire, request)).returned).toEqual([]);
+      const { returned, logged } = await always.idsOf(wire, request);
       expect(returned).toEqual([expect.stringMatching(generatedId)]);
       expect(logged).toBe(returned[0]);
     },
   );
 
-  test.each(carriagesWithTools.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
+  test.each(wiresWithTools.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
     "occurs over $name once in a stream",
-    async (carriage) => {
-      const message = encodeMessage(carriage.format, ServerReflectionRequestSchema, {
+    async (wire) => {
+      const message = encodeMessage(wire.format, ServerReflectionRequestSchema, {
         messageRequest: { case: "listServices", value: "" },
       });
       const procedure = `/${ServerReflection.typeName}/ServerReflectionInfo`;
       for (const header of [[], [sent]]) {
-        const request = rpcRequest(carriage.format, message, [authorized, ...header], procedure);
-        const { returned, logged } = await server.idsOf(carriage, request);
+        const request = rpcRequest(wire.format, message, [authorized, ...header], procedure);
+        const { returned, logged } = await server.idsOf(wire, request);
         expect(returned).toEqual([logged]);
       }
     },
   );
 });
 
-const rest = carriagesOf("rest").map(({ httpVersion }) => ({ httpVersion }));
+const rest = wiresOf("rest").map(({ httpVersion }) => ({ httpVersion }));
 
-describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
+describe.each(rest)("over HTTP/$httpVersion", (wire) => {
   let server: LoggedServer;
   beforeAll(async () => {
     server = await startLogged();
@@ -138,7 +138,7 @@ describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
     { name: "128 characters", id: longest },
   ])("an x-request-id with $name is accepted", async ({ id }) => {
     const request = { httpMethod: "GET", path: "/livez", header: [["x-request-id", id]] satisfies Field[] };
-    expect(await server.idsOf(carriage, request)).toEqual({ returned: [id], logged: id });
+    expect(await server.idsOf(wire, request)).toEqual({ returned: [id], logged: id });
   });
 
   test.each<{ name: string; header: readonly Field[] }>([
@@ -149,7 +149,7 @@ describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
     { name: "a byte above ASCII", header: [["x-request-id", "\u00e9"]] },
     { name: "two fields", header: [sent, sent] },
   ])("an x-request-id with $name is replaced as invalid", async ({ header }) => {
-    const { returned, logged } = await server.idsOf(carriage, { httpMethod: "GET", path: "/livez", header });
+    const { returned, logged } = await server.idsOf(wire, { httpMethod: "GET", path: "/livez", header });
     expect({ returned, logged }).toEqual({ returned: [], logged: expect.stringMatching(generatedId) });
   });
 });
@@ -174,11 +174,11 @@ function verify(): never {
 }
 
 // Without tools, because the verifier runs before the body of a tool call names its RPC.
-test.each(carriages)("a verifier error over $name is logged with the response's id", async (carriage) => {
+test.each(wires)("a verifier error over $name is logged with the response's id", async (wire) => {
   const { log, lines } = openLogLines("error");
   await using server = await startPlantServer({ verifier: { verify }, log });
-  const request = deletePlantRequest(carriage.format, 7n, [authorized]);
-  const { header } = await exchange(server.address, carriage.httpVersion, request);
+  const request = deletePlantRequest(wire.format, 7n, [authorized]);
+  const { header } = await exchange(server.address, wire.httpVersion, request);
   const [, requestId] = header.find(([name]) => name === "x-request-id") ?? [];
   expect(requestId).toMatch(generatedId);
   const [line] = lines();

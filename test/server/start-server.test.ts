@@ -9,9 +9,9 @@ import {
   startIdentityProviderAt,
   testAudience,
 } from "../../packages/testing/src/auth/identity-provider.ts";
-import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
-import { openSocket } from "../../packages/testing/src/carriers/exchange.ts";
-import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { createByteReader } from "../../packages/testing/src/http/byte-reader.ts";
+import { openSocket } from "../../packages/testing/src/http/exchange.ts";
+import { overHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 

@@ -5,11 +5,11 @@ import { describe, expect, test } from "vitest";
 import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
-import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
-import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { openSocket } from "../../packages/testing/src/carriers/exchange.ts";
-import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
-import { carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { createByteReader } from "../../packages/testing/src/http/byte-reader.ts";
+import type { Field } from "../../packages/testing/src/http/exchange.ts";
+import { openSocket } from "../../packages/testing/src/http/exchange.ts";
+import { overHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import { wires, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { startNode } from "../../packages/testing/src/process/command-line.ts";
@@ -25,7 +25,7 @@ async function createStaleSocket(folder: TempFolder): Promise<string> {
   return path;
 }
 
-test.each(carriages)("over $name a Unix socket serves deletions", async ({ format, httpVersion }) => {
+test.each(wires)("over $name a Unix socket serves deletions", async ({ format, httpVersion }) => {
   using folder = createTempFolder();
   await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
   const request = deletePlantRequest(format, 7n, [authorized]);

@@ -6,7 +6,7 @@ import { createPlantServer, type PlantServerOptions } from "../../src/server/ind
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { type LogLines, openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { authorized, testVerifier } from "../support/server/plant-server.ts";
 import { startConfigured } from "../support/server/start-configured.ts";

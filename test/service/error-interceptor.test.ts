@@ -13,7 +13,7 @@ import { createGateway } from "../../packages/gateway/src/index.ts";
 import { Health } from "../../packages/gateway/src/health/index.ts";
 import { createSafeErrors } from "../../packages/telemetry/src/logs/index.ts";
 import { createErrorInterceptor } from "../../src/service/error-interceptor.ts";
-import { listenOnLoopback } from "../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 
 const secret = "SQLITE_CORRUPT at /var/lib/plants.db";

@@ -1,5 +1,5 @@
-import { type Address, fieldValue, type HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { type Address, fieldValue, type HttpRequest } from "../../packages/testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { maskField, renderBytes } from "./render.ts";
 
 /** Records responses of HTTP/1.1, on one connection for as long as the server keeps it open. */

@@ -1,5 +1,5 @@
 import { HpackDecoder } from "../../packages/http-engine/src/http2/hpack/decoder.ts";
-import type { Address, Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Address, Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -9,7 +9,7 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../packages/testing/src/carriers/http2-frames.ts";
+} from "../../packages/testing/src/http/http2-frames.ts";
 import { renderBytes, renderFields } from "./render.ts";
 
 /** The size of the largest frame that every server accepts (RFC 9113 §4.2). */

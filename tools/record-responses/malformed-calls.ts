@@ -1,5 +1,5 @@
 import { WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 import { Dice } from "../../packages/testing/src/dice.ts";
 import { encodeMessage, rpcRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";

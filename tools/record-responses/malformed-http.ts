@@ -1,7 +1,7 @@
 import { createGateway } from "../../packages/gateway/src/index.ts";
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
-import { type Address, type Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { type Address, type Field } from "../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { Dice } from "../../packages/testing/src/dice.ts";
 import { renderHttp1 } from "./http1.ts";
 import { Http2Recorder } from "./http2.ts";

@@ -8,7 +8,7 @@ import { sideBySideOptions } from "../../packages/http-engine/test/suites/long/c
 import { unaryCallTable } from "../../packages/http-engine/test/suites/long/compared-with-node/unary-calls.ts";
 import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
 import { kitchenSinkOptions } from "../../packages/testing/src/gateway/kitchen-sink.ts";
-import { carriages, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wires, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import { allCases } from "../../packages/testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../packages/testing/src/transcoding/echo-backend.ts";
 import { bodyOf, headerOf } from "../../packages/conformance/runner/response.ts";
@@ -36,9 +36,9 @@ const transcoding: readonly NamedRequest[] = allCases.map(({ id, request }) => {
 });
 
 const unaryCalls: readonly NamedRequest[] = Object.values(wireFormats).flatMap((format) => {
-  const carriage = carriages.find((each) => each.format === format);
-  if (carriage === undefined || format.protocol === "rest") return [];
-  const rows = unaryCallTable.filter(({ only }) => only?.({ ...carriage, httpVersion: "2" }) ?? true);
+  const wire = wires.find((each) => each.format === format);
+  if (wire === undefined || format.protocol === "rest") return [];
+  const rows = unaryCallTable.filter(({ only }) => only?.({ ...wire, httpVersion: "2" }) ?? true);
   return rows.map((row) => ({ ...row.request(format), name: `${row.name} by ${format.name}` }));
 });
 

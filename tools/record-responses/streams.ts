@@ -14,7 +14,7 @@ import {
   perform,
   readMaxBytes,
 } from "../../packages/http-engine/test/suites/long/compared-with-node/side-by-side.ts";
-import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Field } from "../../packages/testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerResponse } from "node:ht
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
-import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
 const neverAborted = new AbortController().signal;

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
-import { fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { type BearerAuth, createBearerAuth } from "../src/bearer-auth.ts";
@@ -130,7 +130,7 @@ describe.each(
       paths: ["/mcp", "/report"],
     });
     const auth = createBearerAuth(rejectAll, { realm: "orders", resourceMetadata: metadata });
-    await using gateway = await openEveryCarrier({
+    await using gateway = await openEveryTransport({
       routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
       requestPathPrefix: prefix,
       mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
@@ -140,16 +140,16 @@ describe.each(
       ],
       ...check(auth),
     });
-    for (const carrier of carrierNames) {
+    for (const transport of transportNames) {
       for (const { request, resource } of requests) {
-        const refused = await gateway.ask(carrier, { ...request, path: prefix + request.path });
-        expect.soft([carrier, request.path, refused.httpStatus]).toEqual([carrier, request.path, 401]);
+        const refused = await gateway.ask(transport, { ...request, path: prefix + request.path });
+        expect.soft([transport, request.path, refused.httpStatus]).toEqual([transport, request.path, 401]);
         const challenge = fieldValue(refused.header, "www-authenticate") ?? "";
         const url = new URL(/resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "");
         // Clients also derive the URL (RFC 9728 §3.1).
         const { pathname, origin } = new URL(resource);
         expect.soft(url.href).toBe(`${origin}/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}`);
-        const document = await gateway.ask(carrier, { httpMethod: "GET", path: url.pathname, header: [] });
+        const document = await gateway.ask(transport, { httpMethod: "GET", path: url.pathname, header: [] });
         expect.soft(JSON.parse(String(document.body))).toMatchObject({ resource, authorization_servers: issuers });
       }
     }

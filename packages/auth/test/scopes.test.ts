@@ -5,8 +5,8 @@ import type { CompletedRequest, GatewayOptions } from "../../gateway/src/index.t
 import { createMcp } from "../../mcp/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../testing/src/http/exchange.ts";
+import { type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
@@ -96,11 +96,11 @@ describe.each(
   const verifier = countingVerifier(isAsync);
   const handled: string[] = [];
   const completed: CompletedRequest[] = [];
-  let gateway: EveryCarrier;
+  let gateway: EveryTransport;
 
   beforeAll(async () => {
     const auth = createBearerAuth(verifier, { realm: "greenhouse", requiredScope: () => scope });
-    gateway = await openEveryCarrier({
+    gateway = await openEveryTransport({
       routes: (router) =>
         router.service(GreenhouseService, {
           waterBed: () => (handled.push("WaterBed"), {}),
@@ -117,17 +117,17 @@ describe.each(
   afterAll(() => gateway[Symbol.asyncDispose]());
 
   test.each(calls)("over $name is required", async ({ request, refusedStatus = 403 }) => {
-    for (const carrier of ["the engine's HTTP/2", "a handler in node:http2"] as const) {
+    for (const transport of ["the engine's HTTP/2", "a handler in node:http2"] as const) {
       const callsBefore = verifier.calls;
       completed.length = 0;
-      const refused = await within(gateway.ask(carrier, withToken(request, "beds.read")), "the refusal");
+      const refused = await within(gateway.ask(transport, withToken(request, "beds.read")), "the refusal");
       expect(refused.httpStatus).toBe(refusedStatus);
       expect(fieldValue(refused.header, "www-authenticate") ?? challenge).toBe(challenge);
       await expect.poll(() => completed).toHaveLength(1);
       expect(completed[0]?.error?.code).toBe(Code.PermissionDenied);
       expect(completed[0]?.error?.metadata.get("www-authenticate")).toBe(challenge);
       expect(handled).toEqual([]);
-      const accepted = await within(gateway.ask(carrier, withToken(request, scope)), "the response");
+      const accepted = await within(gateway.ask(transport, withToken(request, scope)), "the response");
       expect(accepted.httpStatus).toBe(200);
       expect(handled.splice(0)).toHaveLength(1);
       expect(verifier.calls).toBe(callsBefore + 2);
@@ -160,7 +160,7 @@ describe("the function that admit returns", () => {
 test("a tool call counts once for its address and its principal", async () => {
   const auth = createBearerAuth(countingVerifier(false), { realm: "greenhouse", requiredScope: () => scope });
   for (const rates of [{ perAddress: 2 }, { perPrincipal: 2 }]) {
-    await using gateway = await openEveryCarrier({
+    await using gateway = await openEveryTransport({
       routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
       mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
       admit: limitRates(auth.admit, rates),

@@ -15,8 +15,8 @@ import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpResponse, HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
+import type { HttpResponse, HttpRequest } from "../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 

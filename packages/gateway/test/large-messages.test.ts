@@ -6,9 +6,9 @@ import { expect, test } from "vitest";
 import { writeEnvelope } from "../../protocols/src/shared/envelope.ts";
 import { type HttpBody, HttpBodySchema } from "../../protobuf/src/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/carriers/http2-frames.ts";
-import type { Address, Field } from "../../testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
+import type { Address, Field } from "../../testing/src/http/exchange.ts";
 import { startFiles } from "../../testing/src/gateway/files.ts";
 import { answered } from "../../testing/src/http2/http2-requests.ts";
 

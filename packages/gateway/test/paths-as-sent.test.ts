@@ -2,19 +2,19 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../mcp/src/index.ts";
-import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
-import { listenOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { postMcp } from "../../testing/src/gateway/mcp.ts";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
 
-let gateways: EveryCarrier;
+let gateways: EveryTransport;
 
 beforeAll(async () => {
-  gateways = await openEveryCarrier({
+  gateways = await openEveryTransport({
     mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
     rest: {
       rules: [
@@ -83,11 +83,11 @@ const calls: readonly Row[] = [
 
 const json = [["content-type", "application/json"]] as const;
 
-describe.each(carrierNames)("over %s,", (carrier) => {
-  const isMounted = carrier.startsWith("a handler");
+describe.each(transportNames)("over %s,", (transport) => {
+  const isMounted = transport.startsWith("a handler");
 
   async function ask(sent: HttpRequest): Promise<number | string> {
-    const { httpStatus, body } = await gateways.ask(carrier, sent);
+    const { httpStatus, body } = await gateways.ask(transport, sent);
     if (httpStatus !== 200) return httpStatus;
     const { sensor, bed }: { sensor?: string; bed?: string } = JSON.parse(String(body));
     return sensor ?? bed ?? 200;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Field, HttpResponse, HttpVersion } from "../../testing/src/carriers/exchange.ts";
-import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
+import type { Field, HttpResponse, HttpVersion } from "../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 
 // QUERY (RFC 10008): a safe method with a body.
 
-const carriers: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
+const transports: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
 const connections = new KeptConnections();
 const shop = "https://shop.example";
 // Its rule would allow every method.
@@ -26,17 +26,17 @@ afterAll(async () => {
 });
 
 async function send(
-  carrier: HttpVersion | "fetch",
+  transport: HttpVersion | "fetch",
   httpMethod: string,
   header: readonly Field[],
   body = "",
 ): Promise<HttpResponse> {
   const request = { httpMethod, path: "/v1/search", header, ...(body !== "" && { body: Buffer.from(body) }) };
-  if (carrier === "fetch") return await exchangeFetch(gateway.fetch, request);
-  return await connections.exchange(gateway.address, carrier, request);
+  if (transport === "fetch") return await exchangeFetch(gateway.fetch, request);
+  return await connections.exchange(gateway.address, transport, request);
 }
 
-describe.each(carriers)("QUERY over %s", (carrier) => {
+describe.each(transports)("QUERY over %s", (transport) => {
   test.each([
     { name: "reads the body", header: [json], body: '{"fInt32":7}', status: 200, text: '"fInt32":7' },
     { name: "accepts a missing body", header: [], body: "", status: 200, text: '"rpc":"Unbound"' },
@@ -55,20 +55,20 @@ describe.each(carriers)("QUERY over %s", (carrier) => {
       text: "the content type must be application/json",
     },
   ])("$name", async ({ header, body, status, text }) => {
-    const response = await send(carrier, "QUERY", header, body);
+    const response = await send(transport, "QUERY", header, body);
     expect(response.httpStatus).toBe(status);
     expect(String(Buffer.from(response.body))).toContain(text);
   });
 
   // Neither is a QUERY. Its response depends on its body.
   test.each(["HEAD", "OPTIONS", "GET"])("is listed in Allow for %s requests", async (httpMethod) => {
-    const response = await send(carrier, httpMethod, []);
+    const response = await send(transport, httpMethod, []);
     expect(response.httpStatus).toBe(405);
     expect(response.header).toContainEqual(["allow", "QUERY"]);
   });
 
   test("is allowed to pages of other origins after a preflight", async () => {
-    const response = await send(carrier, "OPTIONS", [
+    const response = await send(transport, "OPTIONS", [
       ["origin", shop],
       ["access-control-request-method", "QUERY"],
     ]);

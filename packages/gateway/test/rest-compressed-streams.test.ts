@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../../protocols/src/index.ts";
-import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";

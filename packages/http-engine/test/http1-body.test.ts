@@ -8,8 +8,8 @@ import {
   type RequestBody,
 } from "../../http/src/exchange/index.ts";
 import { createHttp1Server } from "../src/http1-server.ts";
-import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { listenOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
 // The body of a request, as the code that serves an exchange of the engine's HTTP/1.1 sees it.

@@ -4,15 +4,15 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit } from "../../gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
 import {
   acceptedSocket,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
-import { headerOfListBytes } from "../../testing/src/carriers/header-list.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { headerOfListBytes } from "../../testing/src/http/header-list.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

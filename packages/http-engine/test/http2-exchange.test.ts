@@ -7,16 +7,16 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { Admit } from "../../gateway/src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { within } from "../../testing/src/deadline.ts";
-import { type Field, fieldValue } from "../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
-import { emptyMessage, grpcHeader, sendUnaryCall } from "../../testing/src/carriers/grpc-frames.ts";
-import { headerOfListBytes } from "../../testing/src/carriers/header-list.ts";
-import { openHttp2, readHttp2Response } from "../../testing/src/carriers/http2-connection.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../testing/src/http/grpc-frames.ts";
+import { headerOfListBytes } from "../../testing/src/http/header-list.ts";
+import { openHttp2, readHttp2Response } from "../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
@@ -27,8 +27,8 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../testing/src/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+} from "../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { postHeader } from "../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
 

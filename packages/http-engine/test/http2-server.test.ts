@@ -2,11 +2,11 @@ import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { BacklogBudget, defaultLimits } from "../../http/src/exchange/index.ts";
 import { createHttp2Server } from "../src/http2-server.ts";
-import type { Field } from "../../testing/src/carriers/exchange.ts";
+import type { Field } from "../../testing/src/http/exchange.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { grpcHeader } from "../../testing/src/carriers/grpc-frames.ts";
+import { grpcHeader } from "../../testing/src/http/grpc-frames.ts";
 import {
   clientPreface,
   dataFrame,
@@ -18,9 +18,9 @@ import {
   headerBlock,
   headersFrame,
   openFrames,
-} from "../../testing/src/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
-import { heldBytes } from "../../testing/src/carriers/held-bytes.ts";
+} from "../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { heldBytes } from "../../testing/src/http/held-bytes.ts";
 import { leastOf } from "../../testing/src/least-of.ts";
 
 const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");

@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../testing/src/http/exchange.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import {
   initializedRevision,

@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { createGateway, type FetchHandler, type GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp, type McpOptions } from "../src/index.ts";
-import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
 
 /** The name and the types of an RPC. Default types: `hostile.v1.M`. */

@@ -1,4 +1,4 @@
-import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import {
   initializedRequest,
   initializedRevision,

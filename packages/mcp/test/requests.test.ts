@@ -2,7 +2,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createGateway } from "../../gateway/src/index.ts";
 import { createMcp } from "../src/index.ts";
-import { fieldValue, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import type { TestListenOptions } from "../../testing/src/gateway/listen-for-tests.ts";

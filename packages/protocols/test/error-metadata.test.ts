@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpResponse, HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
@@ -77,7 +77,7 @@ function copyTrailers(header: Headers, trailer: Headers): void {
   for (const [name, value] of oddFieldsOf(header)) trailer.set(name, value);
 }
 
-const gateway = await openEveryCarrier({
+const gateway = await openEveryTransport({
   routes: (router) =>
     router.service(GreenhouseService, {
       waterBed: (_, { requestHeader, responseTrailer }) => {
@@ -139,17 +139,17 @@ const ways: readonly Way[] = [
   },
 ];
 
-const rows = carrierNames.flatMap((carrier) =>
+const rows = transportNames.flatMap((transport) =>
   // Fetch has no trailers, which gRPC needs.
-  ways.filter(({ name }) => !(carrier === "Fetch" && name.endsWith("gRPC"))).map((way) => ({ carrier, way })),
+  ways.filter(({ name }) => !(transport === "Fetch" && name.endsWith("gRPC"))).map((way) => ({ transport, way })),
 );
 
-describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) => {
+describe.each(rows)("over $transport, an error in $way.name", ({ transport, way }) => {
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
   test.each(thrown)("thrown by %s keeps its metadata except for framing fields", async (place) => {
     const ask = (fields: readonly Field[]): Promise<HttpResponse> =>
-      askFor(carrier, way.request([["x-place", place], ...fields]));
+      askFor(transport, way.request([["x-place", place], ...fields]));
     const plain = await ask([]);
     const text = JSON.stringify([plain.header, plain.trailer, plain.body.toString()]);
     expect(text).toMatch(/no(?: |%20)such(?: |%20)bed/);
@@ -160,10 +160,10 @@ describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) =
   });
 });
 
-describe.each(rows)("over $carrier, a trailer set by a handler in $way.name", ({ carrier, way }) => {
+describe.each(rows)("over $transport, a trailer set by a handler in $way.name", ({ transport, way }) => {
   test("is sent without fields that describe the connection", async () => {
-    const plain = await askFor(carrier, way.request([]));
-    expect(await askFor(carrier, way.request([["x-fields", ofConnection.join()]]))).toEqual(plain);
+    const plain = await askFor(transport, way.request([]));
+    expect(await askFor(transport, way.request([["x-fields", ofConnection.join()]]))).toEqual(plain);
   });
 });
 

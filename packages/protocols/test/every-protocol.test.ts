@@ -5,11 +5,11 @@ import { PhotoService } from "../../../examples/gen/greenhouse/v1/photos_pb.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { compileRoutes } from "../../serve/src/index.ts";
 import type { Protocol } from "../../gateway/src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
-import { carriagesWithTools } from "../../testing/src/gateway/wire-format.ts";
+import { wiresWithTools } from "../../testing/src/gateway/wire-format.ts";
 
 // The exact response of each protocol in the same situations. Adding a protocol without its cases does not compile.
 
@@ -272,7 +272,7 @@ describe("every protocol", () => {
   });
 
   test("has a wire format", () => {
-    const inContract = new Set(carriagesWithTools.map(({ format }) => format.protocol));
+    const inContract = new Set(wiresWithTools.map(({ format }) => format.protocol));
     expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 

@@ -6,12 +6,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { Protocol } from "../../gateway/src/index.ts";
 import type { Codec, Format } from "../src/formats/format.ts";
 import { formats } from "../src/formats.ts";
-import {
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-  type HttpVersion,
-} from "../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpResponse, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";

@@ -4,11 +4,11 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { AdmitProcedure, CompletedRequest } from "../../gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import {
   getReadingProcedure as read,
   startGreenhouse,
@@ -94,11 +94,11 @@ const named: readonly NamedRequest[] = [
   { name: "a tool call of a stream", procedure: watch, request: callTool(watch, { count: "many" }) },
 ];
 
-const http2Carriers: readonly string[] = ["the engine's HTTP/2", "node's HTTP/2", "a handler in node:http2"];
-const namedByCarrier = named.flatMap((row) =>
-  carrierNames
-    .filter((carrier) => row.http2 !== true || http2Carriers.includes(carrier))
-    .map((carrier) => ({ ...row, carrier })),
+const http2Transports: readonly string[] = ["the engine's HTTP/2", "node's HTTP/2", "a handler in node:http2"];
+const namedByTransport = named.flatMap((row) =>
+  transportNames
+    .filter((transport) => row.http2 !== true || http2Transports.includes(transport))
+    .map((transport) => ({ ...row, transport })),
 );
 
 const unnamed: readonly { readonly name: string; readonly request: HttpRequest }[] = [
@@ -128,13 +128,13 @@ const admits = ["returns", "resolves"] as const;
 expectNoUnhandledRejections();
 
 describe.each(admits)("the function that admit %s", (admitForm) => {
-  let gateway: EveryCarrier;
+  let gateway: EveryTransport;
   let check: AdmitProcedure;
   const ran: string[] = [];
   const completed: CompletedRequest[] = [];
 
   beforeAll(async () => {
-    gateway = await openEveryCarrier({
+    gateway = await openEveryTransport({
       routes: (router) =>
         router.service(GreenhouseService, { waterBed: () => ({}), getReading: () => ({}), async *watchReadings() {} }),
       mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
@@ -166,9 +166,9 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     return request;
   };
 
-  test.each(namedByCarrier)(
-    "over $carrier, gets the procedure once before $name is decoded",
-    async ({ carrier, request, procedure, refusedStatus = 403, admittedCode = Code.InvalidArgument }) => {
+  test.each(namedByTransport)(
+    "over $transport, gets the procedure once before $name is decoded",
+    async ({ transport, request, procedure, refusedStatus = 403, admittedCode = Code.InvalidArgument }) => {
       const isInBody = request.path === "/mcp";
       const wanted = [`admit ${isInBody ? undefined : procedure}`, `check ${procedure} of alice`];
       for (const form of forms) {
@@ -176,7 +176,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
         completed.length = 0;
         check = checks[form];
         const isRefused = form === "throws" || form === "rejects";
-        const response = await within(gateway.ask(carrier, request), "the response");
+        const response = await within(gateway.ask(transport, request), "the response");
         const { error, procedure: reported, httpStatus } = await lastCompleted();
         expect.soft([form, error?.code]).toEqual([form, isRefused ? Code.PermissionDenied : admittedCode]);
         expect.soft([form, ran, reported]).toEqual([form, wanted, procedure]);
@@ -193,10 +193,10 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     check = () => {
       throw refusal;
     };
-    for (const carrier of carrierNames) {
-      await within(gateway.ask(carrier, request), `the response by ${carrier}`);
+    for (const transport of transportNames) {
+      await within(gateway.ask(transport, request), `the response by ${transport}`);
     }
-    expect(ran).toEqual(carrierNames.map(() => "admit undefined"));
+    expect(ran).toEqual(transportNames.map(() => "admit undefined"));
   });
 
   test("refuses a tool call with a JSON-RPC error under its id", async () => {

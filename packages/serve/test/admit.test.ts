@@ -1,8 +1,8 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint, Protocol } from "../../gateway/src/index.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../testing/src/carriers/http2-connection.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../testing/src/http/http2-connection.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import {
@@ -11,7 +11,7 @@ import {
   type HttpResponse,
   type HttpRequest,
   type HttpVersion,
-} from "../../testing/src/carriers/exchange.ts";
+} from "../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure,
   nextEvent,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHttpEngine } from "../../http-engine/src/index.ts";
-import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { nodeEngine } from "../../http/src/node/index.ts";
@@ -36,21 +36,21 @@ interface Case {
   readonly name: string;
   readonly httpStatus: number;
   readonly request: HttpRequest;
-  readonly carriers: readonly (typeof carrierNames)[number][];
+  readonly transports: readonly (typeof transportNames)[number][];
 }
 
 const requests: readonly Case[] = [
   {
     name: "a URL over the limit",
     httpStatus: 414,
-    carriers: carrierNames,
+    transports: transportNames,
     request: { httpMethod: "GET", path: `/${"x".repeat(400)}`, header: [["origin", shop]] },
   },
   {
     name: "header fields over the limit",
     httpStatus: 431,
     // If the gateway is mounted, the limit of the application's server applies.
-    carriers: carrierNames.filter((name) => !name.startsWith("a handler")),
+    transports: transportNames.filter((name) => !name.startsWith("a handler")),
     request: {
       httpMethod: "GET",
       path: "/beds/7",
@@ -63,16 +63,16 @@ const requests: readonly Case[] = [
 ];
 
 describe.each(policies)("with the origins $origins", ({ origins, want }) => {
-  let carriers: EveryCarrier;
+  let transports: EveryTransport;
   beforeAll(async () => {
-    carriers = await openEveryCarrier({ routes: () => {}, cors: { origins }, limits });
+    transports = await openEveryTransport({ routes: () => {}, cors: { origins }, limits });
   });
-  afterAll(() => carriers[Symbol.asyncDispose]());
+  afterAll(() => transports[Symbol.asyncDispose]());
 
-  test.each(requests.flatMap((row) => row.carriers.map((carrier) => ({ ...row, carrier }))))(
-    "over $carrier pages can read the $httpStatus to $name",
-    async ({ carrier, request, httpStatus }) => {
-      const response = await carriers.ask(carrier, request);
+  test.each(requests.flatMap((row) => row.transports.map((transport) => ({ ...row, transport }))))(
+    "over $transport pages can read the $httpStatus to $name",
+    async ({ transport, request, httpStatus }) => {
+      const response = await transports.ask(transport, request);
       expect(response.httpStatus).toBe(httpStatus);
       expect(corsFields(response)).toEqual(want);
     },

@@ -4,9 +4,9 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit, Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../testing/src/carriers/http2-connection.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../testing/src/http/http2-connection.ts";
 import { within } from "../../testing/src/deadline.ts";
 import {
   acceptedSocket,
@@ -18,7 +18,7 @@ import {
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
 import { decodeBase64Parts, readOutcome } from "../../testing/src/gateway/outcome.ts";
-import { carriages, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+import { wires, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
 
 const empty = Buffer.alloc(0);
@@ -313,7 +313,7 @@ describe("an error received from another server", () => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  test.each(carriages)("over $name is passed on without its metadata", async ({ format, httpVersion }) => {
+  test.each(wires)("over $name is passed on without its metadata", async ({ format, httpVersion }) => {
     const message = Buffer.from(format.codec === "proto" ? "" : "{}");
     const call =
       format.protocol === "rest"

@@ -8,8 +8,8 @@ import type { GatewayOptions } from "../../gateway/src/index.ts";
 import type { StreamCompression } from "../../protocols/src/index.ts";
 import { brotli } from "../../protocols/src/compression/index.ts";
 import { within } from "../../testing/src/deadline.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
 import {
   callings,

@@ -3,9 +3,9 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../gateway/src/index.ts";
-import { type Field, fieldValue } from "../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
 import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
@@ -42,10 +42,10 @@ function sign(body: Uint8Array): Field {
 }
 
 describe("an endpoint with methods other than GET", () => {
-  let gateway: EveryCarrier;
+  let gateway: EveryTransport;
 
   beforeAll(async () => {
-    gateway = await openEveryCarrier({
+    gateway = await openEveryTransport({
       ...kitchenSinkOptions,
       endpoints: [hook, page, form, anyStatus],
       onFault: () => {},
@@ -54,13 +54,13 @@ describe("an endpoint with methods other than GET", () => {
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  describe.each(carrierNames)("%s", (carrier) => {
+  describe.each(transportNames)("%s", (transport) => {
     const path = "/hooks/payment?a=%20b";
 
     test.each(["POST", "PUT"])("gets a %s body's bytes", async (httpMethod) => {
       const body = gzipSync('{"id": 9007199254740993}');
       const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
-      const response = await gateway.ask(carrier, { httpMethod, path, header, body });
+      const response = await gateway.ask(transport, { httpMethod, path, header, body });
       expect([response.httpStatus, String(response.body)]).toEqual([
         202,
         `${httpMethod} ${path} ${String(body.byteLength)}`,
@@ -76,23 +76,23 @@ describe("an endpoint with methods other than GET", () => {
       { httpStatus: 200.5, want: 500 },
       { httpStatus: Number.NaN, want: 500 },
     ])("that returns the status $httpStatus responds with $want", async ({ httpStatus, want }) => {
-      const response = await gateway.ask(carrier, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
+      const response = await gateway.ask(transport, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
       expect(response.httpStatus).toBe(want);
     });
 
     test("gets no bytes without a body", async () => {
-      const response = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
+      const response = await gateway.ask(transport, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
       expect([response.httpStatus, String(response.body)]).toEqual([202, `POST ${path} 0`]);
     });
 
     test("refuses a body above its limit", async () => {
       const body = Buffer.alloc(1025);
-      const { httpStatus } = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(body)], body });
+      const { httpStatus } = await gateway.ask(transport, { httpMethod: "POST", path, header: [sign(body)], body });
       expect(httpStatus).toBe(413);
     });
 
     test("responds with the error that it throws", async () => {
-      const response = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
+      const response = await gateway.ask(transport, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
       expect([response.httpStatus, String(response.body)]).toEqual([
         403,
         expect.stringContaining("the signature is wrong"),
@@ -101,7 +101,7 @@ describe("an endpoint with methods other than GET", () => {
 
     test("may leave its body unread", async () => {
       const body = Buffer.alloc(100_000);
-      const response = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
+      const response = await gateway.ask(transport, { httpMethod: "POST", path: "/form", header: [], body });
       expect([response.httpStatus, String(response.body)]).toEqual([200, "page"]);
     });
 
@@ -112,12 +112,12 @@ describe("an endpoint with methods other than GET", () => {
       { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
       { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
     ])("refuses $httpMethod $path, and allows $allow", async ({ httpMethod, path: at, allow }) => {
-      const response = await gateway.ask(carrier, { httpMethod, path: at, header: [] });
+      const response = await gateway.ask(transport, { httpMethod, path: at, header: [] });
       expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, allow]);
     });
 
     test("responds to HEAD if it accepts GET", async () => {
-      const response = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
+      const response = await gateway.ask(transport, { httpMethod: "HEAD", path: "/form", header: [] });
       expect([response.httpStatus, fieldValue(response.header, "content-length")]).toEqual([200, "4"]);
     });
   });
@@ -129,18 +129,18 @@ function admitNobody(): never {
 
 // A URL of Fetch always has a path, and HTTP/2 resets other methods (RFC 9113 §8.3.1).
 test.each([
-  { carrier: "the engine's HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
-  { carrier: "the engine's HTTP/2", httpMethod: "OPTIONS", want: 204 },
-  { carrier: "a handler in node:http", httpMethod: "OPTIONS", want: 204 },
-  { carrier: "a handler in node:http2", httpMethod: "OPTIONS", want: 204 },
-  { carrier: "the engine's HTTP/1.1", httpMethod: "GET", want: 400 },
-  { carrier: "a handler in node:http", httpMethod: "DELETE", want: 400 },
+  { transport: "the engine's HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
+  { transport: "the engine's HTTP/2", httpMethod: "OPTIONS", want: 204 },
+  { transport: "a handler in node:http", httpMethod: "OPTIONS", want: 204 },
+  { transport: "a handler in node:http2", httpMethod: "OPTIONS", want: 204 },
+  { transport: "the engine's HTTP/1.1", httpMethod: "GET", want: 400 },
+  { transport: "a handler in node:http", httpMethod: "DELETE", want: 400 },
 ] as const)(
-  "$httpMethod * without a credential gets $want from $carrier with any prefix",
-  async ({ carrier, httpMethod, want }) => {
+  "$httpMethod * without a credential gets $want from $transport with any prefix",
+  async ({ transport, httpMethod, want }) => {
     for (const requestPathPrefix of ["", "/api"]) {
-      await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
-      const response = await gateway.ask(carrier, { httpMethod, path: "*", header: [] });
+      await using gateway = await openEveryTransport({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
+      const response = await gateway.ask(transport, { httpMethod, path: "*", header: [] });
       expect([response.httpStatus, response.body.byteLength > 0]).toEqual([want, want !== 204]);
     }
   },
@@ -184,7 +184,7 @@ test.each([
       return { httpStatus: 202, body: "" };
     },
   };
-  await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hasty] });
+  await using gateway = await openEveryTransport({ ...kitchenSinkOptions, endpoints: [hasty] });
   const request = { httpMethod: "POST", path: hasty.path, header: [], body: Buffer.from("event") };
   expect((await gateway.ask("the engine's HTTP/1.1", request)).httpStatus).toBe(202);
   expect(await within(read.promise, "the end")).toMatchObject({
@@ -193,9 +193,9 @@ test.each([
 });
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
-describe.each(carrierNames)(
+describe.each(transportNames)(
   "by %s, an endpoint that has started reading a body may respond before it arrives",
-  (carrier) => {
+  (transport) => {
     test.each<{ name: string; handle: Endpoint["handle"] }>([
       {
         name: "synchronously",
@@ -218,10 +218,10 @@ describe.each(carrierNames)(
       const record = (reason: unknown): void => void unhandled.push(reason);
       process.on("unhandledRejection", record);
       try {
-        await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [{ ...hook, handle }] });
+        await using gateway = await openEveryTransport({ ...kitchenSinkOptions, endpoints: [{ ...hook, handle }] });
         for (const body of ["ok", "longer than four bytes"]) {
           const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
-          expect((await gateway.ask(carrier, request)).httpStatus).toBe(401);
+          expect((await gateway.ask(transport, request)).httpStatus).toBe(401);
         }
         await new Promise(setImmediate);
       } finally {

@@ -4,12 +4,12 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
-import { grpcHeader } from "../../testing/src/carriers/grpc-frames.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../testing/src/carriers/http2-frames.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
+import { grpcHeader } from "../../testing/src/http/grpc-frames.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { guardCallback } from "../src/faults.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../testing/src/gateway/outcome.ts";
 import {
@@ -347,20 +347,20 @@ describe("a response that cannot be written is reported:", () => {
     { name: "null octet", field: ["x-user", "a\0b"] },
     { name: "character above U+00FF", field: ["x-user", "\u010a"] },
   ] as const;
-  test.each(carrierNames.flatMap((carrier) => forbidden.map((row) => ({ carrier, ...row }))))(
-    "over $carrier, any response whose field's $name HTTP forbids",
-    async ({ carrier, field: [name, value] }) => {
+  test.each(transportNames.flatMap((transport) => forbidden.map((row) => ({ transport, ...row }))))(
+    "over $transport, any response whose field's $name HTTP forbids",
+    async ({ transport, field: [name, value] }) => {
       const faults: Fault[] = [];
       const statuses: number[] = [];
-      await using gateway = await openEveryCarrier({
+      await using gateway = await openEveryTransport({
         routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
         onRequest: (request) => request.addResponseHeader(name, value),
         onResponse: ({ httpStatus }) => statuses.push(httpStatus),
         ...collecting(faults),
       });
-      const responded = gateway.ask(carrier, { ...water, body: Buffer.of() });
+      const responded = gateway.ask(transport, { ...water, body: Buffer.of() });
       // Callers of a Fetch handler always get a response.
-      if (carrier === "Fetch") expect(await responded).toMatchObject({ httpStatus: 500 });
+      if (transport === "Fetch") expect(await responded).toMatchObject({ httpStatus: 500 });
       else await expect(responded).rejects.toThrow();
       // Neither the response nor an error can be written.
       expect(faults).toMatchObject([{ what }, { what }]);

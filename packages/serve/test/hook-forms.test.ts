@@ -6,7 +6,7 @@ import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
 import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 
 // A hook may return a value, return a promise, throw or reject. Its type does not always forbid a promise: TypeScript
 // accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody handles would
@@ -31,8 +31,8 @@ interface Row {
   readonly value?: unknown;
   /** The handler. Without one, the call succeeds. */
   readonly handle?: () => never;
-  /** The carriers over which the hook is called. By default, all. */
-  readonly carriers?: readonly (typeof carrierNames)[number][];
+  /** The transports over which the hook is called. By default, all. */
+  readonly transports?: readonly (typeof transportNames)[number][];
   readonly wants: Readonly<Record<Form, Outcome>>;
 }
 
@@ -78,7 +78,7 @@ const hooks: Readonly<Record<Hook, Row>> = {
   },
   contextValues: {
     value: createContextValues(),
-    carriers: ["a handler in node:http", "a handler in node:http2"],
+    transports: ["a handler in node:http", "a handler in node:http2"],
     wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] },
   },
 };
@@ -93,21 +93,21 @@ function routesOf(handle: () => object): Pick<GatewayOptions, "routes"> {
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [] };
 
-describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), carriers, wants }) => {
+describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), transports, wants }) => {
   test.each(forms.map((form) => ({ form, want: wants[form] })))(
     "that $form results in $want",
     async ({ form, want }) => {
       using printed = vi.spyOn(console, "error").mockReturnValue();
       const faults: string[] = [];
-      await using gateway = await openEveryCarrier({
+      await using gateway = await openEveryTransport({
         ...routesOf(handle),
         onFault: (_, what) => void faults.push(what),
         [name]: hookOf(form, value),
       });
       const reported = new Set<string>();
-      for (const carrier of carriers ?? carrierNames) {
-        const { httpStatus } = await within(gateway.ask(carrier, water), `the response by ${carrier}`);
-        expect.soft([carrier, httpStatus]).toEqual([carrier, want[0]]);
+      for (const transport of transports ?? transportNames) {
+        const { httpStatus } = await within(gateway.ask(transport, water), `the response by ${transport}`);
+        expect.soft([transport, httpStatus]).toEqual([transport, want[0]]);
         // Faults are reported after the response.
         await new Promise(setImmediate);
         for (const what of faults.splice(0)) reported.add(what);
@@ -152,17 +152,17 @@ describe("an option of REST", () => {
     );
   });
 
-  test.each(carrierNames)("over %s, rest.errorRecord is reported if it returns a promise", async (carrier) => {
+  test.each(transportNames)("over %s, rest.errorRecord is reported if it returns a promise", async (transport) => {
     const faults: unknown[] = [];
     const rest: object = { errorRecord: asynchronous };
-    await using gateway = await openEveryCarrier({
+    await using gateway = await openEveryTransport({
       ...routesOf(fail),
       rest,
       onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
     });
     // Without an error record there is no response, so the connection or the stream is reset.
     await within(
-      gateway.ask(carrier, water).catch(() => undefined),
+      gateway.ask(transport, water).catch(() => undefined),
       "the end of the request",
     );
     expect(faults).toEqual([

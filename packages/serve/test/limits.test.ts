@@ -13,9 +13,9 @@ import {
   fieldValue,
   type HttpResponse,
   type HttpRequest,
-} from "../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../testing/src/carriers/http2-connection.ts";
+} from "../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { openHttp2, readHttp2Response } from "../../testing/src/http/http2-connection.ts";
 import { decodeEnvelopes } from "../../testing/src/gateway/envelope.ts";
 import {
   getReadingProcedure,
@@ -24,13 +24,7 @@ import {
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
 import { decodeBase64Parts, readOutcome } from "../../testing/src/gateway/outcome.ts";
-import {
-  carriages,
-  exchange,
-  rpcRequest,
-  type WireFormat,
-  wireFormats,
-} from "../../testing/src/gateway/wire-format.ts";
+import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
 
 // A message of exactly the limit is accepted, and one byte more is refused.
@@ -87,10 +81,10 @@ class Greenhouses {
 
 describe("readMaxBytes", () => {
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes });
-  const rows = carriages.flatMap(({ name, ...carriage }) =>
-    carriage.httpVersion === "1.1"
-      ? [{ ...carriage, name, http2: "listening" as const }]
-      : http2Servers.map((http2) => ({ ...carriage, name: `${name} ${http2}`, http2 })),
+  const rows = wires.flatMap(({ name, ...wire }) =>
+    wire.httpVersion === "1.1"
+      ? [{ ...wire, name, http2: "listening" as const }]
+      : http2Servers.map((http2) => ({ ...wire, name: `${name} ${http2}`, http2 })),
   );
 
   test.each(rows)("over $name limits the message size", async ({ format, httpVersion, http2 }) => {
@@ -173,10 +167,10 @@ const comings = [
 ];
 
 describe.each([
-  { carrier: "HTTP/1.1", http2: "listening", send: sendChunks },
-  { carrier: "HTTP/2, mounted", http2: "mounted", send: sendFrames },
-  { carrier: "HTTP/2", http2: "listening", send: sendFrames },
-] as const)("over $carrier, readMaxBytes", ({ http2, send }) => {
+  { transport: "HTTP/1.1", http2: "listening", send: sendChunks },
+  { transport: "HTTP/2, mounted", http2: "mounted", send: sendFrames },
+  { transport: "HTTP/2", http2: "listening", send: sendFrames },
+] as const)("over $transport, readMaxBytes", ({ http2, send }) => {
   const format = wireFormats["connect-proto"];
   let admission = Promise.withResolvers<void>();
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes, admit: () => admission.promise });
@@ -222,7 +216,7 @@ describe("a response", () => {
     ["grpc-accept-encoding", "gzip"],
   ];
 
-  test.each(carriages)("over $name is compressed from compressMinBytes", async ({ format, httpVersion }) => {
+  test.each(wires)("over $name is compressed from compressMinBytes", async ({ format, httpVersion }) => {
     const compressed: boolean[] = [];
     // The last one is long enough to be sent without a copy.
     for (const bytes of [limitBytes - 1, limitBytes, 64 * 1024]) {
@@ -233,13 +227,13 @@ describe("a response", () => {
     expect(compressed).toEqual([false, true, true]);
   });
 
-  test.each(carriages)("over $name is compressed only for clients that accept it", async ({ format, httpVersion }) => {
+  test.each(wires)("over $name is compressed only for clients that accept it", async ({ format, httpVersion }) => {
     const response = await exchange(compressing.address("listening"), httpVersion, requestOf(format, 64 * 1024));
     expect(codeOf(format, response)).toBe(0);
     expect(isCompressed(format, response)).toBe(false);
   });
 
-  test.each(carriages.filter(({ format }) => format.protocol !== "rest"))(
+  test.each(wires.filter(({ format }) => format.protocol !== "rest"))(
     "over $name is limited to writeMaxBytes",
     async ({ format, httpVersion }) => {
       const codes: unknown[] = [];
@@ -263,7 +257,7 @@ function isCompressed(format: WireFormat, { header, body }: HttpResponse): boole
 describe("maxTimeoutMs", () => {
   const greenhouses = new Greenhouses({ maxTimeoutMs: 60_000 });
 
-  test.each(carriages)("over $name limits a client's timeout", async ({ format, httpVersion }) => {
+  test.each(wires)("over $name limits a client's timeout", async ({ format, httpVersion }) => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);

@@ -2,8 +2,8 @@ import { Code, ConnectError, createContextKey, createContextValues, type Interce
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, GatewayOptions } from "../../gateway/src/index.ts";
-import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../testing/src/gateway/outcome.ts";
 import { encodeMessage, rpcRequest, type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
@@ -143,7 +143,7 @@ const options: GatewayOptions = {
   onFault: (_, what) => reported.push(what),
 };
 
-const gateway = await openEveryCarrier(options);
+const gateway = await openEveryTransport(options);
 
 afterAll(async () => await gateway[Symbol.asyncDispose]());
 
@@ -168,16 +168,16 @@ beforeEach(() => {
   failed.length = 0;
 });
 
-describe.each(carrierNames)("over %s", (carrier) => {
+describe.each(transportNames)("over %s", (transport) => {
   const judging = ["admit", "admit, later", "requestGate"];
   const handling = ["an interceptor", "a handler"];
   // Errors are normalized before they reach the HTTP server.
-  const carried = carrier === "the engine's HTTP/2" ? oddErrors : oddErrors.slice(-2);
+  const carried = transport === "the engine's HTTP/2" ? oddErrors : oddErrors.slice(-2);
 
   test.each(carried)("$name becomes an error response wherever it is thrown", async (error) => {
     const { want, isFault } = error;
     for (const place of [...judging, ...handling]) {
-      const { body } = await gateway.ask(carrier, water(place, error));
+      const { body } = await gateway.ask(transport, water(place, error));
       expect.soft(JSON.parse(body.toString()), place).toMatchObject(want);
       expect.soft(body.toString(), place).not.toContain("secret");
       const what = judging.includes(place) ? faultOfRequest : "a handler or an interceptor failed";
@@ -188,7 +188,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
 
   test.each(carried)("$name in onRequest or onResponse changes no response", async (error) => {
     for (const place of ["onRequest", "onResponse"])
-      expect.soft((await gateway.ask(carrier, water(place, error))).httpStatus, place).toBe(200);
+      expect.soft((await gateway.ask(transport, water(place, error))).httpStatus, place).toBe(200);
   });
 });
 
@@ -213,20 +213,20 @@ test("the valid details and metadata of an error are sent", async () => {
   expect(responses.flatMap(({ header }) => header.filter(([name]) => name === "x-why"))).toEqual([["x-why", "rain"]]);
 });
 
-describe.each(["a handler in node:http", "a handler in node:http2"] as const)("over %s", (carrier) => {
+describe.each(["a handler in node:http", "a handler in node:http2"] as const)("over %s", (transport) => {
   test.each(oddErrors)("$name in contextValues is handled and reported like a refusal", async (error) => {
-    const { body } = await gateway.ask(carrier, water("contextValues", error));
+    const { body } = await gateway.ask(transport, water("contextValues", error));
     expect(JSON.parse(body.toString())).toMatchObject(error.want);
     expect(reported).toEqual(error.isFault ? [faultOfRequest] : []);
     expect(failed).toEqual([error.want.code]);
     expect(outcomes).toMatchObject([expect.stringMatching(` ${error.want.code}$`)]);
   });
 
-  const version = carrier === "a handler in node:http" ? "1.1" : "2";
+  const version = transport === "a handler in node:http" ? "1.1" : "2";
   const formats = rpcFormats.filter(({ httpVersions }) => httpVersions.includes(version));
   test.each(formats)("in $name, contextValues errors become error responses", async (format) => {
     for (const error of oddErrors) {
-      const response = await gateway.ask(carrier, water("contextValues", error, format));
+      const response = await gateway.ask(transport, water("contextValues", error, format));
       expect.soft(readOutcome(format, response), error.name).toEqual(error.want);
     }
   });

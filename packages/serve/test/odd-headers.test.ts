@@ -1,9 +1,9 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpResponse, HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../testing/src/gateway/outcome.ts";
 import { emptyMessage, rpcRequest, type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
@@ -20,7 +20,7 @@ const odd = [
 ];
 
 /** Fields that the gateway sets itself and handlers cannot change. */
-const carrierFields: readonly Field[] = [
+const transportFields: readonly Field[] = [
   ["content-length", "1"],
   ["connection", "x-odd"],
   ["Date", "Thu, 01 Jan 1970 00:00:00 GMT"],
@@ -29,7 +29,7 @@ const carrierFields: readonly Field[] = [
 
 /** Fields that the gateway sets itself and hooks cannot add. */
 const ownFields: readonly Field[] = [
-  ...carrierFields,
+  ...transportFields,
   ["Content-Type", "text/x-odd"],
   ["content-encoding", "x-odd"],
   ["TE", "x-odd"],
@@ -41,13 +41,13 @@ const interceptor: Interceptor = (next) => async (request) => {
   const response = await next(request);
   const requested = request.header.get("x-odd");
   const place = request.header.get("x-place") ?? "header";
-  if (requested === "set") for (const [name, value] of carrierFields) response.header.set(name, value);
+  if (requested === "set") for (const [name, value] of transportFields) response.header.set(name, value);
   const replaced = requested === "its own" ? request : odd[Number(requested)];
   return replaced === undefined ? response : { ...response, [place]: replaced.header };
 };
 
 const reported: string[] = [];
-const gateway = await openEveryCarrier({
+const gateway = await openEveryTransport({
   routes: (router) =>
     router.service(GreenhouseService, {
       waterBed: () => ({}),
@@ -121,24 +121,24 @@ const ways: readonly Way[] = [
   wayOf("a stream of gRPC-Web", grpcWeb, watchReadings),
 ];
 
-const rows = carrierNames.flatMap((carrier) => {
+const rows = transportNames.flatMap((transport) => {
   const possible = ways.filter(({ name }) => {
     // Fetch has no trailers, which gRPC needs.
-    if (name.endsWith("gRPC")) return carrier !== "Fetch";
+    if (name.endsWith("gRPC")) return transport !== "Fetch";
     // For HTTP servers, responses of Connect and gRPC-Web are like those of REST.
-    return carrier === "the engine's HTTP/2" || name.endsWith("REST");
+    return transport === "the engine's HTTP/2" || name.endsWith("REST");
   });
-  return possible.map((way) => ({ carrier, way }));
+  return possible.map((way) => ({ transport, way }));
 });
 
-describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
+describe.each(rows)("over $transport in $way.name", ({ transport, way }) => {
   test.each(odd)("a header or trailer with $name is reported and results in Internal", async ({ header }) => {
     for (const place of ["header", "trailer"]) {
       const request = way.request([
         ["x-odd", String(odd.findIndex((row) => row.header === header))],
         ["x-place", place],
       ]);
-      const response = await gateway.ask(carrier, request);
+      const response = await gateway.ask(transport, request);
       expect.soft(way.codeOf(response), place).toBe(13);
       expect.soft(reported.splice(0), place).toEqual(["cannot write the response"]);
     }
@@ -149,15 +149,15 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
       ["x-odd", "its own"],
       ["x-place", "header"],
     ]);
-    const response = await gateway.ask(carrier, request);
+    const response = await gateway.ask(transport, request);
     expect(way.codeOf(response)).toBe(0);
     expect(response.header).toContainEqual(["x-odd", "its own"]);
     expect(reported).toEqual([]);
   });
 
   test.each(["added", "set"])("that are %s leave the fields that the gateway sends", async (how) => {
-    const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
-    const response = await gateway.ask(carrier, way.request([["x-odd", how]]));
+    const plain = await gateway.ask(transport, way.request([["x-odd", "none"]]));
+    const response = await gateway.ask(transport, way.request([["x-odd", how]]));
     expect(dated(response)).toEqual(dated(plain));
     expect(way.codeOf(response)).toBe(0);
     expect(reported).toEqual([]);

@@ -1,8 +1,8 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Field, fieldValue } from "../../testing/src/carriers/exchange.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome, readWebTrailer } from "../../testing/src/gateway/outcome.ts";
@@ -44,7 +44,7 @@ const replace: Interceptor = (next) => async (request) => {
   };
 };
 
-const gateway = await openEveryCarrier({
+const gateway = await openEveryTransport({
   routes: (router) =>
     router.service(GreenhouseService, {
       waterBed: (_, context) => {
@@ -65,20 +65,20 @@ const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satis
 const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
 
 // A handler mounted in a server of node uses the same code as the HTTP server of node.
-const carriers = carrierNames.filter((name) => !name.startsWith("a handler"));
+const transports = transportNames.filter((name) => !name.startsWith("a handler"));
 
-const rows = carriers.flatMap((carrier) =>
+const rows = transports.flatMap((transport) =>
   formatNames
     // Fetch has no trailers, which gRPC needs.
-    .filter((name) => carrier !== "Fetch" || name !== "grpc")
+    .filter((name) => transport !== "Fetch" || name !== "grpc")
     .flatMap((name) => [
-      { carrier, name, kind: "unary" as const },
+      { transport, name, kind: "unary" as const },
       // Connect streams have a different content type.
-      ...(name === "connect-proto" ? [] : [{ carrier, name, kind: "stream" as const }]),
+      ...(name === "connect-proto" ? [] : [{ transport, name, kind: "stream" as const }]),
     ]),
 );
 
-describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ carrier, name, kind }) => {
+describe.each(rows)("over $transport, the status of a $kind call of $name", ({ transport, name, kind }) => {
   const format = wireFormats[name];
   const ask = async (place: Place, status: string, fails: boolean) => {
     const header: readonly Field[] = [
@@ -86,7 +86,7 @@ describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ car
       ["x-status", status],
       ...(fails ? [["x-fails", "1"] as const] : []),
     ];
-    return await gateway.ask(carrier, rpcRequest(format, Buffer.alloc(0), header, procedures[kind]));
+    return await gateway.ask(transport, rpcRequest(format, Buffer.alloc(0), header, procedures[kind]));
   };
 
   test.each(places)("stays OK when the handler sets another one (%s)", async (place) => {
@@ -114,7 +114,7 @@ describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ car
   });
 });
 
-describe.each(carriers)("over %s, the end of a Connect stream", (carrier) => {
+describe.each(transports)("over %s, the end of a Connect stream", (transport) => {
   const ask = async (place: Place, status: string, fails: boolean) => {
     const header: readonly Field[] = [
       ["content-type", "application/connect+proto"],
@@ -123,7 +123,7 @@ describe.each(carriers)("over %s, the end of a Connect stream", (carrier) => {
       ...(fails ? [["x-fails", "1"] as const] : []),
     ];
     const body = encodeEnvelope(0, Buffer.alloc(0));
-    const response = await gateway.ask(carrier, { httpMethod: "POST", path: procedures.stream, header, body });
+    const response = await gateway.ask(transport, { httpMethod: "POST", path: procedures.stream, header, body });
     const end: unknown = JSON.parse(String(decodeEnvelopes(response.body).at(-1)?.bytes));
     return { response, end };
   };

@@ -2,8 +2,8 @@ import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConn
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
-import { fieldValue } from "../../testing/src/carriers/exchange.ts";
-import { exchangeHttp2 } from "../../testing/src/carriers/http2-connection.ts";
+import { fieldValue } from "../../testing/src/http/exchange.ts";
+import { exchangeHttp2 } from "../../testing/src/http/http2-connection.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { envelope } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";

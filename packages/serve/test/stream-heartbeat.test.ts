@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
-import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 
 // When heartbeats are sent and stopped. test/suites/crash waits for the 15 s.

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
-import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
 
 // A hook or an endpoint may decide synchronously or return a promise. Each failure below is tested in every
@@ -39,17 +39,17 @@ describe.each(Object.entries(admits))("after %s", (_name, admit) => {
     "an endpoint that $name results in $want over every HTTP server",
     async ({ handle, want, faults }) => {
       const reported: unknown[] = [];
-      await using gateway = await openEveryCarrier({
+      await using gateway = await openEveryTransport({
         ...kitchenSinkOptions,
         ...(admit && { admit }),
         endpoints: [{ path: "/fails", open: false, handle }],
         onFault: (error) => void reported.push(error),
       });
-      for (const carrier of carrierNames) {
+      for (const transport of transportNames) {
         reported.length = 0;
-        const pending = gateway.ask(carrier, { httpMethod: "GET", path: "/fails", header: [] });
-        const { httpStatus } = await within(pending, `the response by ${carrier}`);
-        expect([carrier, httpStatus, reported.length]).toEqual([carrier, want, faults]);
+        const pending = gateway.ask(transport, { httpMethod: "GET", path: "/fails", header: [] });
+        const { httpStatus } = await within(pending, `the response by ${transport}`);
+        expect([transport, httpStatus, reported.length]).toEqual([transport, want, faults]);
       }
     },
   );
@@ -64,14 +64,14 @@ test.each([
     calls += 1;
     return { httpStatus: 200, body: "" };
   };
-  await using gateway = await openEveryCarrier({
+  await using gateway = await openEveryTransport({
     ...kitchenSinkOptions,
     admit,
     endpoints: [{ path: "/page", open: false, handle }],
   });
-  for (const carrier of carrierNames) {
-    const pending = gateway.ask(carrier, { httpMethod: "GET", path: "/page", header: [] });
-    const { httpStatus } = await within(pending, `the response by ${carrier}`);
-    expect([carrier, httpStatus, calls]).toEqual([carrier, 403, 0]);
+  for (const transport of transportNames) {
+    const pending = gateway.ask(transport, { httpMethod: "GET", path: "/page", header: [] });
+    const { httpStatus } = await within(pending, `the response by ${transport}`);
+    expect([transport, httpStatus, calls]).toEqual([transport, 403, 0]);
   }
 });

@@ -3,8 +3,8 @@ import { Code, ConnectError, createContextKey, type HandlerContext, type Interce
 import { describe, expect, test, vi } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorOf, reasonOf } from "../../testing/src/gateway/call-end.ts";
-import { emptyMessage, grpcHeader } from "../../testing/src/carriers/grpc-frames.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/carriers/http2-frames.ts";
+import { emptyMessage, grpcHeader } from "../../testing/src/http/grpc-frames.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
 import { within } from "../../testing/src/deadline.ts";
 import {
   callings,
@@ -14,7 +14,7 @@ import {
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../testing/src/gateway/outcome.ts";
-import { carriagesOf, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+import { wiresOf, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
 const noteKey = createContextKey("none");
 
@@ -384,9 +384,9 @@ const binaryFormats = [
 ] as const;
 
 const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
-  carriagesOf(format).flatMap((carriage) =>
-    (carriage.httpVersion === "2" ? (["listening", "mounted"] as const) : (["listening"] as const)).map((http2) => ({
-      ...carriage,
+  wiresOf(format).flatMap((wire) =>
+    (wire.httpVersion === "2" ? (["listening", "mounted"] as const) : (["listening"] as const)).map((http2) => ({
+      ...wire,
       http2,
       httpStatus,
     })),

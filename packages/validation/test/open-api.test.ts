@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
-import { exchangeHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../gateway/src/index.ts";

@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import { delimiter, join } from "node:path";
 import { json } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";

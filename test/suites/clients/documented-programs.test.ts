@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
-import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import {

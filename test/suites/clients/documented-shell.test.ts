@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
-import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

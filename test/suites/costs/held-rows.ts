@@ -8,8 +8,8 @@ import {
   WatchReadingsRequestSchema,
   WaterBedRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Address, Field } from "../../../packages/testing/src/carriers/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../packages/testing/src/carriers/grpc-frames.ts";
+import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
 import {
   dataFrame,
   type Frame,
@@ -18,7 +18,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../packages/testing/src/carriers/http2-frames.ts";
+} from "../../../packages/testing/src/http/http2-frames.ts";
 import {
   bodyFrames,
   endlessBlock,

@@ -6,11 +6,11 @@ import { GreenhouseService, type Reading } from "../../../examples/gen/greenhous
 import type { AdmitRequest, Gateway } from "../../../packages/gateway/src/index.ts";
 import { createMcp } from "../../../packages/mcp/src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { collectGarbage } from "../../../packages/testing/src/carriers/held-bytes.ts";
+import { collectGarbage } from "../../../packages/testing/src/http/held-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
 import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
-import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../packages/testing/src/http/certificate.ts";
 
 // The server whose costs are measured, in a separate process, so that its clients do not count. The server reports over
 // IPC the memory that it holds and the CPU time that it has used.

@@ -1,6 +1,6 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type { Field } from "../../../packages/testing/src/carriers/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../packages/testing/src/carriers/grpc-frames.ts";
+import type { Field } from "../../../packages/testing/src/http/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
 import {
   dataFrame,
   type Frame,
@@ -8,7 +8,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../packages/testing/src/carriers/http2-frames.ts";
+} from "../../../packages/testing/src/http/http2-frames.ts";
 import {
   bodyFrames,
   greenhouseCall,

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { within } from "../../../packages/testing/src/deadline.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../packages/testing/src/carriers/grpc-frames.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
@@ -17,8 +17,8 @@ import {
   frameFlag,
   frameType,
   headersFrame,
-} from "../../../packages/testing/src/carriers/http2-frames.ts";
-import { expectNothingKept } from "../../../packages/testing/src/carriers/leaks.ts";
+} from "../../../packages/testing/src/http/http2-frames.ts";
+import { expectNothingKept } from "../../../packages/testing/src/http/leaks.ts";
 
 /** The connections that must not leak, and connections before them, which warm up permanent caches. */
 const connections = 4000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
 import { startChildServer, type ChildServer } from "../../support/process/child-server.ts";
-import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
 import { authorized } from "../../support/server/plant-server.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 

@@ -8,7 +8,7 @@ import {
   openSqliteStore,
   type PlantLocation,
 } from "../../../src/stores/index.ts";
-import { startLossyProxy } from "../../../packages/testing/src/carriers/lossy-proxy.ts";
+import { startLossyProxy } from "../../../packages/testing/src/http/lossy-proxy.ts";
 import { deleteWithRetries } from "../../support/clients/delete-with-retries.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { Dice } from "../../../packages/testing/src/dice.ts";

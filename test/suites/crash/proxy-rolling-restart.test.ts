@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { GetReadingRequestSchema, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
 import { startBalancerProcess } from "../../support/balancers/balancer-process.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
 import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../packages/testing/src/gateway/proxy-process.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
+import { openHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import { startGreenhouse } from "../../../packages/testing/src/gateway/greenhouse.ts";
 

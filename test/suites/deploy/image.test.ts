@@ -3,7 +3,7 @@ import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, write
 import { createServer } from "node:http";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";

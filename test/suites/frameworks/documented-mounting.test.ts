@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
-import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 

@@ -8,7 +8,7 @@ import {
   type ReceivedSpan,
   startOtlpReceiver,
 } from "../../../packages/testing/src/telemetry/otlp-receiver.ts";
-import type { Field, HttpRequest, HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest, HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
 import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
 

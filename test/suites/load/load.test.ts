@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import { StreamService } from "../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 import { responseLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
 import { recipeFolder } from "../../support/clients/client-recipe.ts";
 import {

@@ -9,7 +9,7 @@ import {
 import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";
-import type { HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
 import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { startProxyProcess } from "../../../packages/testing/src/gateway/proxy-process.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
 import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

@@ -1,5 +1,5 @@
 import { connect, createServer } from "node:net";
-import { startOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import type { Dice } from "../../../packages/testing/src/dice.ts";
 
 /** One in how many pieces of data from the server is lost, together with its connection. */

@@ -1,6 +1,6 @@
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
-import type { HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 
 /** A request that clients cancel before its response is complete. */

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { within } from "../../../packages/testing/src/deadline.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
 /** The requests to the server under measurement, with the types of their responses. */
 export interface Answers {

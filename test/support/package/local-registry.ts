@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { listenOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { packageFolders, readManifest } from "../../../tools/build/manifest.ts";

@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../../packages/testing/src/http/exchange.ts";
 import { encodeMessage, rpcRequest, type WireFormat } from "../../../packages/testing/src/gateway/wire-format.ts";
 import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 

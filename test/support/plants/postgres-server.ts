@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import type { Certificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import type { Certificate } from "../../../packages/testing/src/http/certificate.ts";
 import { killFamily, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";

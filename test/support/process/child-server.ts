@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { createMissingStore } from "../plants/sqlite-file.ts";
 import { startCommandLine } from "./command-line.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { tokens } from "../server/plant-server.ts";
 

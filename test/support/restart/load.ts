@@ -3,7 +3,7 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
 import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
 /** The outcomes of the calls of a load. */
 export interface LoadCounts {

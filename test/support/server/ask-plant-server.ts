@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
-import type { HttpResponse, HttpRequest, HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { HttpResponse, HttpRequest, HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
 import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
 import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
 

@@ -4,7 +4,7 @@ import { createTestGateway } from "../../../packages/testing/src/gateway/test-en
 import { Readiness } from "../../../packages/gateway/src/health/index.ts";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
 /** One of the two checks of credentials in the plant store. */
 export type Guard = "admit" | "interceptor";

@@ -2,8 +2,8 @@ import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../src/server/index.ts";
-import type { Certificate } from "../../../packages/testing/src/carriers/certificate.ts";
-import type { Address, Field } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { Certificate } from "../../../packages/testing/src/http/certificate.ts";
+import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
 import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 
 /** The tokens of the servers under test. */

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
 import { startPlantServer, type TestPlantServer } from "./plant-server.ts";
 import { openSituationStore } from "../plants/situation-store.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

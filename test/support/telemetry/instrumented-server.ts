@@ -8,7 +8,7 @@ import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../../packages/telemetry/src/opentelemetry/index.ts";
-import { listenOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
 // A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. The program serves the

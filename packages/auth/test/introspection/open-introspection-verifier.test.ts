@@ -11,7 +11,7 @@ import {
 } from "../../src/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
 import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
-import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 

@@ -6,8 +6,8 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { type CompletedRequest, type Endpoint, type FetchHandler } from "../../src/fetch/entry.ts";
 import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
-import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/carriers/fetch.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
@@ -16,7 +16,7 @@ import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
-// Only what is specific to Fetch. The tables of packages/gateway/test cover what all carriers share, and run over
+// Only what is specific to Fetch. The tables of packages/gateway/test cover what all transports share, and run over
 // Fetch, too.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;

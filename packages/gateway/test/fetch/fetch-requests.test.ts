@@ -2,9 +2,9 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../src/fetch/entry.ts";
-import { type Field, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
-import { collectGarbage, heldBytes } from "../../../testing/src/carriers/held-bytes.ts";
+import { type Field, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { collectGarbage, heldBytes } from "../../../testing/src/http/held-bytes.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 

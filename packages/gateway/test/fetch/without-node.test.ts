@@ -3,7 +3,7 @@ import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../src/fetch/entry.ts";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { emptyMessage, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
 import {
   createHealthService,

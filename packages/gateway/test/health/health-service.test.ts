@@ -15,7 +15,7 @@ import {
   type ServerPart,
 } from "../../src/health/index.ts";
 import { createGateway } from "../../src/index.ts";
-import type { Address, Field } from "../../../testing/src/carriers/exchange.ts";
+import type { Address, Field } from "../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type FrameConnection,
@@ -23,7 +23,7 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
 interface Served {

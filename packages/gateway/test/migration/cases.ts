@@ -1,5 +1,5 @@
 import type { RestServiceOptions } from "../../src/index.ts";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 
 // The requests of the integration tests of grpc-gateway, reworded: examples/internal/integration, at commit 9648db43 of
 // August 2026. Without its eight tests of an OpenAPI document (TestABESpec), which send no requests.

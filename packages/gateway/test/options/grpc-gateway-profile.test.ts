@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 // What clients of grpc-gateway send that no single test of an option covers.

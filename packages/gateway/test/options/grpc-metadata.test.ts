@@ -2,8 +2,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
-import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 
 // The option grpcMetadata of rest.service.
 
@@ -34,23 +38,25 @@ const options: GatewayOptions = {
 };
 
 describe("with grpcMetadata, header fields", () => {
-  let gateway: EveryCarrier;
+  let gateway: EveryTransport;
 
   beforeAll(async () => {
-    gateway = await openEveryCarrier(options);
+    gateway = await openEveryTransport(options);
   });
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  describe.each(carrierNames)("%s", (carrier) => {
-    const ask = (path: string, header: readonly Field[] = []): ReturnType<EveryCarrier["ask"]> =>
-      gateway.ask(carrier, { httpMethod: "GET", path, header });
+  describe.each(transportNames)("%s", (transport) => {
+    const ask = (path: string, header: readonly Field[] = []): ReturnType<EveryTransport["ask"]> =>
+      gateway.ask(transport, { httpMethod: "GET", path, header });
     const receivedField = async (name: string, header: readonly Field[]): Promise<unknown> =>
       JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
 
     test("of a request are available without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
-      const sent = carrier.includes("2") ? header.map(([name, value]) => [name.toLowerCase(), value] as const) : header;
+      const sent = transport.includes("2")
+        ? header.map(([name, value]) => [name.toLowerCase(), value] as const)
+        : header;
       expect(await receivedField("x-user", sent)).toEqual({ sensor: "x-user=mallow" });
       expect(await receivedField("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
     });
@@ -101,7 +107,7 @@ describe("with grpcMetadata, header fields", () => {
       expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
     });
 
-    if (carrier === "Fetch") {
+    if (transport === "Fetch") {
       test("of a trailer are not announced if there is no trailer", async () => {
         const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
@@ -115,7 +121,7 @@ describe("with grpcMetadata, header fields", () => {
         expect([failed.httpStatus, failed.trailer]).toEqual([409, [["grpc-trailer-x-late", "2"]]]);
         expect(fieldValue(failed.header, "trailer")).toBe("grpc-trailer-x-late");
         expect((await ask("/sensors/fails/reading")).trailer).toEqual([]);
-        const head = await gateway.ask(carrier, {
+        const head = await gateway.ask(transport, {
           httpMethod: "HEAD",
           path: "/sensors/a/reading",
           header: [["te", "trailers"]],
@@ -127,7 +133,7 @@ describe("with grpcMetadata, header fields", () => {
 });
 
 test("without grpcMetadata, header fields have one name", async () => {
-  await using gateway = await openEveryCarrier({ ...options, rest: {} });
+  await using gateway = await openEveryTransport({ ...options, rest: {} });
   const header: readonly Field[] = [
     ["grpc-metadata-x-user", "mallow"],
     ["te", "trailers"],

@@ -1,18 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 // The option ignoreBodies of rest.service.
 
 describe("with ignoreBodies, the body of a request", () => {
-  let plain: EveryCarrier;
-  let gated: EveryCarrier;
+  let plain: EveryTransport;
+  let gated: EveryTransport;
 
   beforeAll(async () => {
     const options = { ...kitchenSinkOptions, rest: { service: () => ({ ignoreBodies: true }) } };
-    plain = await openEveryCarrier(options);
-    gated = await openEveryCarrier({ ...options, requestGate: () => undefined });
+    plain = await openEveryTransport(options);
+    gated = await openEveryTransport({ ...options, requestGate: () => undefined });
   });
 
   afterAll(async () => {
@@ -20,7 +24,7 @@ describe("with ignoreBodies, the body of a request", () => {
     await gated[Symbol.asyncDispose]();
   });
 
-  describe.each(carrierNames)("%s", (carrier) => {
+  describe.each(transportNames)("%s", (transport) => {
     test.each<{ name: string; header: readonly Field[]; body: string }>([
       {
         name: "JSON that sets the field of the path",
@@ -35,17 +39,17 @@ describe("with ignoreBodies, the body of a request", () => {
         const request = { httpMethod: "GET", path: "/v1/int64/7", header, body: Buffer.from(body) };
         const deleting = { ...request, httpMethod: "DELETE", path: "/v1/sinks/7" };
         // Fetch does not support a body with GET.
-        if (carrier !== "Fetch") {
-          const { httpStatus, body: response } = await gateway.ask(carrier, request);
+        if (transport !== "Fetch") {
+          const { httpStatus, body: response } = await gateway.ask(transport, request);
           expect([httpStatus, String(response)]).toEqual([200, '{"rpc":"Types","sink":{"fInt64":"7"}}']);
         }
-        expect((await gateway.ask(carrier, deleting)).httpStatus).toBe(200);
+        expect((await gateway.ask(transport, deleting)).httpStatus).toBe(200);
       }
     });
 
     test("is read if the rule has one", async () => {
       const body = Buffer.from('{"nested":1}');
-      const response = await plain.ask(carrier, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
+      const response = await plain.ask(transport, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
       expect(response.httpStatus).toBe(400);
     });
   });

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 
 // No compatibility option can change which order is deleted: the one in the path.
 
@@ -56,10 +60,10 @@ describe.each([
   { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
 ])("with $name, the order in the path is deleted", ({ rest }) => {
   const deleted: string[] = [];
-  let gateway: EveryCarrier;
+  let gateway: EveryTransport;
 
   beforeAll(async () => {
-    gateway = await openEveryCarrier({
+    gateway = await openEveryTransport({
       rest,
       routes: (router) =>
         router.service(OrderService, {
@@ -73,15 +77,15 @@ describe.each([
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test.each(carrierNames)("%s", async (carrier) => {
+  test.each(transportNames)("%s", async (transport) => {
     deleted.length = 0;
-    const { httpStatus: plain } = await gateway.ask(carrier, { httpMethod: "DELETE", path: "/orders/7", header: [] });
+    const { httpStatus: plain } = await gateway.ask(transport, { httpMethod: "DELETE", path: "/orders/7", header: [] });
     expect([plain, deleted]).toEqual([200, ["7"]]);
     for (const { request, header: fields, body } of requests) {
       const [httpMethod = "", path = ""] = request.split(" ");
       const sent = { httpMethod, path, header: fields, ...(body !== "" && { body: Buffer.from(body) }) };
       deleted.length = 0;
-      const { httpStatus } = await gateway.ask(carrier, sent);
+      const { httpStatus } = await gateway.ask(transport, sent);
       // Either it is deleted, or the request is refused.
       expect({ request, body, httpStatus, deleted }).toEqual({
         request,

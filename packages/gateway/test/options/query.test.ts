@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 /** The response of a kitchen sink: the message that its handler got, or the error. */

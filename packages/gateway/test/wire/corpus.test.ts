@@ -1,9 +1,9 @@
 import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
-import { exchangeFetch, isSayable } from "../../../testing/src/carriers/fetch.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { exchangeFetch, isSayable } from "../../../testing/src/http/fetch.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 const { fetch } = createFetchGateway(kitchenSinkOptions);

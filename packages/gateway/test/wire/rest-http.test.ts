@@ -10,9 +10,9 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/health/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
-import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/carriers/exchange.ts";
-import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
@@ -20,7 +20,7 @@ const shop = "https://shop.example";
 const healthCheck = "grpc.health.v1.Health.Check";
 const checkRoutes = (router: ConnectRouter): ConnectRouter => router.rpc(Health.method.check, () => ({}));
 const archive = { case: "custom", value: { kind: "ARCHIVE", path: "/a" } } as const;
-const carriers: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
+const transports: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
 let gateway: TestGateway;
 let talking: TestGateway;
 const connections = new KeptConnections();
@@ -56,9 +56,9 @@ async function startTalking(): Promise<TestGateway> {
   return { address, fetch: talkative.fetch, [Symbol.asyncDispose]: () => talkative.close() };
 }
 
-async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpResponse> {
-  if (carrier === "fetch") return await exchangeFetch(to.fetch, request);
-  return await connections.exchange(to.address, carrier, request);
+async function exchange(transport: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpResponse> {
+  if (transport === "fetch") return await exchangeFetch(to.fetch, request);
+  return await connections.exchange(to.address, transport, request);
 }
 
 function get(path: string, ...header: Field[]): HttpRequest {
@@ -96,9 +96,9 @@ const codings = [
   { name: "zstd", pack: zstdCompressSync, unpack: zstdDecompressSync },
 ];
 
-describe.each(carriers)("REST over %s", (carrier) => {
+describe.each(transports)("REST over %s", (transport) => {
   test.each(codings)("reads a $name body", async ({ name, pack }) => {
-    const answer = await exchange(carrier, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
+    const answer = await exchange(transport, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
     expect(answer.httpStatus, answer.body.toString()).toBe(200);
     expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
   });
@@ -107,7 +107,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     "responds in $name when that is accepted and the body is large enough",
     async ({ name, unpack }) => {
       const text = "a".repeat(5000);
-      const answer = await exchange(carrier, get(`/v1/string/${text}`, ["accept-encoding", name]));
+      const answer = await exchange(transport, get(`/v1/string/${text}`, ["accept-encoding", name]));
       expect(headerOf(answer)).toMatchObject({
         "content-encoding": name,
         vary: expect.stringContaining("accept-encoding"),
@@ -121,20 +121,20 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { why: "Accept-Encoding is missing", header: [] },
     { why: "Accept-Encoding prefers identity", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
   ])("if $why, responds without compression", async ({ header }) => {
-    const answer = await exchange(carrier, get(`/v1/string/${"a".repeat(5000)}`, ...header));
+    const answer = await exchange(transport, get(`/v1/string/${"a".repeat(5000)}`, ...header));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
     expect(headerOf(answer)["vary"]).toContain("accept-encoding");
   });
 
   test("does not compress small responses", async () => {
-    const answer = await exchange(carrier, get("/v1/string/a", ["accept-encoding", "gzip"]));
+    const answer = await exchange(transport, get("/v1/string/a", ["accept-encoding", "gzip"]));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
   });
 
   test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])(
     "with the content coding %s refuses a body",
     async (coding) => {
-      const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", coding]));
+      const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", coding]));
       expect(answer.httpStatus).toBe(415);
       expect(headerOf(answer)["accept-encoding"]).toBe("gzip, br, zstd");
       expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
@@ -142,7 +142,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   );
 
   test.each(codings)("refuses an invalid $name body", async ({ name }) => {
-    const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", name]));
+    const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", name]));
     expect(answer.httpStatus).toBe(400);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
   });
@@ -150,13 +150,13 @@ describe.each(carriers)("REST over %s", (carrier) => {
   test.each(codings)("refuses a small $name body whose decompressed size exceeds the limit", async ({ name, pack }) => {
     const bomb = pack(Buffer.from(`{"fString":"${"a".repeat(1_000_000)}"}`));
     expect(bomb.byteLength).toBeLessThan(10_000);
-    const answer = await exchange(carrier, post(bomb, ["content-encoding", name]));
+    const answer = await exchange(transport, post(bomb, ["content-encoding", name]));
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     expect([413, 429]).toContain(answer.httpStatus);
   });
 
   test("responds to a preflight of a listed origin without a credential", async () => {
-    const answer = await exchange(carrier, {
+    const answer = await exchange(transport, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
       header: [
@@ -177,7 +177,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   test("responds to preflights for all paths in the same way", async () => {
     const answers = await Promise.all(
       ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
-        exchange(carrier, {
+        exchange(transport, {
           httpMethod: "OPTIONS",
           path,
           header: [
@@ -192,7 +192,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   });
 
   test("allows no other origin", async () => {
-    const answer = await exchange(carrier, {
+    const answer = await exchange(transport, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
       header: [
@@ -210,7 +210,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
     ["the 405 of an ordinary OPTIONS", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
   ])("allows a listed origin to read %s", async (_, request, httpStatus) => {
-    const answer = await exchange(carrier, request);
+    const answer = await exchange(transport, request);
     expect(answer.httpStatus).toBe(httpStatus);
     expect(headerOf(answer)).toMatchObject({
       "access-control-allow-origin": shop,
@@ -225,7 +225,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["x-server-timeout", "soon"], message: "invalid server timeout" },
   ])("refuses the malformed timeout $header before it parses the URL", async ({ header, message }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
-      const answer = await exchange(carrier, get(path, header));
+      const answer = await exchange(transport, get(path, header));
       expect(answer.httpStatus).toBe(400);
       expect(answer.body.toString()).toContain(message);
     }
@@ -237,7 +237,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["x-server-timeout", "0"] },
   ])("responds with 504 to the timeout $header, which has passed, regardless of the URL", async ({ header }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
-      const answer = await exchange(carrier, get(path, header));
+      const answer = await exchange(transport, get(path, header));
       expect(answer.httpStatus).toBe(504);
       expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
     }
@@ -253,12 +253,12 @@ describe.each(carriers)("REST over %s", (carrier) => {
       },
     });
     for (const path of ["/v1/int64/x", "/v1/query?nope=1", "/v1/query"])
-      expect((await exchange(carrier, get(path), gated)).httpStatus).toBe(401);
+      expect((await exchange(transport, get(path), gated)).httpStatus).toBe(401);
     expect(seen).toEqual(["gate", "gate", "gate"]);
   });
 
   test("sends metadata as header fields, except for fields of the connection or the body", async () => {
-    const answer = await exchange(carrier, get("/api/check/me"), talking);
+    const answer = await exchange(transport, get("/api/check/me"), talking);
     const header = headerOf(answer);
     expect(answer.httpStatus).toBe(200);
     expect(header).toMatchObject({ "x-early": "1", "x-late": "2", "content-type": "application/json" });
@@ -267,7 +267,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
   });
 
   test("sends the metadata of an error as header fields", async () => {
-    const answer = await exchange(carrier, get("/api/check/fails"), talking);
+    const answer = await exchange(transport, get("/api/check/fails"), talking);
     expect(answer.httpStatus).toBe(409);
     expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
     expect(headerOf(answer)).not.toHaveProperty("grpc-message");
@@ -281,7 +281,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { path: "/%61pi/check/me", httpStatus: 404 },
     { path: "/api/check/me", httpStatus: 200 },
   ])("serves $path only if it has the prefix", async ({ path, httpStatus }) => {
-    expect((await exchange(carrier, get(path), talking)).httpStatus).toBe(httpStatus);
+    expect((await exchange(transport, get(path), talking)).httpStatus).toBe(httpStatus);
   });
 });
 

@@ -10,8 +10,8 @@ import {
   RequestBody,
 } from "../../../http/src/exchange/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../src/http1/index.ts";
-import { collectGarbage } from "../../../testing/src/carriers/held-bytes.ts";
-import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { collectGarbage } from "../../../testing/src/http/held-bytes.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 

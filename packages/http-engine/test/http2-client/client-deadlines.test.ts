@@ -13,7 +13,7 @@ import {
   frameType,
   headersFrame,
   readFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
 // When a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.

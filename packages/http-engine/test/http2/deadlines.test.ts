@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { frame, frameType, openFrames } from "../../../testing/src/carriers/http2-frames.ts";
+import { frame, frameType, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { startEngine } from "../../../testing/src/http2/http2-engine.ts";
 import { answered, whole } from "../../../testing/src/http2/http2-requests.ts";
 

@@ -12,7 +12,7 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
 import {
   answered,

@@ -11,7 +11,7 @@ import {
   openFrames,
   resetFrame,
   type StreamEnd,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { startEngine } from "../../../testing/src/http2/http2-engine.ts";
 import {
   answered,

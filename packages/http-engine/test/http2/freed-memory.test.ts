@@ -8,7 +8,7 @@ import {
   frameFlag,
   frameType,
   openFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
 import { answered, begun, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 

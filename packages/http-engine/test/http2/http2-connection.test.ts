@@ -23,7 +23,7 @@ import {
   frameType,
   openFrames,
   readFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import {
   answered,
   begun,

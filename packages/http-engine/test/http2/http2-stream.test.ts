@@ -18,7 +18,7 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import {
   answered,
   begun,

@@ -9,7 +9,7 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { begun } from "../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Stream } from "../../src/http2/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
-import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
+import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../../testing/src/http/http2-frames.ts";
 import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";

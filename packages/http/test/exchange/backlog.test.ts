@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Backlog, BacklogBudget, ErrorCode } from "../../src/exchange/index.ts";
 import { answer, startEngine } from "../../../testing/src/http2/http2-engine.ts";
-import { frame, type FrameConnection, frameType, openFrames } from "../../../testing/src/carriers/http2-frames.ts";
+import { frame, type FrameConnection, frameType, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const kib = 1024;

@@ -4,9 +4,9 @@ import { Server, Socket } from "node:net";
 import { expect, test } from "vitest";
 import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
-import type { Address, HttpRequest, HttpVersion } from "../../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;

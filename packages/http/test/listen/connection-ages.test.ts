@@ -7,9 +7,9 @@ import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../src/listen/connection-ages.ts";
 import { createTestGateway, heldRows } from "../../../testing/src/gateway/test-engine.ts";
-import { type Address, fieldValue } from "../../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { type Address, fieldValue } from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 

@@ -6,11 +6,11 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../testing/src/carriers/http2-frames.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };

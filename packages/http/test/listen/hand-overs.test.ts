@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Gateway, ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
-import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
 // Several owners pass on a connection. Accept, the PROXY header, the TLS handshake, the protocol choice and the HTTP

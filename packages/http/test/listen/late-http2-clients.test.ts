@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { describe, test } from "vitest";
 import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { grpcHeader, sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
+import { grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import {
   clientPreface,
   dataFrame,
@@ -13,7 +13,7 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
 

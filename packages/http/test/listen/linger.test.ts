@@ -4,11 +4,11 @@ import { connect } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../../gateway/src/index.ts";
-import { createByteReader } from "../../../testing/src/carriers/byte-reader.ts";
-import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
-import type { Address } from "../../../testing/src/carriers/exchange.ts";
-import { type Http1Connection, openHttp1, overHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import type { Address } from "../../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1, overHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import {
   nextEvent,

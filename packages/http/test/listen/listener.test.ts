@@ -7,11 +7,11 @@ import { startDeadline } from "../../src/exchange/index.ts";
 import type { EndpointResponse, GatewayLoad } from "../../../gateway/src/index.ts";
 import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createByteReader } from "../../../testing/src/carriers/byte-reader.ts";
-import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { overHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { openFrames } from "../../../testing/src/carriers/http2-frames.ts";
+import { overHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 
@@ -135,10 +135,10 @@ class RecordGatherer extends Duplex {
 
 describe("the load of a gateway", () => {
   test.each([
-    { version: "1.1", carrier: "http1" },
-    { version: "2", carrier: "http2" },
+    { version: "1.1", transport: "http1" },
+    { version: "2", transport: "http2" },
   ] as const)("counts a connection and request over HTTP/$version until the response ends", async (row) => {
-    const { version, carrier } = row;
+    const { version, transport } = row;
     const requested = Promise.withResolvers<void>();
     const page = Promise.withResolvers<EndpointResponse>();
     const answer = (): Promise<EndpointResponse> => {
@@ -146,14 +146,14 @@ describe("the load of a gateway", () => {
       return page.promise;
     };
     const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, handle: answer }] });
-    expect(gateway.load).toEqual(loadOf(carrier, 0));
+    expect(gateway.load).toEqual(loadOf(transport, 0));
     const address = await gateway.listen();
     const answered = exchange(address, version, { httpMethod: "GET", path: "/page", header: [] });
     await within(requested.promise, "the request");
-    expect(gateway.load).toEqual(loadOf(carrier, 1));
+    expect(gateway.load).toEqual(loadOf(transport, 1));
     page.resolve({ httpStatus: 200, body: "" });
     await answered;
-    await expect.poll(() => gateway.load).toEqual(loadOf(carrier, 0));
+    await expect.poll(() => gateway.load).toEqual(loadOf(transport, 0));
     await gateway.close();
   });
 });
@@ -178,8 +178,8 @@ test("the load counts each refused invalid request and HTTP/2 error", async () =
   await gateway.close();
 });
 
-function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
-  const counts = { http1: 0, http2: 0, [carrier]: count };
+function loadOf(transport: "http1" | "http2", count: number): GatewayLoad {
+  const counts = { http1: 0, http2: 0, [transport]: count };
   return {
     connections: counts,
     requests: counts,

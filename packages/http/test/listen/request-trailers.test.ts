@@ -3,16 +3,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../../http-engine/src/http2/hpack/decoder.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import type { Address, Field } from "../../../testing/src/carriers/exchange.ts";
+import type { Address, Field } from "../../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import {
-  dataFrame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 // Trailer fields of a request. Neither HandlerContext nor the request of Connect's protocol handlers can carry them,
@@ -75,12 +69,12 @@ interface Outcome {
 
 type Send = (address: Address, call: Call, trailer: readonly Field[]) => Promise<readonly [Outcome["fields"], Buffer]>;
 
-const carriers: readonly { readonly name: string; readonly http2: Http2Server; readonly send: Send }[] = [
+const transports: readonly { readonly name: string; readonly http2: Http2Server; readonly send: Send }[] = [
   { name: "HTTP/1.1", http2: "listening", send: sendOverHttp1 },
   ...http2Servers.map((http2) => ({ name: `HTTP/2 ${http2}`, http2, send: sendOverHttp2 })),
 ];
 
-describe.each(carriers)("the trailer section of a request over $name", ({ http2, send }) => {
+describe.each(transports)("the trailer section of a request over $name", ({ http2, send }) => {
   let records: unknown[] = [];
   let greenhouse: TestGreenhouse;
   const see = ({ requestHeader, timeoutMs }: HandlerContext): void => {

@@ -3,17 +3,17 @@ import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
-import { sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
-import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import { sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
+import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import {
   type FrameConnection,
   frameFlag,
   frameType,
   headersFrame,
   openFrames,
-} from "../../../testing/src/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+} from "../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";

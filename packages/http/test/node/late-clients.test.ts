@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { describe, test } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
-import { fieldValue } from "../../../testing/src/carriers/exchange.ts";
-import { grpcHeader, sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
-import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { fieldValue } from "../../../testing/src/http/exchange.ts";
+import { grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import {
   clientPreface,
   dataFrame,
@@ -14,7 +14,7 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../testing/src/carriers/http2-frames.ts";
+} from "../../../testing/src/http/http2-frames.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
 

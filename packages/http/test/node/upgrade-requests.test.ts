@@ -3,10 +3,10 @@ import { createServer as createHttps } from "node:https";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
-import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
-import { type Address, fieldValue } from "../../../testing/src/carriers/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { type Address, fieldValue } from "../../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 

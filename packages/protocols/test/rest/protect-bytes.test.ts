@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FileService } from "../../../testing/src/gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
-import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 
 // A google.api.HttpBody may come from anywhere, but browsers give it the origin of this server.
 
-let files: EveryCarrier;
+let files: EveryTransport;
 let contentType = "";
 let ownFields: Readonly<Record<string, string>> = {};
 
@@ -14,7 +18,7 @@ beforeAll(async () => {
     for (const [name, value] of Object.entries(ownFields)) responseHeader.set(name, value);
   };
   const file = { data: Buffer.from("bytes") };
-  files = await openEveryCarrier({
+  files = await openEveryTransport({
     routes: (router) =>
       router.service(FileService, {
         getFile: (_, context) => {
@@ -40,22 +44,22 @@ async function ask(
   path: string,
   type: string,
   own: typeof ownFields = {},
-  carrier: (typeof carrierNames)[number] = "the engine's HTTP/1.1",
+  transport: (typeof transportNames)[number] = "the engine's HTTP/1.1",
   httpMethod: HttpRequest["httpMethod"] = "GET",
 ): Promise<readonly [number, string | undefined, string | undefined]> {
   contentType = type;
   ownFields = own;
-  const { httpStatus, header } = await files.ask(carrier, { httpMethod, path, header: [] });
+  const { httpStatus, header } = await files.ask(transport, { httpMethod, path, header: [] });
   return [httpStatus, fieldValue(header, "content-security-policy"), fieldValue(header, "x-content-type-options")];
 }
 
 const paths = ["/files/a", "/parts/a", "/downloads/a"];
 
-describe.each(carrierNames)("over %s,", (carrier) => {
+describe.each(transportNames)("over %s,", (transport) => {
   test.each(paths)("%s responds without sniffing, and with HTML in a sandbox", async (path) => {
-    expect(await ask(path, "text/html", {}, carrier)).toEqual([200, "sandbox", "nosniff"]);
-    expect(await ask(path, "image/png", {}, carrier)).toEqual([200, undefined, "nosniff"]);
-    expect(await ask(path, "text/html", {}, carrier, "HEAD")).toEqual([200, "sandbox", "nosniff"]);
+    expect(await ask(path, "text/html", {}, transport)).toEqual([200, "sandbox", "nosniff"]);
+    expect(await ask(path, "image/png", {}, transport)).toEqual([200, undefined, "nosniff"]);
+    expect(await ask(path, "text/html", {}, transport, "HEAD")).toEqual([200, "sandbox", "nosniff"]);
   });
 });
 

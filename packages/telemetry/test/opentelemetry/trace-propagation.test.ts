@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy, type ForwardRules, type ProxyOptions } from "../../../proxy/src/create-proxy.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
-import type { Field } from "../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
@@ -96,12 +96,12 @@ test.each<{ readonly name: string; readonly sent: readonly Field[]; readonly wan
 
 /** Writes a field for each baggage entry, as Jaeger's propagator does. */
 const spreadingPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> = {
-  inject: (active, carrier, setter) => {
+  inject: (active, transport, setter) => {
     for (const [name, { value }] of propagation.getBaggage(active)?.getAllEntries() ?? [])
-      setter.set(carrier, `uberctx-${name}`, value);
+      setter.set(transport, `uberctx-${name}`, value);
   },
-  extract: (active, carrier, getter) => {
-    const name = decodeURIComponent(String(getter.get(carrier, "baggage"))).split("=")[0] ?? "";
+  extract: (active, transport, getter) => {
+    const name = decodeURIComponent(String(getter.get(transport, "baggage"))).split("=")[0] ?? "";
     return propagation.setBaggage(active, propagation.createBaggage({ [name]: { value: "b" } }));
   },
   fields: () => [],

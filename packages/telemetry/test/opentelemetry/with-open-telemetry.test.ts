@@ -17,8 +17,8 @@ import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
-import type { Field, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
-import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import type { Field, HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { type RegisteredSdk, registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 

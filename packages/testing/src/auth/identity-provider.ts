@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { CompactSign, exportJWK, generateKeyPair, type CryptoKey, type JWK } from "jose";
 
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A key pair of a provider. */
 export interface SigningKey {

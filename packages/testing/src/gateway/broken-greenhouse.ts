@@ -2,8 +2,8 @@
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpRequest } from "../carriers/exchange.ts";
-import { exchangeFetch } from "../carriers/fetch.ts";
+import type { Field, HttpRequest } from "../http/exchange.ts";
+import { exchangeFetch } from "../http/fetch.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import { emptyMessage, encodeMessage, exchange, rpcRequest, type WireFormat, wireFormats } from "./wire-format.ts";
 

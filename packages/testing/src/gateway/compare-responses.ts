@@ -1,7 +1,7 @@
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createGateway } from "../../../gateway/src/index.ts";
-import type { HttpRequest } from "../carriers/exchange.ts";
-import { exchangeFetch } from "../carriers/fetch.ts";
+import type { HttpRequest } from "../http/exchange.ts";
+import { exchangeFetch } from "../http/fetch.ts";
 import { compareValues, type Differs } from "../comparison.ts";
 import { kitchenSinkOptions } from "./kitchen-sink.ts";
 

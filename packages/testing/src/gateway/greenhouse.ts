@@ -6,7 +6,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { within } from "../deadline.ts";
-import type { Address } from "../carriers/exchange.ts";
+import type { Address } from "../http/exchange.ts";
 import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
 import { createTestGateway } from "./test-engine.ts";
 

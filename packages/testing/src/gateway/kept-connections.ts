@@ -1,12 +1,6 @@
-import {
-  type Address,
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-  type HttpVersion,
-} from "../carriers/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../carriers/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../carriers/http2-connection.ts";
+import { type Address, fieldValue, type HttpResponse, type HttpRequest, type HttpVersion } from "../http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../http/http2-connection.ts";
 
 /**
  * Sends requests one after another, reusing one connection per address while it is open, because opening one takes twice as

@@ -13,7 +13,7 @@ import { createTestGateway } from "./test-engine.ts";
 import { KitchenSink, NestedSchema, type Sink, SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
-import type { Address } from "../carriers/exchange.ts";
+import type { Address } from "../http/exchange.ts";
 
 /** A gateway with the kitchen sink, on a free port of loopback. Dispose of it with `await using`. */
 export interface TestGateway extends FetchGateway {

@@ -2,9 +2,9 @@ import { createServer as createHttp2Server } from "node:http2";
 import { connect as connectTcp, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Gateway, ListenOptions } from "../../../gateway/src/index.ts";
-import { type Certificate, createCertificate } from "../carriers/certificate.ts";
-import type { Address } from "../carriers/exchange.ts";
-import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { type Certificate, createCertificate } from "../http/certificate.ts";
+import type { Address } from "../http/exchange.ts";
+import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** The HTTP/2 server: the gateway itself, or a node:http2 server in which its handler is mounted. */
 export const http2Servers = ["listening", "mounted"] as const;

@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../carriers/exchange.ts";
+import type { Field, HttpRequest } from "../http/exchange.ts";
 
 /** The stateless revision of MCP. */
 export const statelessRevision = "2026-07-28";

@@ -1,6 +1,6 @@
 import type { Protocol } from "../../../gateway/src/index.ts";
 import { decodeEnvelopes } from "./envelope.ts";
-import { fieldValue, type Field, type HttpResponse } from "../carriers/exchange.ts";
+import { fieldValue, type Field, type HttpResponse } from "../http/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 /** The outcome of a call, for every protocol. Code 0 is OK, others are gRPC codes. */

@@ -6,7 +6,7 @@ import {
   type ProxyGateway,
   type ProxyOptions,
 } from "../../../proxy/src/create-proxy.ts";
-import type { Address } from "../carriers/exchange.ts";
+import type { Address } from "../http/exchange.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /** A proxy on a free port of loopback. Dispose of it with `await using`. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A request that a REST server received. */
 export interface SeenRequest {

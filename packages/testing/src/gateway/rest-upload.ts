@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import type { Gateway } from "../../../gateway/src/index.ts";
-import type { Address, Field, HttpVersion } from "../carriers/exchange.ts";
-import { openFetchUpload, type Upload } from "../carriers/fetch.ts";
-import { openHttp1 } from "../carriers/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../carriers/http2-connection.ts";
+import type { Address, Field, HttpVersion } from "../http/exchange.ts";
+import { openFetchUpload, type Upload } from "../http/fetch.ts";
+import { openHttp1 } from "../http/http1-connection.ts";
+import { openHttp2, readHttp2Response } from "../http/http2-connection.ts";
 
 /** Sends the header of a request on a separate connection. */
 export async function openUpload(

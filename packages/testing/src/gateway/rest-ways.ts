@@ -1,4 +1,4 @@
-import type { HttpVersion } from "../carriers/exchange.ts";
+import type { HttpVersion } from "../http/exchange.ts";
 import type { Http2Server } from "./listen-for-tests.ts";
 
 /** A transport of REST bodies. */

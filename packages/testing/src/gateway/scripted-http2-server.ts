@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
-import type { Field } from "../carriers/exchange.ts";
+import { startOnLoopback } from "../http/listen-on-loopback.ts";
+import type { Field } from "../http/exchange.ts";
 import {
   clientPreface,
   dataFrame,
@@ -12,7 +12,7 @@ import {
   frameType,
   headersFrame,
   readFrames,
-} from "../carriers/http2-frames.ts";
+} from "../http/http2-frames.ts";
 import { encodeEnvelope } from "./envelope.ts";
 
 /** One connection to a {@link ScriptedServer}. */

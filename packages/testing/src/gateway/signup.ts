@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import type { Validation } from "../../../validation/src/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
-import type { Address } from "../carriers/exchange.ts";
+import type { Address } from "../http/exchange.ts";
 import { createTestGateway } from "./test-engine.ts";
 
 /** An account, as clients create one. */

@@ -4,9 +4,9 @@ import type { Protocol } from "../../../gateway/src/index.ts";
 import type { FormatName } from "../../../protocols/src/index.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import { statelessRequest, toolNameOf } from "./mcp.ts";
-import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
-import { exchangeHttp1 } from "../carriers/http1-connection.ts";
-import { exchangeHttp2 } from "../carriers/http2-connection.ts";
+import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../http/exchange.ts";
+import { exchangeHttp1 } from "../http/http1-connection.ts";
+import { exchangeHttp2 } from "../http/http2-connection.ts";
 
 /** One way to write a unary call in bytes: a protocol with its codec. */
 export interface WireFormat {
@@ -90,24 +90,24 @@ export const mcpFormat: WireFormat = {
 };
 
 /** A wire format on one HTTP version, and a name of the two for a row of a table. */
-export interface Carriage {
+export interface Wire {
   readonly name: string;
   readonly format: WireFormat;
   readonly httpVersion: HttpVersion;
 }
 
 /** Every wire format on every HTTP version that can carry it. */
-export const carriages: readonly Carriage[] = Object.values(wireFormats).flatMap(carriagesOfFormat);
+export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOfFormat);
 
-/** The {@link carriages}, and those of tools. */
-export const carriagesWithTools: readonly Carriage[] = [...carriages, ...carriagesOfFormat(mcpFormat)];
+/** The {@link wires}, and those of tools. */
+export const wiresWithTools: readonly Wire[] = [...wires, ...wiresOfFormat(mcpFormat)];
 
-/** The carriages of one or several formats. */
-export function carriagesOf(...names: readonly WireFormatName[]): readonly Carriage[] {
-  return names.flatMap((name) => carriagesOfFormat(wireFormats[name]));
+/** The wires of one or several formats. */
+export function wiresOf(...names: readonly WireFormatName[]): readonly Wire[] {
+  return names.flatMap((name) => wiresOfFormat(wireFormats[name]));
 }
 
-function carriagesOfFormat(format: WireFormat): readonly Carriage[] {
+function wiresOfFormat(format: WireFormat): readonly Wire[] {
   return format.httpVersions.map((httpVersion) => ({
     name: `${format.name} over ${httpVersion === "1.1" ? "HTTP/1.1" : "h2c"}`,
     format,

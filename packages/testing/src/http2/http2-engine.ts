@@ -11,7 +11,7 @@ import {
   type Http2Stream,
   type StreamReceiver,
 } from "../../../http-engine/src/http2/index.ts";
-import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** Options of the engine under test. */
 export interface EngineOptions {

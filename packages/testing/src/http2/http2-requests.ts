@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../../http/src/exchange/index.ts";
 import type { Http2RequestHead, Http2Stream } from "../../../http-engine/src/http2/index.ts";
-import type { Field } from "../carriers/exchange.ts";
+import type { Field } from "../http/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";
 import {
   frame,
@@ -10,7 +10,7 @@ import {
   headerBlock,
   headersFrame,
   type StreamEnd,
-} from "../carriers/http2-frames.ts";
+} from "../http/http2-frames.ts";
 
 /** The header of a request without a body. */
 export const getHeader: readonly Field[] = [

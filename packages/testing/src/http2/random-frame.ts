@@ -1,5 +1,5 @@
 import type { Dice } from "../dice.ts";
-import type { Field } from "../carriers/exchange.ts";
+import type { Field } from "../http/exchange.ts";
 import {
   dataFrame,
   frame,
@@ -9,7 +9,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../carriers/http2-frames.ts";
+} from "../http/http2-frames.ts";
 import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from "./http2-requests.ts";
 
 const streamIds = [0, 1, 1, 1, 3, 3, 3, 5, 5, 7, 9, 2, 101, 2 ** 31 - 1];

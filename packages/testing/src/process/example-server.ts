@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Address } from "../carriers/exchange.ts";
+import type { Address } from "../http/exchange.ts";
 import { projectFolder } from "./child-program.ts";
 import { type CommandLine, startNode } from "./command-line.ts";
 

@@ -3,8 +3,8 @@ import { createServer as createTlsServer } from "node:https";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import type { Certificate } from "../carriers/certificate.ts";
-import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
+import type { Certificate } from "../http/certificate.ts";
+import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A received span, decoded by the field numbers of OTLP. */
 export interface ReceivedSpan {

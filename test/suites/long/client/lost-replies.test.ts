@@ -7,7 +7,7 @@ import {
   PlantClientError,
 } from "../../../../src/client/index.ts";
 import { openSqliteStore } from "../../../../src/stores/index.ts";
-import { type LossyProxy, startLossyProxy } from "../../../../packages/testing/src/carriers/lossy-proxy.ts";
+import { type LossyProxy, startLossyProxy } from "../../../../packages/testing/src/http/lossy-proxy.ts";
 import { deleteWithRetries } from "../../../support/clients/delete-with-retries.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../../../support/server/plant-server.ts";

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
 import { readConfiguration, startServer } from "../../../../src/server/index.ts";
 import { createSigningKey } from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { numRunsOf } from "../../../../packages/testing/src/test-seed.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
 import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
 import { type Ended, runCommand } from "../../../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";

@@ -11,7 +11,7 @@ import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-c
 import { type Listening, listenForTests } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
-import { carriages } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { wires } from "../../../../packages/testing/src/gateway/wire-format.ts";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { PlantServiceService } from "../../../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { idMissing, plantNotFound } from "../../../../src/service/errors.ts";
@@ -71,9 +71,7 @@ const includeDirs = ["proto", "packages/protobuf/proto"].map((folder) => join(pr
 const loaded = loadSync("plantstore/v1/plant_service.proto", { includeDirs });
 const testCases = (situations["deletePlant"] ?? [])
   .flatMap((situation) =>
-    carriages
-      .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
-      .map((carriage) => ({ situation, carriage })),
+    wires.filter(({ format }) => situation.formats?.includes(format.name) ?? true).map((wire) => ({ situation, wire })),
   )
   .map((testCase, index) => ({ ...testCase, plant: BigInt(index + 1) }));
 
@@ -122,8 +120,8 @@ describe.each<{ name: string; definition: ServiceDefinition; options: GrpcJsOpti
     await store.close();
   });
 
-  test.each(testCases)("$situation.name over $carriage.name", async ({ carriage, situation, plant }) => {
-    const { format, httpVersion } = carriage;
+  test.each(testCases)("$situation.name over $wire.name", async ({ wire, situation, plant }) => {
+    const { format, httpVersion } = wire;
     const response = await connections.exchange(server.address, httpVersion, situation.request(format, plant));
     expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, situation.want));
     expect(JSON.stringify([response.header, response.body.toString("latin1")])).not.toContain(secretText);

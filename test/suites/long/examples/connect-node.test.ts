@@ -6,7 +6,7 @@ import { Readiness } from "../../../../packages/gateway/src/health/index.ts";
 import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
-import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
 import {
   type Address,
   type Field,
@@ -14,11 +14,11 @@ import {
   type HttpResponse,
   type HttpRequest,
   type HttpVersion,
-} from "../../../../packages/testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/carriers/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../packages/testing/src/carriers/http2-connection.ts";
+} from "../../../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
 import { readOutcome, readWebTrailer } from "../../../../packages/testing/src/gateway/outcome.ts";
-import { carriages, type WireFormat, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { wires, type WireFormat, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openSituationStore, secretText } from "../../../support/plants/situation-store.ts";
 import { authorized, bearer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
@@ -29,13 +29,13 @@ const client = { ca: certificate.cert, servername: "localhost" };
 // connect-node does not serve the text form of gRPC-Web; REST goes to the gateway.
 const testCases = situations.deletePlant
   .flatMap((situation) =>
-    carriages
+    wires
       .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
       .filter(({ format }) => format.name !== "grpc-web-text")
-      .map((carriage) => ({ situation, carriage })),
+      .map((wire) => ({ situation, wire })),
   )
   // Node's HTTP parser keeps the first of several Authorization fields, and drops the others.
-  .filter(({ situation, carriage: { format } }) => format.protocol === "rest" || !hasTwoCredentials(situation, format))
+  .filter(({ situation, wire: { format } }) => format.protocol === "rest" || !hasTwoCredentials(situation, format))
   .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
 
 function hasTwoCredentials({ request }: Situation, format: WireFormat): boolean {
@@ -75,8 +75,8 @@ describe("the plant store on connect-node", () => {
     return await connection.readResponse(request.httpMethod);
   }
 
-  test.each(testCases)("$situation.name over $carriage.name", async ({ carriage, situation, plant }) => {
-    const { format, httpVersion } = carriage;
+  test.each(testCases)("$situation.name over $wire.name", async ({ wire, situation, plant }) => {
+    const { format, httpVersion } = wire;
     const { code, message = "", fields = {} } = situation.want;
     const response = await exchange(httpVersion, situation.request(format, plant));
     expect(readOutcome(format, response)).toEqual({ code: codes[code].number, message });
@@ -87,7 +87,7 @@ describe("the plant store on connect-node", () => {
     expect(plants.has(plant)).toBe(code !== "ok");
   });
 
-  test.each(carriages.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
+  test.each(wires.filter(({ format }) => ["connect-json", "grpc"].includes(format.name)))(
     "over $name decides by the first Authorization field, like node",
     async ({ format, httpVersion }) => {
       const plant = 2_000_000n;

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
-import { openHttp1 } from "../../../../packages/testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../../../packages/testing/src/carriers/http2-connection.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
 import { readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
 import { wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";

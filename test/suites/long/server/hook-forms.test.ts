@@ -8,7 +8,7 @@ import {
   type Form,
   forms,
 } from "../../../../packages/testing/src/callback-forms.ts";
-import { exchangeHttp1 } from "../../../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 

@@ -6,9 +6,9 @@ import type { StartedServer } from "../../../../src/server/index.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
-import type { Field, HttpRequest } from "../../../../packages/testing/src/carriers/exchange.ts";
-import { listenOnLoopback } from "../../../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import type { Field, HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../packages/testing/src/deadline.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../../../../packages/testing/src/telemetry/otlp-receiver.ts";
@@ -231,7 +231,7 @@ test("a server reports invalid OpenTelemetry variables and uses the defaults", a
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_TRACES_SAMPLER: "sometimes",
-    OTEL_EXPORTER_OTLP_PROTOCOL: "carrier-pigeon",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "transport-pigeon",
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "nowhere",
     OTEL_METRIC_EXPORT_INTERVAL: "often",
     OTEL_PROPAGATORS: "tracecontext,owl",

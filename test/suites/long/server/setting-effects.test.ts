@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { expect, test } from "vitest";
-import { createCertificate } from "../../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
 import { freePort } from "../../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";

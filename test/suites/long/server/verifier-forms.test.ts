@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../../../packages/auth/src/token-verifier.ts";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
-import type { Field } from "../../../../packages/testing/src/carriers/exchange.ts";
-import { type Carriage, carriagesWithTools, exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import { type Wire, wiresWithTools, exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
@@ -49,7 +49,7 @@ const credentials: Readonly<Record<string, readonly Field[]>> = {
 };
 
 /** Makes a call to the server of a verifier, and returns the response and log lines without values that differ by call. */
-type Ask = (carriage: Carriage, credential: readonly Field[]) => Promise<unknown>;
+type Ask = (wire: Wire, credential: readonly Field[]) => Promise<unknown>;
 
 /** Starts a server with a verifier, which is closed after all tests. */
 async function serveWith(verifier: TokenVerifier): Promise<Ask> {
@@ -87,11 +87,11 @@ const askAsynchronous = await Promise.all(
   Object.entries(asynchronous).map(async ([name, verifier]) => [name, await serveWith(verifier)] as const),
 );
 
-describe.each(carriagesWithTools)("$name", (carriage) => {
+describe.each(wiresWithTools)("$name", (wire) => {
   test.each(Object.entries(credentials))("%s has the same outcome with each verifier form", async (_, credential) => {
-    const want = await askSynchronous(carriage, credential);
+    const want = await askSynchronous(wire, credential);
     expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
     for (const [name, ask] of askAsynchronous)
-      expect.soft({ name, outcome: await ask(carriage, credential) }).toEqual({ name, outcome: want });
+      expect.soft({ name, outcome: await ask(wire, credential) }).toEqual({ name, outcome: want });
   });
 });

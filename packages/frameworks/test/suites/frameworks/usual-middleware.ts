@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished } from "vitest";
-import { startOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { noteKey } from "./frameworks.ts";
 

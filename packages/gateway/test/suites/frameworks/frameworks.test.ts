@@ -8,9 +8,9 @@ import { createGateway } from "../../../src/index.ts";
 import { routes } from "../../../../../examples/servers/greenhouse.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
-import { startOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 
 import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";

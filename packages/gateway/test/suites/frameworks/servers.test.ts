@@ -8,7 +8,7 @@ import { Health } from "../../../src/health/index.ts";
 import { ServerReflection } from "../../../src/reflection/index.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
-import type { HttpResponse, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import type { HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";

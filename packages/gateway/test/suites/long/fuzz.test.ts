@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileRestRoutes, type RestBinding } from "../../../../protocols/src/rest/rules/index.ts";
 import { KitchenSink, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpResponse, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../testing/src/carriers/http2-connection.ts";
+import type { HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
 import { startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/gateway/kitchen-sink.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 

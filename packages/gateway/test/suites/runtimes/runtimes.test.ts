@@ -7,8 +7,8 @@ import {
   fieldValue,
   type HttpResponse,
   type HttpRequest,
-} from "../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+} from "../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";

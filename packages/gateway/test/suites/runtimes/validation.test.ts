@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { validAccount } from "../../../../testing/src/gateway/signup.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 import { SignupService } from "../../../../testing/src/gen/signup/v1/signup_pb.ts";

@@ -1,10 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit, Endpoint } from "../../../../gateway/src/index.ts";
-import { createCertificate } from "../../../../testing/src/carriers/certificate.ts";
-import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
+import { createCertificate } from "../../../../testing/src/http/certificate.ts";
+import { heldBytes } from "../../../../testing/src/http/held-bytes.ts";
 import { leastOf } from "../../../../testing/src/least-of.ts";
-import { openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { acceptedSocket, startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
 
 // The memory of connections whose clients send requests ahead and do not read responses.

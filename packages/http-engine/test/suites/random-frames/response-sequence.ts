@@ -4,7 +4,7 @@ import { BacklogBudget, ErrorCode } from "../../../../http/src/exchange/index.ts
 import { type ResponseReceiver, ClientConnection, type ClientStream } from "../../../src/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../../src/http2/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/carriers/http2-frames.ts";
+import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/http/http2-frames.ts";
 import { randomResponseFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
+import { heldBytes } from "../../../../testing/src/http/held-bytes.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { clientProblem } from "./response-sequence.ts";
 import { serverProblem } from "./sequence.ts";

@@ -4,7 +4,7 @@ import { BacklogBudget, ErrorCode } from "../../../../http/src/exchange/index.ts
 import { defaultHttp2Limits, Http2Connection, type Http2Stream } from "../../../src/http2/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { answer, echo, pipe, receiving } from "../../../../testing/src/http2/http2-engine.ts";
-import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/carriers/http2-frames.ts";
+import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/http/http2-frames.ts";
 import { randomFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 

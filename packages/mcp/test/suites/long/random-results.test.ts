@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createGateway } from "../../../../gateway/src/index.ts";
 import { createMcp } from "../../../src/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import type { HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import type { HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink.ts";
 import { statelessRequest, toolNameOf } from "../../../../testing/src/gateway/mcp.ts";
 import { randomTypes, rollMessage } from "../../../../testing/src/gateway/random-message.ts";

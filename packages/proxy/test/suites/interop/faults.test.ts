@@ -3,13 +3,13 @@ import type { ClientHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUpstream, type Upstream } from "../../../src/upstreams/index.ts";
-import { fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import {
   exchangeHttp2,
   type Http2Connection,
   openHttp2,
   readHttp2Response,
-} from "../../../../testing/src/carriers/http2-connection.ts";
+} from "../../../../testing/src/http/http2-connection.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import {
   echoServers,

@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { Field, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 

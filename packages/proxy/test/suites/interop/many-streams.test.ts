@@ -4,8 +4,8 @@ import type { ClientHttp2Stream } from "node:http2";
 import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { beforeAll, expect, test } from "vitest";
-import { type Field, fieldValue } from "../../../../testing/src/carriers/exchange.ts";
-import { openHttp2, readHttp2Response } from "../../../../testing/src/carriers/http2-connection.ts";
+import { type Field, fieldValue } from "../../../../testing/src/http/exchange.ts";
+import { openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import {

@@ -3,12 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
-import { fieldValue } from "../../../../testing/src/carriers/exchange.ts";
-import {
-  type Http2Connection,
-  openHttp2,
-  readHttp2Response,
-} from "../../../../testing/src/carriers/http2-connection.ts";
+import { fieldValue } from "../../../../testing/src/http/exchange.ts";
+import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
 import { waitLimitMs, within } from "../../../../testing/src/deadline.ts";
 import {
   buildGo,

@@ -5,13 +5,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
-import {
-  type Http2Connection,
-  openHttp2,
-  readHttp2Response,
-} from "../../../../testing/src/carriers/http2-connection.ts";
-import { startRelay } from "../../../../testing/src/carriers/relay.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
+import { startRelay } from "../../../../testing/src/http/relay.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import {
   buildGo,

@@ -3,7 +3,7 @@ import { create, createRegistry, type JsonReadOptions, type JsonWriteOptions } f
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { listenOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
 import { KitchenSink, NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/index.ts";

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { type Certificate, createCertificate } from "../../../../../packages/testing/src/carriers/certificate.ts";
+import { type Certificate, createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
 import { freePort } from "../../../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { createCertificate } from "../../../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
 import { freePort } from "../../../../../packages/testing/src/process/free-port.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
 

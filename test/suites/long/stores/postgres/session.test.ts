@@ -10,7 +10,7 @@ import { readCommitted } from "../../../../../src/stores/postgres/server/pinned-
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../../src/stores/contract/store-open-error.ts";
-import { createCertificate } from "../../../../../packages/testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
 import { within } from "../../../../../packages/testing/src/deadline.ts";
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
 import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";

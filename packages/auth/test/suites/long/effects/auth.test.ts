@@ -12,7 +12,7 @@ import {
   type TestClaims,
   type TestHeader,
 } from "../../../../../testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { waterBedProcedure as procedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";

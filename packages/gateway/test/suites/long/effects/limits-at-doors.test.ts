@@ -5,39 +5,34 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  type Address,
-  type Field,
-  type HttpRequest,
-  openSocket,
-} from "../../../../../testing/src/carriers/exchange.ts";
-import { openHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../../../../testing/src/carriers/http2-connection.ts";
+import { type Address, type Field, type HttpRequest, openSocket } from "../../../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   clientPreface,
   frame,
   frameBytes,
   frameType,
   headerBlock,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import {
-  type CarrierName,
-  carrierNames,
-  type EveryCarrier,
-  openEveryCarrier,
-} from "../../../../../testing/src/gateway/every-carrier.ts";
+  type TransportName,
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 
 // Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table of
 // docs/reference/gateway-options.md.
 
-type SocketName = Exclude<CarrierName, "Fetch">;
+type SocketName = Exclude<TransportName, "Fetch">;
 
 /** A server, and whether the table says that the limit has an effect there. */
 interface Door {
-  readonly every: EveryCarrier;
-  readonly name: CarrierName;
+  readonly every: EveryTransport;
+  readonly name: TransportName;
   readonly isLimited: boolean;
 }
 
@@ -285,20 +280,20 @@ const [heads = [], , ...documented] = cells;
 const rows = Object.values(limitRows);
 
 test("the table of limits and servers has these rows and columns", () => {
-  expect(heads.slice(1)).toEqual(carrierNames);
+  expect(heads.slice(1)).toEqual(transportNames);
   expect(documented.map(([title]) => title)).toEqual(rows.map(({ about }) => about));
 });
 
 describe.each(rows)("$about", ({ about, options, observe }) => {
-  let every: EveryCarrier;
+  let every: EveryTransport;
   beforeAll(async () => {
-    every = await openEveryCarrier({ routes, ...options });
+    every = await openEveryTransport({ routes, ...options });
   });
   afterAll(() => every[Symbol.asyncDispose]());
 
   const wanted = documented.find(([first]) => first === about) ?? [];
 
-  test.concurrent.each(carrierNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
+  test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
     "has the effect that the documentation lists for $name",
     async ({ name, want }) => {
       const isLimited = want !== undefined && want !== unlimited;

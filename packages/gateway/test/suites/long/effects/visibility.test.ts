@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
 import { createHttpEngine } from "../../../../../http-engine/src/index.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";

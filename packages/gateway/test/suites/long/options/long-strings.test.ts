@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
 
 test("prettyJson does not change a string of ten megabytes", async () => {

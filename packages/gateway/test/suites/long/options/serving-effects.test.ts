@@ -9,7 +9,7 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { exchangeFetch } from "../../../../../testing/src/carriers/fetch.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import {
   compareResponses,

@@ -1,6 +1,6 @@
 import { bodyOf, type Exchange, headerOf } from "../../../../../conformance/runner/response.ts";
 import type { FetchHandler } from "../../../../src/index.ts";
-import { exchangeFetch } from "../../../../../testing/src/carriers/fetch.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 
 /** Sends the requests of cases through a handler of Fetch. */
 export function overFetch(fetch: FetchHandler): Exchange {

@@ -19,7 +19,7 @@ import {
   listenOnLoopback,
   type LoopbackServer,
   startOnLoopback,
-} from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+} from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { waitLimitMs } from "../../../../../testing/src/deadline.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

@@ -6,7 +6,7 @@ import {
   expectResponse,
   toRequest,
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
-import { openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";

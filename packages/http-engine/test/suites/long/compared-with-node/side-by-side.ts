@@ -17,7 +17,7 @@ import {
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
-import type { Address, HttpVersion } from "../../../../../testing/src/carriers/exchange.ts";
+import type { Address, HttpVersion } from "../../../../../testing/src/http/exchange.ts";
 import { isSince } from "../../../../../testing/src/peer-version.ts";
 
 /** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */

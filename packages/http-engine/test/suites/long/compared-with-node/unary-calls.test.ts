@@ -1,19 +1,19 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeEnvelopes } from "../../../../../testing/src/gateway/envelope.ts";
-import { fieldValue, type Field, framing, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
+import { fieldValue, type Field, framing, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
 import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
 import { KeptConnections } from "../../../../../testing/src/gateway/kept-connections.ts";
-import { carriages, type Carriage, type WireFormat } from "../../../../../testing/src/gateway/wire-format.ts";
+import { wires, type Wire, type WireFormat } from "../../../../../testing/src/gateway/wire-format.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallCase } from "./unary-calls.ts";
 
 const cases = unaryCallTable.flatMap((row) =>
-  carriages
-    .filter((carriage) => isSupported(carriage) && (row.only?.(carriage) ?? true))
-    .map((carriage) => ({ row, carriage, name: `${row.name} by ${carriage.name}` })),
+  wires
+    .filter((wire) => isSupported(wire) && (row.only?.(wire) ?? true))
+    .map((wire) => ({ row, wire, name: `${row.name} by ${wire.name}` })),
 );
-type Pair = { readonly row: UnaryCallCase; readonly carriage: Carriage; readonly name: string };
+type Pair = { readonly row: UnaryCallCase; readonly wire: Wire; readonly name: string };
 
 describe("a client of the gateway", () => {
   let servers: SideBySide;
@@ -26,8 +26,8 @@ describe("a client of the gateway", () => {
     await servers[Symbol.asyncDispose]();
   });
 
-  const callBoth = async ({ row, carriage }: Pair): Promise<{ want: HttpResponse; got: HttpResponse }> => {
-    const { format, httpVersion } = carriage;
+  const callBoth = async ({ row, wire }: Pair): Promise<{ want: HttpResponse; got: HttpResponse }> => {
+    const { format, httpVersion } = wire;
     const request = row.request(format);
     const [want, got] = await Promise.all([
       connections.exchange(servers.connectNode[httpVersion], httpVersion, request),
@@ -39,13 +39,13 @@ describe("a client of the gateway", () => {
   test.each<Pair>(cases)("gets the response for $name that connect-node clients get", async (pair) => {
     const { want, got } = await callBoth(pair);
     if (pair.row.httpStatusOnly === true) return expect(got.httpStatus).toBe(want.httpStatus);
-    const observe = pair.row.codeOnly?.(pair.carriage) === true ? codeOf : observedBy;
-    expect(observe(pair.carriage.format, got)).toStrictEqual(observe(pair.carriage.format, want));
+    const observe = pair.row.codeOnly?.(pair.wire) === true ? codeOf : observedBy;
+    expect(observe(pair.wire.format, got)).toStrictEqual(observe(pair.wire.format, want));
   });
 });
 
 // connect-node knows neither REST nor the text form of gRPC-Web.
-function isSupported({ format }: Carriage): boolean {
+function isSupported({ format }: Wire): boolean {
   return format.protocol !== "rest" && format.name !== "grpc-web-text";
 }
 

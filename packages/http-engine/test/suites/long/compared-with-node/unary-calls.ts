@@ -4,11 +4,11 @@ import {
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
-import type { Field, HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import {
   encodeMessage,
   rpcRequest,
-  type Carriage,
+  type Wire,
   type WireFormat,
 } from "../../../../../testing/src/gateway/wire-format.ts";
 
@@ -16,10 +16,10 @@ import {
 export interface UnaryCallCase {
   readonly name: string;
   readonly request: (format: WireFormat) => HttpRequest;
-  /** Whether the case applies to a carriage. By default, all. */
-  readonly only?: (carriage: Carriage) => boolean;
+  /** Whether the case applies to a wire. By default, all. */
+  readonly only?: (wire: Wire) => boolean;
   /** Whether only the code is compared, because the message or a field differs on purpose. */
-  readonly codeOnly?: (carriage: Carriage) => boolean;
+  readonly codeOnly?: (wire: Wire) => boolean;
   /** Whether only the HTTP status is compared: connect-node responds without a body and without Allow. */
   readonly httpStatusOnly?: boolean;
 }
@@ -40,9 +40,9 @@ const raw =
     body: body(format),
   });
 
-const isEnveloped = ({ format }: Carriage): boolean => format.protocol !== "connect";
-const isConnect = ({ format }: Carriage): boolean => format.protocol === "connect";
-const isJson = ({ format }: Carriage): boolean => format.codec === "json";
+const isEnveloped = ({ format }: Wire): boolean => format.protocol !== "connect";
+const isConnect = ({ format }: Wire): boolean => format.protocol === "connect";
+const isJson = ({ format }: Wire): boolean => format.codec === "json";
 const always = (): boolean => true;
 
 const outcomeCases: readonly UnaryCallCase[] = [
@@ -58,7 +58,7 @@ const outcomeCases: readonly UnaryCallCase[] = [
     name: `an error with code ${String(index + 1)}`,
     request: water(`fail: ${String(index + 1)}: no water`),
     // HTTP/1.1 does not differ by code.
-    only: ({ httpVersion }: Carriage) => httpVersion === "2" || index === 0,
+    only: ({ httpVersion }: Wire) => httpVersion === "2" || index === 0,
   })),
   { name: "an error without a message", request: water("fail: 5: ") },
   { name: "an error with a non-ASCII message", request: water("fail: 9: 100 % Wärme für 🌵\n") },
@@ -132,7 +132,7 @@ const messageCases: readonly UnaryCallCase[] = [
   {
     name: "two messages",
     request: raw((format) => Buffer.concat([inFormat("{}")(format), inFormat("{}")(format)])),
-    only: (carriage) => isEnveloped(carriage) && isJson(carriage),
+    only: (wire) => isEnveloped(wire) && isJson(wire),
     codeOnly: always,
   },
 ];

@@ -4,7 +4,7 @@ import { ErrorCode } from "../../../../../http/src/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../src/http2/index.ts";
 import { HpackDecoder } from "../../../../src/http2/hpack/decoder.ts";
 import { Dice } from "../../../../../testing/src/dice.ts";
-import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import {
   answer,
   echo,
@@ -22,7 +22,7 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import { postHeader } from "../../../../../testing/src/http2/http2-requests.ts";
 import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 

@@ -5,18 +5,18 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../../gateway/src/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import type { Address, Field, HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
-import { grpcHeader } from "../../../../../testing/src/carriers/grpc-frames.ts";
-import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
-import { openHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import { openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+import type { Address, Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   frameFlag,
   frameType,
   headersFrame,
   openFrames,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import {
   startGreenhouse,
   type TestGreenhouse,
@@ -37,7 +37,7 @@ function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
 }
 
 /** A connection for requests whose bodies never end. */
-interface Carrier extends Disposable {
+interface Transport extends Disposable {
   /**
    * Sends a request and waits for its response. Calls `sent` when the server has received the sent part of the body.
    */
@@ -46,7 +46,7 @@ interface Carrier extends Disposable {
   leave(at: number, request: HttpRequest, sent: () => Promise<void>): Promise<void>;
 }
 
-async function openHttp1Carrier(address: Address): Promise<Carrier> {
+async function openHttp1Transport(address: Address): Promise<Transport> {
   const connections = await Promise.all(Array.from({ length: requests }, () => openHttp1(address)));
   const send = (at: number, { header, body = Buffer.of(), ...request }: HttpRequest): void =>
     connections[at]?.request({ ...request, header: [...header, ["content-length", "3000000"]], body });
@@ -65,7 +65,7 @@ async function openHttp1Carrier(address: Address): Promise<Carrier> {
   };
 }
 
-async function openHttp2Carrier(address: Address): Promise<Carrier> {
+async function openHttp2Transport(address: Address): Promise<Transport> {
   const connection = await openHttp2(address);
   // The stream is eventually reset.
   const open = (request: HttpRequest): ClientHttp2Stream =>
@@ -100,9 +100,9 @@ async function openHttp2Carrier(address: Address): Promise<Carrier> {
 }
 
 describe.each([
-  { name: "HTTP/1.1", http2: "listening", open: openHttp1Carrier },
-  { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Carrier },
-  { name: "HTTP/2", http2: "listening", open: openHttp2Carrier },
+  { name: "HTTP/1.1", http2: "listening", open: openHttp1Transport },
+  { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Transport },
+  { name: "HTTP/2", http2: "listening", open: openHttp2Transport },
 ] as const)("over $name", ({ http2, open }) => {
   test("the part of a body that arrives before its request is refused is released", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
@@ -116,9 +116,9 @@ describe.each([
     await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
     // Less than any window, because no window is updated in the meantime.
     const request = requestWith(60_000);
-    const refuseAll = async (carrier: Carrier): Promise<void> => {
+    const refuseAll = async (transport: Transport): Promise<void> => {
       for (let at = 0; at < requests; at++) {
-        await carrier.exchange(at, request, async () => {
+        await transport.exchange(at, request, async () => {
           if (admissions.length === 0) await within(once(events, "admit"), "admit");
           admissions.shift()?.reject(new ConnectError("not you", Code.PermissionDenied));
         });
@@ -137,10 +137,10 @@ describe.each([
     };
     await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
     const request = requestWith(60_000);
-    const leaveAll = async (carrier: Carrier): Promise<void> => {
+    const leaveAll = async (transport: Transport): Promise<void> => {
       for (let at = 0; at < requests; at++) {
         const admission = once(events, "admit");
-        await carrier.leave(at, request, async () => void (await within(admission, "admit")));
+        await transport.leave(at, request, async () => void (await within(admission, "admit")));
       }
       await within(untilAlone(greenhouse), "the end of all requests");
     };
@@ -152,8 +152,8 @@ describe.each([
   test("the part of a body that arrives before its deadline is released", async () => {
     await using greenhouse = await startGreenhouse({}, {}, { http2 });
     const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
-    const askAll = async (carrier: Carrier): Promise<void> => {
-      await Promise.all(Array.from({ length: requests }, (_, at) => carrier.exchange(at, request)));
+    const askAll = async (transport: Transport): Promise<void> => {
+      await Promise.all(Array.from({ length: requests }, (_, at) => transport.exchange(at, request)));
     };
     // Up to a tenth of a window may be in transit.
     const limitBytes = (requests * 200_000) / 2;
@@ -167,10 +167,10 @@ async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
 }
 
 /** The bytes of memory held after requests, while their connection is still open. */
-async function heldAfter(opened: Promise<Carrier>, ask: (carrier: Carrier) => Promise<void>): Promise<number> {
-  using carrier = await opened;
+async function heldAfter(opened: Promise<Transport>, ask: (transport: Transport) => Promise<void>): Promise<number> {
+  using transport = await opened;
   const beforeBytes = await heldBytes();
-  await ask(carrier);
+  await ask(transport);
   return (await heldBytes()) - beforeBytes;
 }
 

@@ -16,7 +16,7 @@ import {
 import type { WorkerMessage } from "../../../../src/listen/share-connections.ts";
 import { getReadingProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { isNodeEngine } from "../../../../../testing/src/gateway/test-engine.ts";
-import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

@@ -19,8 +19,8 @@ import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/
 import type { ListenOptions } from "../../../../../gateway/src/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
-import { frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { gzipSync } from "node:zlib";
 import type { GrpcTransportOptions } from "../../../../src/client/index.ts";
-import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -11,7 +11,7 @@ import {
   headerBlock,
   headersFrame,
   resetFrame,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import { waterBedResponse, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,

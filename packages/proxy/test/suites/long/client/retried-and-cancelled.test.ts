@@ -15,7 +15,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";

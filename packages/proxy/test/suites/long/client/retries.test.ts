@@ -14,7 +14,7 @@ import {
   type RetryPolicy,
 } from "../../../../src/client/index.ts";
 import { type FailedCall, Retries } from "../../../../src/client/retries.ts";
-import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -22,8 +22,8 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
-import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {

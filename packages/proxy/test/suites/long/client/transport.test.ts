@@ -14,9 +14,9 @@ import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../http-engine/src/http2/index.ts";
 import { HpackDecoder } from "../../../../../http-engine/src/http2/hpack/decoder.ts";
-import { type Frame, frame, frameType, resetFrame } from "../../../../../testing/src/carriers/http2-frames.ts";
-import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
-import { listenOnLoopback, startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { type Frame, frame, frameType, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { listenOnLoopback, startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";

@@ -4,7 +4,7 @@ import { connect } from "node:tls";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ServedCertificate } from "../../../../src/command/certificates.ts";
-import { type Certificate, createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
+import { type Certificate, createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";

@@ -5,8 +5,8 @@ import {
   GreenhouseService,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../mcp/src/index.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import type { Field, HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import type { Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { eventsOf, statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";

@@ -19,8 +19,8 @@ import { file_grpc_health_v1_health } from "../../../../../protobuf/src/gen/grpc
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
-import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
+import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

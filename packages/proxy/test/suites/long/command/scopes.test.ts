@@ -14,7 +14,7 @@ import {
   fieldValue,
   type HttpRequest,
   type HttpVersion,
-} from "../../../../../testing/src/carriers/exchange.ts";
+} from "../../../../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure as read,
   waterBedProcedure as water,

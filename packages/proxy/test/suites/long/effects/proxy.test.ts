@@ -5,8 +5,8 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import type { GatewayOptions, HttpEngine } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { createHttpEngine } from "../../../../../http-engine/src/index.ts";
-import { createIssuedCertificate } from "../../../../../testing/src/carriers/certificate.ts";
-import { exchangeFetch } from "../../../../../testing/src/carriers/fetch.ts";
+import { createIssuedCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";

@@ -4,16 +4,16 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { type Field, fieldValue } from "../../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import { exchangeHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+import { type Field, fieldValue } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
   frameFlag,
   headersFrame,
   resetFrame,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {

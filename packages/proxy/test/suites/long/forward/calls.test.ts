@@ -11,10 +11,10 @@ import {
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { fieldValue, type HttpRequest } from "../../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
-import { dataFrame, frameType, headersFrame } from "../../../../../testing/src/carriers/http2-frames.ts";
+import { fieldValue, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { dataFrame, frameType, headersFrame } from "../../../../../testing/src/http/http2-frames.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";

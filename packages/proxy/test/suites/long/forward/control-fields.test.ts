@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";

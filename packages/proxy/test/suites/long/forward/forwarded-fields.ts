@@ -1,7 +1,7 @@
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
-import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 

@@ -10,11 +10,11 @@ import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts"
 import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../openapi/src/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
-import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
-import { fieldValue } from "../../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import { frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { fieldValue } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startFiles } from "../../../../../testing/src/gateway/files.ts";

@@ -7,9 +7,9 @@ import {
   fieldValue,
   type HttpRequest,
   type HttpResponse,
-} from "../../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
-import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
+} from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
@@ -17,7 +17,7 @@ import {
   frameFlag,
   frameType,
   headerBlock,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { grpcHead, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";

@@ -13,9 +13,9 @@ import {
   GreenhouseService,
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
-import { openHttp2, readHttp2Response } from "../../../../../testing/src/carriers/http2-connection.ts";
-import { startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
+import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";

@@ -3,7 +3,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { Health } from "../../../../../gateway/src/health/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import type { Gateway } from "../../../../../gateway/src/index.ts";
-import { exchangeFetch } from "../../../../../testing/src/carriers/fetch.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { emptyMessage, grpcHeader } from "../../../../../testing/src/carriers/grpc-frames.ts";
-import { heldBytes } from "../../../../../testing/src/carriers/held-bytes.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/carriers/http2-frames.ts";
+import { emptyMessage, grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+import { heldBytes } from "../../../../../testing/src/http/held-bytes.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 

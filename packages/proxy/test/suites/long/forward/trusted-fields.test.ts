@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
-import type { Field } from "../../../../../testing/src/carriers/exchange.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { client, forward, grpcFields } from "./forwarded-fields.ts";
 
 // Fields that an upstream trusts because another server sets them. A caller cannot set them through the proxy.

@@ -15,7 +15,7 @@ import {
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
-import { startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";

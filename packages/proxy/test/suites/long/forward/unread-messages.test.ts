@@ -5,9 +5,9 @@ import {
   GreenhouseService,
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpResponse } from "../../../../../testing/src/carriers/exchange.ts";
-import { exchangeHttp2 } from "../../../../../testing/src/carriers/http2-connection.ts";
-import { frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
+import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   envelope,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../mcp/src/index.ts";
 import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
-import { exchangeHttp1 } from "../../../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";

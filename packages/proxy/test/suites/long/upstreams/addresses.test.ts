@@ -6,9 +6,9 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
-import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
-import { frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
-import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import {
   respondWatered,
   openGreenhouse,

@@ -10,7 +10,7 @@ import {
   frameFlag,
   frameType,
   headersFrame,
-} from "../../../../../testing/src/carriers/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import {

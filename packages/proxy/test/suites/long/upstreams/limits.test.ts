@@ -11,9 +11,9 @@ import { createGrpcTransport, type UpstreamOptions } from "../../../../src/clien
 import { defaultHttp2Limits } from "../../../../../http-engine/src/http2/index.ts";
 import { ConnectBackoff } from "../../../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../../../src/upstreams/upstream-limits.ts";
-import { frame, frameBytes, frameType, resetFrame } from "../../../../../testing/src/carriers/http2-frames.ts";
+import { frame, frameBytes, frameType, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import {
   respondWatered,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startRelay } from "../../../../../testing/src/carriers/relay.ts";
+import { startRelay } from "../../../../../testing/src/http/relay.ts";
 import { openGreenhouse, respondWatered, wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 

@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
-import { frame, frameBytes, frameFlag, frameType } from "../../../../../testing/src/carriers/http2-frames.ts";
-import { startOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { frame, frameBytes, frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
 import {
   type GreenhouseClient,

@@ -4,8 +4,8 @@ import { createServer, type TlsOptions } from "node:tls";
 import { expect, test } from "vitest";
 import { createUpstream, type UpstreamTls } from "../../../../src/upstreams/index.ts";
 import { explainTlsError } from "../../../../src/upstreams/tls-errors.ts";
-import { createCertificate } from "../../../../../testing/src/carriers/certificate.ts";
-import { listenOnLoopback } from "../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { openGreenhouse, wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 
 // Errors of TLS name the option to change.

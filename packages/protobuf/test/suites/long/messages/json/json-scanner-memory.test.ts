@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { JsonScanner } from "../../../../../src/messages/json/json-scanner.ts";
-import { heldBytes } from "../../../../../../testing/src/carriers/held-bytes.ts";
+import { heldBytes } from "../../../../../../testing/src/http/held-bytes.ts";
 import { leastOf } from "../../../../../../testing/src/least-of.ts";
 
 test.each([

@@ -5,7 +5,7 @@ import {
   startIdentityProvider,
   testAudience,
 } from "../../../../../../testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../../../../../testing/src/carriers/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../../../../testing/src/http/listen-on-loopback.ts";
 import type { TestSettings } from "./running-proxy.ts";
 import { Differs } from "../../../../../../testing/src/comparison.ts";
 import { fileOf, calls, compare, reading, greenhouse, ask, statusOf, type Effects } from "./comparison.ts";

@@ -8,7 +8,7 @@ import {
   type Certificate,
   createCertificate,
   createIssuedCertificate,
-} from "../../../../../../testing/src/carriers/certificate.ts";
+} from "../../../../../../testing/src/http/certificate.ts";
 import { Differs } from "../../../../../../testing/src/comparison.ts";
 import { createTestGateway } from "../../../../../../testing/src/gateway/test-engine.ts";
 import { LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";

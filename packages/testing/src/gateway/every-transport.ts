@@ -3,13 +3,13 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { Server } from "node:net";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
-import type { Address, HttpResponse, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
-import { exchangeFetch } from "../carriers/fetch.ts";
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import type { Address, HttpResponse, HttpRequest, HttpVersion } from "../http/exchange.ts";
+import { exchangeFetch } from "../http/fetch.ts";
+import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 import { KeptConnections } from "./kept-connections.ts";
 
 /** The names of all HTTP servers and engines of a gateway. */
-export const carrierNames = [
+export const transportNames = [
   "the engine's HTTP/1.1",
   "the engine's HTTP/2",
   "node's HTTP/1.1",
@@ -20,18 +20,18 @@ export const carrierNames = [
 ] as const;
 
 /** The name of an HTTP server or engine. */
-export type CarrierName = (typeof carrierNames)[number];
+export type TransportName = (typeof transportNames)[number];
 
 /** A gateway on every HTTP server and engine. Dispose of it with `await using`. */
-export interface EveryCarrier extends AsyncDisposable {
+export interface EveryTransport extends AsyncDisposable {
   /** Sends a request by one of them, and reads the complete response. */
-  ask(carrier: CarrierName, request: HttpRequest): Promise<HttpResponse>;
+  ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;
   /** Returns the address of an HTTP server, and the version of HTTP that it is asked in. Fetch has none. */
-  addressOf(carrier: Exclude<CarrierName, "Fetch">): readonly [Address, HttpVersion];
+  addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];
 }
 
 /** Starts a gateway on every HTTP server and engine. The handlers alone use `contextValues` and `fallback`. */
-export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
+export async function openEveryTransport(options: GatewayOptions): Promise<EveryTransport> {
   const { contextValues: _values, fallback: _fallback, ...listening } = options;
   const own = createGateway({ engine: createHttpEngine(), ...listening });
   const nodes = createGateway(listening);
@@ -41,7 +41,7 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
   http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1" });
   const nodesAddress = await nodes.listen({ host: "127.0.0.1" });
-  const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
+  const addresses: Readonly<Record<Exclude<TransportName, "Fetch">, readonly [Address, HttpVersion]>> = {
     "the engine's HTTP/1.1": [ownAddress, "1.1"],
     "the engine's HTTP/2": [ownAddress, "2"],
     "node's HTTP/1.1": [nodesAddress, "1.1"],
@@ -51,11 +51,11 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
   };
   const connections = new KeptConnections();
   return {
-    async ask(carrier, request) {
-      if (carrier === "Fetch") return await exchangeFetch(own.fetch, request);
-      return await connections.exchange(...addresses[carrier], request);
+    async ask(transport, request) {
+      if (transport === "Fetch") return await exchangeFetch(own.fetch, request);
+      return await connections.exchange(...addresses[transport], request);
     },
-    addressOf: (carrier) => addresses[carrier],
+    addressOf: (transport) => addresses[transport],
     async [Symbol.asyncDispose]() {
       connections[Symbol.dispose]();
       http1.close();
