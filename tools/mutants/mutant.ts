@@ -51,7 +51,7 @@ function isEquivalent(lines: readonly string[], line: number): boolean {
 /** Returns the module of a source file, such as `protobuf/messages/json`. Each store is a separate module. */
 export function moduleOf(file: string): string {
   const [, name = "plantstore", path = ""] = /^(?:packages\/([^/]+)\/)?src\/(.*)$/.exec(file) ?? [];
-  const folder = /^(?:stores\/\w+|messages\/\w+|protocols\/rest\/rules|[\w-]+)(?=\/)/.exec(path)?.[0];
+  const folder = /^(?:stores\/\w+|messages\/\w+|rest\/rules|[\w-]+)(?=\/)/.exec(path)?.[0];
   return folder === undefined ? name : `${name}/${folder}`;
 }
 
