@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { arrayOf, type OptionNames, required } from "@plantstore/http";
 import type { ResourceMetadata } from "./protected-resource.ts";
 
-/** Options of `createBearerAuth`. */
+/** `createBearerAuth` options. */
 export interface BearerAuthOptions {
   /** The protection space, sent in challenges (RFC 9110 §11.5). */
   readonly realm: string;
@@ -16,8 +16,8 @@ export interface BearerAuthOptions {
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
   /**
-   * The protected resource metadata (RFC 9728), whose URL is sent in challenges: the result of `createResourceMetadata`,
-   * or the URL of a document.
+   * The protected resource metadata (RFC 9728), whose URL is sent in challenges: the `createResourceMetadata` result,
+   * or a document's URL.
    */
   readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
 }

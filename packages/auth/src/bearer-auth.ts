@@ -115,8 +115,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 }
 
 /**
- * Creates a reader that caches the last parsed credential of each connection, because clients repeat it with every
- * request.
+ * Creates a reader that caches each connection's last parsed credential, because clients repeat it with every request.
  *
  * Only the parsed credential is cached, never whether it is valid. The verifier is called every time, so nothing has to
  * be invalidated when tokens, keys or the clock change.
@@ -136,7 +135,7 @@ function createCredentialReader(): (
     if (connection === undefined || authorization === null || read.token.length > cachedCharsMax) {
       return { text: read.token, digest };
     }
-    // A copy, because in V8 a substring keeps its whole string alive, here the head of the request.
+    // A copy, because in V8 a substring keeps its whole string alive, here the request's head.
     const copy = Buffer.from(authorization, "latin1").toString("latin1");
     const token = { text: copy.slice(-read.token.length), digest };
     cacheByConnection.set(connection, { authorization: copy, token });
@@ -151,7 +150,9 @@ function createCredentialReader(): (
 // Signed tokens with many group claims reach 4 KiB. Longer ones are parsed and hashed with each request.
 const cachedCharsMax = 4 * 1024;
 
-/** Returns a function that returns the errors for a request, by its URL or path. Challenges name its metadata document. */
+/**
+ * Returns a function that returns the errors for a request, by its URL or path. Challenges name its metadata document.
+ */
 function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: string) => CredentialErrors {
   if (typeof resourceMetadata !== "object") {
     const errors = createCredentialErrors(realm, resourceMetadata);

@@ -29,7 +29,7 @@ const otherScheme: BearerProblem = { kind: "other-scheme" };
 const malformedToken: BearerProblem = { kind: "malformed" };
 
 /**
- * Reads the bearer token from the value of an `Authorization` header. Never throws.
+ * Reads the bearer token from an `Authorization` header's value. Never throws.
  *
  * Checks the syntax only. A `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
  * distinguished because their challenges differ. Only the latter has `error="invalid_token"` (RFC 6750 §3.1), without

@@ -1,4 +1,4 @@
-/** Parameters of a `Bearer` challenge. */
+/** A `Bearer` challenge's parameters. */
 export interface Challenge {
   readonly realm: string;
   /** An error code of RFC 6750 §3.1. Omitted when the request had no bearer credential at all. */
@@ -39,7 +39,7 @@ export function formatChallenge(challenge: Challenge): string {
 }
 
 // RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not allowed:
-// recipients disagree on the charset of obs-text and on the folding of HTAB.
+// recipients disagree on the obs-text charset and on the folding of HTAB.
 function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);

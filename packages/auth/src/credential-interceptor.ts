@@ -3,28 +3,28 @@ import type { Interceptor } from "@connectrpc/connect";
 import { principalKey } from "./principal-context.ts";
 import type { Principal } from "./token-verifier.ts";
 
-/** The checks of the credential of a call. */
+/** The checks of a call's credential. */
 export interface CredentialChecks {
   /** Returns whether a procedure may be called without a credential. */
   isOpen(procedure: string): boolean;
   /**
-   * Returns the principal of an `Authorization` field value. Throws, or rejects with, the refusal.
+   * Returns an `Authorization` field value's principal. Throws, or rejects with, the refusal.
    *
    * @param connection - the connection that sent the field; the last parsed credential is cached per connection
-   * @param url - the URL or path of the request, which determines the metadata document in the challenge
+   * @param url - the URL or request path, which determines the metadata document in the challenge
    */
   authenticate(authorization: string | null, connection?: object, url?: string): Principal | Promise<Principal>;
   /**
    * Throws `PermissionDenied` if the principal lacks the scope that the procedure requires.
    *
-   * @param url - the URL or path of the request, which determines the metadata document in the challenge
+   * @param url - the URL or request path, which determines the metadata document in the challenge
    */
   authorize(principal: Principal, procedure: string, url?: string): void;
 }
 
 /**
- * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC
- * 6750 §2.1), except to open procedures such as health checks.
+ * Creates a Connect interceptor that checks every call's bearer metadata, `Authorization: Bearer <token>` (RFC 6750
+ * §2.1), except to open procedures such as health checks.
  *
  * The interceptor stores the principal under `principalKey` for the handler. A call with a missing, malformed or
  * invalid token fails with `Unauthenticated`, and one with a token without the required scope fails with

@@ -45,7 +45,7 @@ export interface CredentialErrors {
 }
 
 /**
- * Returns the errors of one realm, each with its code, message and challenge.
+ * Returns one realm's errors, each with its code, message and challenge.
  *
  * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
  * another one. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once, so

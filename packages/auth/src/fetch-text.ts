@@ -10,17 +10,17 @@ export interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
-/** The body of a response, or why the request failed; with the HTTP status if there was a response. */
+/** A response body, or why the request failed; with the HTTP status if there was a response. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
 /** The largest response body, in bytes. A set of 100 RSA keys with certificate chains takes 400 KB. */
 export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**
- * Sends a request to an identity provider and returns the body of the response. Never throws.
+ * Sends a request to an identity provider and returns the response body. Never throws.
  *
  * Any status other than 200 is a problem. Redirects are not followed, because only the configured URL was checked to be
- * safe. Problems contain the URL and the reason, never the content of the request.
+ * safe. Problems contain the URL and the reason, never the request content.
  */
 export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
   try {

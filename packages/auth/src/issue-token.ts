@@ -7,10 +7,10 @@ import { formatTokenHash } from "./token-hashes.ts";
 import { createTokenText } from "./token-text.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** The properties of a new token, spelled like the columns of a file of token hashes. */
+/** A new token's properties, spelled like the columns of a file of token hashes. */
 export interface TokenRequest {
   readonly name: string;
-  /** The prefix of the token. */
+  /** The token prefix. */
   readonly prefix: string;
   /** Scopes separated by commas, or `-` for all. */
   readonly scopes: string;

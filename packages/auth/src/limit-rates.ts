@@ -6,9 +6,9 @@ import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
 /** Options of {@link limitRates}. */
 export interface CallRates {
-  /** Calls per second of each principal, from all addresses, and the size of a burst. Unlimited by default. */
+  /** Calls per second of each principal, from all addresses, and a burst's size. Unlimited by default. */
   readonly perPrincipal?: number | undefined;
-  /** Calls per second of each IP address or IPv6 /64 network, and the size of a burst. Unlimited by default. */
+  /** Calls per second of each IP address or IPv6 /64 network, and a burst's size. Unlimited by default. */
   readonly perAddress?: number | undefined;
 }
 
@@ -16,8 +16,8 @@ const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress:
 
 /**
  * Returns an `admit` that also limits the rate of each address and each principal. Without limits it returns the same
- * function, so that they cost nothing. The rate of an address is checked before the credential. A rate below 1 allows
- * one call in several seconds. Health checks are not limited.
+ * function, so that they cost nothing. An address's rate is checked before the credential. A rate below 1 allows one
+ * call in several seconds. Health checks are not limited.
  *
  * @throws TypeError for unknown options
  */

@@ -24,15 +24,15 @@ export interface TokenSources {
    * endpoint.
    */
   readonly tokenPrefix?: string | undefined;
-  /** Issuers of JSON Web Tokens. */
+  /** JSON Web Token issuers. */
   readonly jwt?: readonly JwtSource[] | undefined;
   /** An introspection endpoint for all other tokens. */
   readonly introspection?: IntrospectionSource | undefined;
-  /** Names of the sources, such as their settings. They are prefixed to problems of the source. None by default. */
+  /** The sources' names, such as their settings. They are prefixed to the source's problems. None by default. */
   readonly names?: SourceNames | undefined;
 }
 
-/** Names of the sources, for problems that operators read. */
+/** The sources' names, for problems that operators read. */
 export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "introspection", string>>>;
 
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {

@@ -56,9 +56,9 @@ export class OutcomeCache<K extends ExpiringOutcome> {
  * A map of at most `2 * limit` values that evicts those not used recently.
  *
  * A value that is used moves to the young generation. When that is full, it becomes the old generation, and the
- * previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. Deleting the
- * first entry of a single map each time would be slow: deleted entries leave holes, which each search for the next
- * entry has to skip.
+ * previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. Deleting a
+ * single map's first entry each time would be slow: deleted entries leave holes, which each search for the next entry
+ * has to skip.
  */
 class Generations<V> {
   readonly #limit: number;

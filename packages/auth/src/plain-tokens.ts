@@ -3,7 +3,7 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** The shortest plain token, in characters: 16 random ones from the alphabet of b64token have 96 bits. */
+/** The shortest plain token, in characters: 16 random ones from the b64token alphabet have 96 bits. */
 const plainTokenMinChars = 16;
 
 /** Returns a static token with every scope and no expiry, which contains only the hash. */
@@ -31,7 +31,7 @@ export function parsePlainTokens(given: string | readonly string[]): ParseResult
 function plainTokenProblem(token: string): string | undefined {
   if (token.length === 0) return "is empty";
   if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
-  // Uses the parser of the header, because a client could not send a token that it rejects.
+  // Uses the header's parser, because a client could not send a token that it rejects.
   if (readBearerToken(`Bearer ${token}`).kind !== "token") {
     return 'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
   }

@@ -1,7 +1,7 @@
 import type { Endpoint } from "@plantstore/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 
-/** The public description of this service. */
+/** This service's public description. */
 export interface ProtectedResource {
   /** The display name. */
   readonly name: string;
@@ -18,13 +18,13 @@ export interface ProtectedResource {
   readonly paths?: readonly string[];
 }
 
-/** The documents of a protected resource, and their URLs. */
+/** A protected resource's documents, and their URLs. */
 export interface ResourceMetadata {
-  /** The endpoints of the documents, at the root of the host and without authentication. */
+  /** The documents' endpoints, at the host's root and without authentication. */
   readonly endpoints: readonly Endpoint[];
-  /** The URL of the document of the base URL. */
+  /** The URL of the base URL's document. */
   readonly url: string;
-  /** The URLs of the documents of the paths, by path, with and without the path of the base URL. */
+  /** The URLs of the paths' documents, by path, with and without the base URL's path. */
   readonly urlsByPath: ReadonlyMap<string, string>;
 }
 
@@ -37,8 +37,8 @@ const protectedResourceNames: OptionNames<ProtectedResource> = {
 };
 
 /**
- * Creates the metadata documents of a protected resource (RFC 9728 §2): where to obtain tokens, and their scopes. Pass
- * the result to `createBearerAuth`, and its endpoints to the gateway.
+ * Creates a protected resource's metadata documents (RFC 9728 §2): where to obtain tokens, and their scopes. Pass the
+ * result to `createBearerAuth`, and its endpoints to the gateway.
  *
  * @throws TypeError for unknown properties, and for a path that does not start with a slash
  */
@@ -50,12 +50,12 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
     throw new TypeError(`paths of createResourceMetadata must be similar to "/mcp", got ${JSON.stringify(wrong)}`);
   }
   const basePath = publicUrl.pathname.replace(/\/+$/, "");
-  // A proxy in front of the gateway may have removed the path of the base URL.
+  // A proxy in front of the gateway may have removed the base URL's path.
   const urlsByPath = paths.flatMap((path) =>
     [path, basePath + path].map((key) => [key, publicUrl.origin + documentPathOf(basePath + path)] as const),
   );
   return {
-    // The well-known part precedes the path of the resource, without the trailing slash of the path (RFC 9728 §3.1).
+    // The well-known part precedes the resource's path, without the path's trailing slash (RFC 9728 §3.1).
     endpoints: [...new Set(["", ...paths])].map((path) =>
       createDocument(resource, publicUrl.origin + basePath + path, documentPathOf(basePath + path)),
     ),

@@ -1,7 +1,7 @@
 import { isLoopback, notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 
 /**
- * Parses the URL of an identity provider.
+ * Parses an identity provider's URL.
  *
  * The URL must be `https`, because anyone who can modify a key set can forge tokens. Plain `http` is allowed only for
  * loopback addresses, for a sidecar or a test. A user name or password is rejected, because URLs are logged.

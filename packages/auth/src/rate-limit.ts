@@ -6,9 +6,7 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 export interface RateLimitOptions {
   /** The name in messages and header fields: printable ASCII without quotation marks, as in an sf-string. */
   readonly name: string;
-  /**
-   * The allowed calls per second of each key, and the size of a burst. Below 1, one call is allowed in several seconds.
-   */
+  /** The allowed calls per second of each key, and a burst's size. Below 1, one call is allowed in several seconds. */
   readonly callsPerSecond: number;
   /** The clock, in milliseconds. Defaults to `performance.now()`. */
   readonly nowMs?: () => number;
@@ -19,7 +17,7 @@ const rateLimitOptionNames: OptionNames<RateLimitOptions> = { name: required, ca
 /** A rate limit with a separate token bucket for each key. */
 export interface RateLimit {
   /**
-   * Takes one call from the bucket of a key.
+   * Takes one call from a key's bucket.
    *
    * @throws ConnectError `ResourceExhausted` with `Retry-After` and `RateLimit` fields when the bucket is empty
    */

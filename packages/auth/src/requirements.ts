@@ -6,7 +6,7 @@ import { readRequiredScopes } from "./required-scopes.ts";
 /** The options that determine what procedures require. */
 type RequirementOptions = Pick<BearerAuthOptions, "requiredScope" | "services" | "open">;
 
-/** The requirement of one procedure. */
+/** One procedure's requirement. */
 interface Requirement {
   readonly isOpen: boolean;
   /** The scopes that a token must have, all of them. */
@@ -14,7 +14,7 @@ interface Requirement {
 }
 
 /**
- * Returns a function that returns the requirement of a procedure.
+ * Returns a function that returns a procedure's requirement.
  *
  * @throws TypeError for a name in `open` that names neither a service nor a procedure, and for the option
  * `required_scopes` of an RPC that is missing or has an invalid scope
@@ -25,7 +25,7 @@ export function createRequirements(options: RequirementOptions): (procedure: str
   const isOpen = (procedure: string): boolean =>
     open.has(procedure) || open.has(procedure.slice(1, procedure.lastIndexOf("/")));
   const defined = readRequiredScopes(options.services ?? [], isOpen);
-  // The number of procedures limits the size of the map: a path that matches nothing has no procedure.
+  // The number of procedures limits the map size: a path that matches nothing has no procedure.
   const requirements = new Map<string, Requirement>();
 
   function scopesOf(procedure: string): readonly string[] {

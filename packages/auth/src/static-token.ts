@@ -3,9 +3,9 @@ import type { PresentedToken, Principal, TokenOutcome, TokenVerifier } from "./t
 
 /** A token of our own, stored as its digest. */
 export interface StaticToken {
-  /** The SHA-256 of the token in lower-case hex. */
+  /** The token's SHA-256 in lower-case hex. */
   readonly digest: string;
-  /** The subject of the principal; unique among the tokens of one set. */
+  /** The principal's subject; unique among one set's tokens. */
   readonly name: string;
   readonly scopes: ReadonlySet<string> | "all";
   /** When the token expires, in milliseconds since the epoch, or `undefined` for never. */
@@ -29,7 +29,7 @@ export interface StaticTokenVerifier extends TokenVerifier {
 }
 
 /**
- * Creates a synchronous verifier for a set of tokens. A hit takes 0.1 µs, regardless of the size of the set.
+ * Creates a synchronous verifier for a set of tokens. A hit takes 0.1 µs, regardless of the set's size.
  *
  * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing. An attacker cannot choose a token
  * whose digest is similar to the digest of a valid one.

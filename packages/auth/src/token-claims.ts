@@ -10,14 +10,14 @@ export const clockSkewS = 30;
  */
 export const subjectMaxChars = 255;
 
-/** Returns whether a claim can be the subject of a principal. */
+/** Returns whether a claim can be a principal's subject. */
 export function isSubject(claim: unknown): claim is string {
   return typeof claim === "string" && claim !== "" && claim.length <= subjectMaxChars;
 }
 
 /**
- * Reads the scopes of a token from a string separated by spaces (RFC 8693 §4.2 `scope`, Entra's `scp`) or an array
- * (Okta's `scp`).
+ * Reads a token's scopes from a string separated by spaces (RFC 8693 §4.2 `scope`, Entra's `scp`) or an array (Okta's
+ * `scp`).
  */
 export function readScopes(claim: unknown): readonly string[] {
   if (typeof claim === "string") return claim.split(" ").filter((scope) => scope !== "");

@@ -48,7 +48,7 @@ export async function listTokens(path: string): Promise<ParseResult<readonly Sta
   return text.kind === "problems" ? text : parseTokenHashes(text.value);
 }
 
-/** Returns the new content of a file, or why it cannot be changed. */
+/** Returns a file's new content, or why it cannot be changed. */
 type Change = (text: string) => ParseResult<string>;
 
 async function editFile(path: string, change: Change): Promise<ParseResult<void>> {

@@ -49,7 +49,7 @@ export function formatTokenHash(token: StaticToken): string {
   return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
 }
 
-/** Returns the content of a file without the line of a token, or a problem if no token has this name. */
+/** Returns the content of a file without a token line, or a problem if no token has this name. */
 export function removeToken(text: string, name: string): ParseResult<string> {
   const lines = text.split("\n");
   const remaining = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);

@@ -8,7 +8,7 @@ export interface Flag {
   readonly multiple?: boolean;
 }
 
-/** An argument of a command that is not a flag (POSIX, Utility Conventions 12.1). */
+/** A command argument that is not a flag (POSIX, Utility Conventions 12.1). */
 export interface Operand {
   /** Its placeholder in the help, such as "FILE". */
   readonly name: string;
@@ -17,10 +17,10 @@ export interface Operand {
   readonly optional?: boolean;
 }
 
-/** The flags of a command line by name, as `parseArgs` of node:util returns them: a string, `true`, or an array. */
+/** A command line's flags by name, as `parseArgs` of node:util returns them: a string, `true`, or an array. */
 export type ParsedFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
-/** Returns the value of a flag, or `undefined` if it is missing. */
+/** Returns a flag's value, or `undefined` if it is missing. */
 export function textOf(flag: ParsedFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
@@ -33,11 +33,11 @@ export function textsOf(flag: ParsedFlags[string]): readonly string[] {
 /** Flags of settings, which many commands of a program accept. */
 export interface SettingFlags {
   readonly flags: Readonly<Record<string, Flag>>;
-  /** Lines for the help of the command, below its flags. */
+  /** Lines for the command's help, below its flags. */
   readonly help: readonly string[];
 }
 
-/** A command of a program. Its help is generated from it. @typeParam Terminal - what the program passes to commands */
+/** A program command. Its help is generated from it. @typeParam Terminal - what the program passes to commands */
 export interface CommandOf<Terminal> {
   /** One or more words, for example "token create". */
   readonly name: string;
@@ -68,7 +68,7 @@ export interface Program<Terminal> {
   readonly defaultCommand?: CommandOf<Terminal>;
   /** The exit codes of all commands, with their meanings. */
   readonly exitCodes: Readonly<Record<number, string>>;
-  /** Reports an error of a command, and returns the exit code. */
+  /** Reports a command error, and returns the exit code. */
   readonly fail: (reason: unknown, terminal: Terminal) => number;
 }
 
@@ -77,7 +77,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Returns the flags of a command by name, including those of settings if it accepts them. */
+/** Returns a command's flags by name, including those of settings if it accepts them. */
 export function flagsOf({
   flags = {},
   settings,

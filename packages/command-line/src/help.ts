@@ -32,7 +32,7 @@ export function helpOf<Terminal>(program: string, command: CommandOf<Terminal>):
   ];
 }
 
-/** Returns the usage line of a command: its name, operands and flags. */
+/** Returns a command's usage line: its name, operands and flags. */
 export function usageOf<Terminal>(program: string, command: CommandOf<Terminal>): string {
   const { name, operands = [], flags = {}, settings } = command;
   return [

@@ -3,7 +3,7 @@ import { nearestName } from "@plantstore/http";
 import { type CommandOf, type Flag, flagsOf, type ParsedFlags, UsageError } from "./command.ts";
 
 /**
- * Parses the words after the name of a command into its flags and operands.
+ * Parses the words after a command name into its flags and operands.
  *
  * @throws UsageError for an unknown flag, or an invalid value of a flag
  */

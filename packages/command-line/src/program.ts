@@ -3,7 +3,7 @@ import { type CommandOf, type Program, UsageError } from "./command.ts";
 import { helpOf, overview, usageOf } from "./help.ts";
 import { parseCommand } from "./parse-command.ts";
 
-/** The output of a program, by lines. */
+/** A program's output, by lines. */
 export interface CommandOutput {
   readonly out: (line: string) => void;
   readonly err: (line: string) => void;

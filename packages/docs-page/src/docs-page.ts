@@ -50,8 +50,8 @@ function headerOf(contentType: string, policy = filePolicy): Record<string, stri
 }
 
 /**
- * Creates the endpoints of the description: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it
- * and trying its operations in a browser.
+ * Creates the description's endpoints: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it and
+ * trying its operations in a browser.
  *
  * The content is created on the first request, so that the start is fast, and compressed once for each coding. The page
  * works offline and under a strict Content-Security-Policy. Its paths are relative, so it works below any base URL.
@@ -99,7 +99,7 @@ function read(name: string): string {
   return readFileSync(pageFile(name), "utf8");
 }
 
-/** The script of the page, and its hash for a Content-Security-Policy and for `integrity`. */
+/** The page's script, and its hash for a Content-Security-Policy and for `integrity`. */
 interface PageScript {
   readonly text: string;
   readonly hash: string;

@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 
 /**
- * Returns the URL of a file of the page. This is a separate module without imports of others, because the build does not
+ * Returns the URL of a page file. This is a separate module without imports of others, because the build does not
  * bundle modules that use `import.meta.url`, nor the modules that they import.
  */
 export function pageFile(name: string): URL {

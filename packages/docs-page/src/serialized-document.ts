@@ -11,7 +11,7 @@ export interface SerializedDocument {
   readonly origins: readonly string[];
 }
 
-/** The maximum size of a document in bytes. 256 MiB: ten times as much as all of Google's APIs need. */
+/** A document's maximum size in bytes. 256 MiB: ten times as much as all of Google's APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
 /** The number of characters that are encoded in one step, which takes about a millisecond. */

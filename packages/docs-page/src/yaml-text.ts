@@ -54,7 +54,7 @@ function blockOf(value: unknown, indent: string): string {
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }
 
-/** Moves the first line of a block to the line of the "-" of its item. */
+/** Moves a block's first line to the line of the "-" of its item. */
 function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }

@@ -2,13 +2,13 @@ import type { GatewayRoute, NodeHandler } from "@plantstore/gateway";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type MountOptions } from "./mount.ts";
 
-/** The members of a Fastify request that the plugin uses. */
+/** A Fastify request's members that the plugin uses. */
 export interface FastifyRequestLike {
   readonly raw: Parameters<NodeHandler>[0];
   readonly log: { error(fields: object, message: string): void };
 }
 
-/** The members of a Fastify reply that the plugin uses. */
+/** A Fastify reply's members that the plugin uses. */
 export interface FastifyReplyLike {
   readonly raw: Parameters<NodeHandler>[1];
   getHeaders(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
@@ -16,7 +16,7 @@ export interface FastifyReplyLike {
   send(error: Error): unknown;
 }
 
-/** The members of a Fastify instance that the plugin uses, in versions 4 and 5. */
+/** A Fastify instance's members that the plugin uses, in versions 4 and 5. */
 export interface FastifyLike {
   readonly prefix: string;
   readonly log: FastifyRequestLike["log"] & { warn(message: string): void };
@@ -102,7 +102,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   }
 }
 
-/** Returns the methods of each URL to register; warns of paths outside the prefix of the plugin. */
+/** Returns the methods of each URL to register; warns of paths outside the plugin's prefix. */
 function methodsByUrl(
   routes: readonly GatewayRoute[],
   prefixes: PluginPrefixes,

@@ -28,13 +28,13 @@ export interface Mount<Request extends object> {
   readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
   /** The paths that the gateway serves. */
   readonly routes: readonly GatewayRoute[];
-  /** Returns the request of the framework for the context values of a fault. */
+  /** Returns the request of the framework for a fault's context values. */
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
   readonly close: () => void;
 }
 
-/** The options of `createGateway` that a plugin does not use, and what to use instead. */
+/** The `createGateway` options that a plugin does not use, and what to use instead. */
 const ignoredByPlugins = {
   engine: "the application has the HTTP server",
   fallback: "the application serves the requests that match nothing",

@@ -13,7 +13,7 @@ const metadataKeys: Readonly<Record<EnhancerKind, string>> = {
 
 // Nest loads reflect-metadata, which adds `getMetadata` to `Reflect`.
 
-/** The key under which decorators of parameters, such as `@Body(pipe)`, store their pipes. */
+/** The key under which parameter decorators, such as `@Body(pipe)`, store their pipes. */
 const parametersKey = "__routeArguments__";
 
 interface InstanceWrapper {
@@ -27,7 +27,7 @@ interface NestModule {
   readonly injectables: ReadonlyMap<unknown, InstanceWrapper>;
 }
 
-/** Nest's container of modules. */
+/** Nest's module container. */
 export interface NestContainer {
   getInternalCoreModuleRef(): NestModule;
   getModules(): ReadonlyMap<string, NestModule>;
@@ -51,7 +51,7 @@ export interface RpcProvider {
   readonly methods: readonly string[];
 }
 
-/** The configuration of a Nest application, an `ApplicationConfig`. */
+/** A Nest application's configuration, an `ApplicationConfig`. */
 export interface NestConfiguration {
   readonly config: object;
 }
@@ -62,7 +62,7 @@ export interface NestApplication {
   readonly container: NestContainer;
 }
 
-/** Returns the parts of an application. @throws TypeError if `app` is not an application of Nest */
+/** Returns the parts of an application. @throws TypeError if `app` is not a Nest application */
 export function applicationOf(app: object): NestApplication {
   // Not public; @nestjs/swagger reads them too. Injecting them would require the classes of the application's Nest.
   const config: unknown = Reflect.get(app, "config");
@@ -95,13 +95,13 @@ export function enhancersOf(
   return [...declared, ...forAll, ...forRequests];
 }
 
-/** Returns the result of a method of `ApplicationConfig`, without those of factories that return nothing. */
+/** Returns the result of an `ApplicationConfig` method, without those of factories that return nothing. */
 function globalsOf(config: object, getter: string): object[] {
   const items: readonly (object | null | undefined)[] = Reflect.get(config, getter).call(config);
   return items.filter((item) => item !== null && item !== undefined);
 }
 
-/** Returns the pipes of the parameters of a method. */
+/** Returns the pipes of a method's parameters. */
 function parameterPipes(type: object, method: string): unknown[] {
   const parameters: object = Reflect.get(Reflect, "getMetadata")(parametersKey, type, method) ?? {};
   return Object.values(parameters).flatMap(({ pipes = [] }) => pipes);

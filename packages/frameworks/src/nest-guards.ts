@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { enhancersOf, type NestConfiguration, type NestContainer, type RpcProvider } from "./nest-enhancers.ts";
 
-/** Runs the guards of an RPC with the request and the response of an application. Rejects if one refuses the call. */
+/** Runs an RPC's guards with the request and an application's response. Rejects if one refuses the call. */
 export type GuardCheck = (request: object, response: object) => Promise<void>;
 
 /** The parts of Nest's `ExternalContextCreator` that run guards. */
@@ -22,7 +22,7 @@ interface ContextCreator {
 /**
  * Returns the checks of all RPCs that have guards, by their procedure.
  *
- * @throws Error that names guards which Nest creates for each request, because RPCs have no request of Nest
+ * @throws Error that names guards which Nest creates for each request, because RPCs have no Nest request
  */
 export function createGuardChecks(
   configuration: NestConfiguration,
@@ -79,7 +79,7 @@ function createCheck(creator: ContextCreator, instance: object, name: string): G
   };
 }
 
-/** Returns a function with the metadata of a handler, which guards read. The function does not call the handler. */
+/** Returns a function with a handler's metadata, which guards read. The function does not call the handler. */
 function copyOfHandler(handler: object, name: string): () => boolean {
   const copy = Object.defineProperty((): boolean => true, "name", { value: name });
   const keys: readonly unknown[] = Reflect.get(Reflect, "getMetadataKeys")(handler);
@@ -100,7 +100,7 @@ const codes: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** Returns the error of an `HttpException`. Any other error is a fault. */
+/** Returns an `HttpException`'s error. Any other error is a fault. */
 function toConnectError(error: unknown): unknown {
   if (!(error instanceof Error) || !("getStatus" in error) || typeof error.getStatus !== "function") return error;
   const code = codes[Number(error.getStatus())];

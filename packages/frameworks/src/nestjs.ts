@@ -28,19 +28,19 @@ export function implementedBy<Service extends DescService>(
 /** Options of {@link ConnectModule.forRoot}: those of the middleware for Express, with `services` as the routes. */
 export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "routes"> {
   readonly services: readonly ConnectProvider[];
-  /** The modules that export the dependencies of the providers. */
+  /** The modules that export the providers' dependencies. */
   readonly imports?: readonly ImportedModule[];
 }
 
-/** A class of a module, or a dynamic module such as the result of `ConfigModule.forRoot`, which may be a promise. */
+/** A class of a module, or a dynamic module such as the `ConfigModule.forRoot` result, which may be a promise. */
 export type ImportedModule = Class<object> | NestDynamicModule | Promise<NestDynamicModule>;
 
-/** The member that all dynamic modules of Nest have. */
+/** The member that all dynamic Nest modules have. */
 interface NestDynamicModule {
   readonly module: Class<object>;
 }
 
-/** A dynamic module of Nest, whose types have mutable arrays. */
+/** A dynamic Nest module, whose types have mutable arrays. */
 export interface ConnectDynamicModule {
   module: Class<object>;
   imports: ImportedModule[];
@@ -69,7 +69,7 @@ export class ConnectGateway {
   }
 
   /**
-   * Adds the middleware of the gateway. Call it before `app.init` and `app.listen`, which add Nest's body parsers.
+   * Adds the gateway's middleware. Call it before `app.init` and `app.listen`, which add Nest's body parsers.
    *
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
@@ -106,7 +106,7 @@ function labelsOf(enhancers: readonly Enhancer[]): string {
   return enhancers.map(({ label }) => label).join(", ");
 }
 
-/** The module of Nest whose providers implement Connect services. */
+/** The Nest module whose providers implement Connect services. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- Nest's form of a configurable module
 export class ConnectModule {
   /**

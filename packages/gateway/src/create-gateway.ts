@@ -76,7 +76,7 @@ export const gatewayOptionNames: OptionNames<GatewayOptions> = {
 
 /** A gateway on node, ready to listen by itself or to be mounted in another server. */
 export interface Gateway extends FetchGateway {
-  /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
+  /** Serves one request of a node, Express or Fastify server; replaces the `connectNodeAdapter` handler. */
   readonly handler: NodeHandler;
   /**
    * Listens to the event `checkContinue` of node's servers. Serves a request as {@link handler} does, and sends 100
@@ -85,13 +85,13 @@ export interface Gateway extends FetchGateway {
    */
   readonly checkContinue: NodeHandler;
   /**
-   * The paths that the gateway serves, for frameworks that register routes. The routes of `createGateway` never change;
+   * The paths that the gateway serves, for frameworks that register routes. The `createGateway` routes never change;
    * those of a proxy change with its services, so each read returns the current ones.
    */
   readonly routes: readonly GatewayRoute[];
   /**
-   * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
-   * `net.Server`, such as EADDRINUSE, if the gateway is drained before it listens, and with a TypeError for the options
+   * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the `net.Server`
+   * errors, such as EADDRINUSE, if the gateway is drained before it listens, and with a TypeError for the options
    * `contextValues` and `fallback`, which only {@link handler} uses.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
@@ -100,7 +100,7 @@ export interface Gateway extends FetchGateway {
    * `statusCode` (0 until there is a response) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
-  /** The current load of the port, counted when it is read; zeros before {@link listen}. */
+  /** The port's current load, counted when it is read; zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;
@@ -114,7 +114,7 @@ export interface Gateway extends FetchGateway {
  * Creates a gateway from Connect routes.
  *
  * @throws Error listing all problems of the HTTP rules and of `requestPathPrefix`; TypeError for unknown options, and
- * for an entry of `trustedProxies` that is not an address
+ * for a `trustedProxies` entry that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");

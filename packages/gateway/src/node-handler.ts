@@ -87,7 +87,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The turn of this
     // request's turn when node assigns the socket to its response. After a closing response, node never does.
     if (response.socket === null && willEnd(socket)) {
-      // Restores the async context of this request: node emits the event in that of the previous request.
+      // Restores this request's async context: node emits the event in that of the previous request.
       const goOn = AsyncResource.bind(() => handle(request, response, next));
       response.once("socket", goOn);
       return;

@@ -1,4 +1,4 @@
-/** The entry `@plantstore/gateway/options`: checks of options. */
+/** The entry `@plantstore/gateway/options`: option checks. */
 export {
   findMisspelled,
   nearestName,

@@ -1,4 +1,4 @@
-/** The entry `@plantstore/gateway/rest`: the rules of REST, without a server. */
+/** The entry `@plantstore/gateway/rest`: the REST rules, without a server. */
 export {
   hasResponseStream,
   type RestBinding,

@@ -1,4 +1,4 @@
-/** Serves handlers of grpc-js: definitions of `@grpc/proto-loader`, of ts-proto and of protoc's plugin for grpc-js. */
+/** Serves grpc-js handlers: definitions of `@grpc/proto-loader`, of ts-proto and of protoc's plugin for grpc-js. */
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
 import type {
@@ -17,8 +17,8 @@ export { readServices, type DescriptorSource } from "./descriptors/index.ts";
 /** Options of {@link addGrpcJsService}. */
 export interface GrpcJsOptions {
   /**
-   * The descriptors of the service. Required unless the definition is one of `@grpc/proto-loader`, which has them. Also
-   * for what proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
+   * The service descriptors. Required unless the definition is one of `@grpc/proto-loader`, which has them. Also for
+   * what proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
    */
   readonly descriptors?: DescriptorSource;
   /** Interceptors of grpc-js's server, in the order of the `Server` option of this name. */
@@ -38,12 +38,12 @@ const grpcJsOptionNames: OptionNames<GrpcJsOptions> = {
 
 /**
  * Registers handlers written for grpc-js, in place of `server.addService(definition, implementation)`. They are served
- * like handlers of Connect: over all protocols of the gateway, with its hooks, validation and limits.
+ * like Connect handlers: over all gateway protocols, with its hooks, validation and limits.
  *
  * gRPC, gRPC-Web and binary Connect messages pass as bytes to the `requestDeserialize` of the definition. REST and JSON
  * are converted by the descriptors. A method without a handler is `Unimplemented`.
  *
- * @returns the descriptor of the service, for OpenAPI, reflection and health
+ * @returns the service descriptor, for OpenAPI, reflection and health
  * @throws TypeError for a definition that does not match its descriptors
  */
 export function addGrpcJsService(

@@ -1,4 +1,4 @@
-/** Serves controllers of NestJS with `@GrpcMethod`, `@GrpcStreamMethod` and `@GrpcStreamCall`. */
+/** Serves NestJS controllers with `@GrpcMethod`, `@GrpcStreamMethod` and `@GrpcStreamCall`. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
@@ -11,7 +11,7 @@ export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
 /** Options of {@link createGatewayStrategy}. */
 export interface GatewayStrategyOptions extends GrpcJsOptions {
-  /** The options of `createGateway`. `routes` adds services, such as health and reflection. */
+  /** The `createGateway` options. `routes` adds services, such as health and reflection. */
   readonly gateway?: Partial<GatewayOptions>;
   /** Listens on a separate port or socket. Without it, call `mount` with an application on Express or Fastify. */
   readonly listen?: ListenOptions;
@@ -46,9 +46,9 @@ export interface GatewayStrategy {
  * Returns a transport strategy that serves controllers over REST, gRPC-Web, Connect and gRPC, in place of
  * `transport: Transport.GRPC`. Guards, pipes, interceptors and exception filters run for all of them.
  *
- * @param ServerGrpc - the class of `@nestjs/microservices`
- * @param grpcOptions - the options of `Transport.GRPC`: `package`, `protoPath` and `loader`, or `packageDefinition`
- * @throws TypeError for unknown options, and for options of a server of grpc-js, which does not exist here
+ * @param ServerGrpc - the `@nestjs/microservices` class
+ * @param grpcOptions - the `Transport.GRPC` options: `package`, `protoPath` and `loader`, or `packageDefinition`
+ * @throws TypeError for unknown options, and for options of a grpc-js server, which does not exist here
  */
 export function createGatewayStrategy<Options extends object, Base extends GrpcServer>(
   ServerGrpc: new (options: Options) => Base,
@@ -69,7 +69,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     throw new Error("the gateway has not started: call app.startAllMicroservices() before app.listen()");
   };
   return Object.assign(server, {
-    // Nest adds the services of its controllers to the result, as to a server of grpc-js.
+    // Nest adds its controllers' services to the result, as to a grpc-js server.
     createClient: async () => ({
       addService: (definition: ServiceDefinition, handlers: UntypedServiceImplementation): void =>
         void services.push([definition, withStatuses(handlers)]),

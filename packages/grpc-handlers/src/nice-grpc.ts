@@ -1,4 +1,4 @@
-/** Serves handlers of nice-grpc: with the definitions that ts-proto writes for it, and those of grpc-js. */
+/** Serves nice-grpc handlers: with the definitions that ts-proto writes for it, and those of grpc-js. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedHandleCall } from "@grpc/grpc-js";
@@ -13,7 +13,7 @@ export { readServices, type DescriptorSource } from "./grpc-js.ts";
  * those of `addGrpcJsService`, whose options and errors this has. Middleware of nice-grpc does not run. Use
  * interceptors of Connect or of grpc-js.
  *
- * @returns the descriptor of the service
+ * @returns the service descriptor
  */
 export function addNiceGrpcService(
   router: ConnectRouter,

@@ -90,8 +90,8 @@ function blockOf(fields: HeaderFields): Uint8Array {
 }
 
 /**
- * The status of a response, encoded. Exchanges respond with 200 to 599, so there are at most 400 blocks of up to 5
- * bytes. Encoding the status each time would take 0.1 to 0.3 µs per response.
+ * A response status, encoded. Exchanges respond with 200 to 599, so there are at most 400 blocks of up to 5 bytes.
+ * Encoding the status each time would take 0.1 to 0.3 µs per response.
  */
 const statusBlocks = new Map<number, Uint8Array>();
 

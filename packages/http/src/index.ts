@@ -1,4 +1,4 @@
-/** HTTP without sockets: exchanges, the identifiers of errors, and checks of options. Runs on every JavaScript platform. */
+/** HTTP without sockets: exchanges, the error identifiers, and option checks. Runs on every JavaScript platform. */
 export * from "./errors/index.ts";
 export * from "./exchange/index.ts";
 export * from "./fetch/index.ts";

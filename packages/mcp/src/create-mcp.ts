@@ -29,7 +29,7 @@ import { selectTools } from "./tools.ts";
  * ```
  *
  * @throws TypeError for unknown options, and a path or a limit that is not valid. The gateway throws an Error for
- * selectors that match no RPC, and for names of tools that are not valid or not different
+ * selectors that match no RPC, and for tool names that are not valid or not different
  */
 export function createMcp(options: McpOptions): ProtocolExtension {
   refuseUnknownOptions(options, mcpOptionNames, "createMcp");

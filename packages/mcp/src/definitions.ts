@@ -19,13 +19,13 @@ const keptBytesMax = 16 * 1024 * 1024;
 /** The bytes that a definition without a schema counts as. 64 KiB, because creating it costs as much as a large one. */
 const abridgedCost = 64 * 1024;
 
-/** The most characters of a description. 4,000: about a page; all descriptions together fill the context of a model. */
+/** The most characters of a description. 4,000: about a page; all descriptions together fill a model's context. */
 const descriptionMax = 4_000;
 
 /** The most characters of a title. 200: it is one line of a list. */
 const titleMax = 200;
 
-/** The definition of a tool. */
+/** A tool definition. */
 interface Definition {
   /** With a comma before it. */
   readonly json: Uint8Array;
@@ -90,7 +90,7 @@ function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): M
   return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
 }
 
-/** Returns the scopes of a tool, as security schemes of the tool. */
+/** Returns a tool's scopes, as security schemes of the tool. */
 function metaOf(scopes: readonly string[] | undefined): object | undefined {
   return scopes && { securitySchemes: [{ type: "oauth2", scopes }] };
 }
@@ -100,7 +100,7 @@ function annotationsOf({ readOnly, destructive, idempotent, openWorld }: McpTool
   return { readOnlyHint: readOnly, destructiveHint: destructive, idempotentHint: idempotent, openWorldHint: openWorld };
 }
 
-/** Returns the words of a name in camel case. `GetHTTPRule` is "Get HTTP Rule". */
+/** Returns a name's words in camel case. `GetHTTPRule` is "Get HTTP Rule". */
 function wordsOf(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
 }

@@ -9,17 +9,17 @@ export interface MessageMembers {
 }
 
 /**
- * The most characters of a message in addition to the arguments of its tool. 64 Ki, because `_meta` may describe the
- * client at length. Reading as many names strictly takes a few milliseconds.
+ * The most characters of a message in addition to its tool's arguments. 64 Ki, because `_meta` may describe the client
+ * at length. Reading as many names strictly takes a few milliseconds.
  */
 export const envelopeLengthMax: number = 64 * 1024;
 
-/** The names of the objects on the path to `_meta`. */
+/** The object names on the path to `_meta`. */
 const path = ["params", "_meta"];
 
 /**
- * Reads the members of a JSON-RPC message as strictly as JSON allows, except that the arguments of a tool may have
- * duplicate keys. The reader of the tool's message reads them again, and refuses these.
+ * Reads a JSON-RPC message's members as strictly as JSON allows, except that a tool's arguments may have duplicate
+ * keys. The reader of the tool's message reads them again, and refuses these.
  *
  * @throws FieldProblem if the text is not a JSON object; ConnectError if it has more than {@link envelopeLengthMax}
  * characters in addition to the arguments

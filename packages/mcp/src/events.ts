@@ -6,7 +6,7 @@ const progressMax = 1_000;
 
 const events = serverSentEvents(false);
 
-/** The header fields of a response in Server-Sent Events. */
+/** A response's header fields in Server-Sent Events. */
 export const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
 
 /** The bytes that keep an idle response open. */

@@ -4,19 +4,19 @@ import { problem } from "@plantstore/protobuf";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "@plantstore/http";
 import { metadataFields, httpStatusOf } from "@plantstore/protocols";
 
-/** The JSON texts of the members of an object, by name. */
+/** The JSON texts of an object's members, by name. */
 export type JsonMembers = ReadonlyMap<string, string>;
 
 /**
- * A message of JSON-RPC 2.0, with the values that this server uses. Arguments and ids are parts of the text as sent, so
+ * A JSON-RPC 2.0 message, with the values that this server uses. Arguments and ids are parts of the text as sent, so
  * that no number passes through a double.
  */
 export interface McpMessage {
-  /** The JSON text of the id, or `undefined` for a notification. */
+  /** The id's JSON text, or `undefined` for a notification. */
   readonly id: string | undefined;
   /** `undefined` for a response. */
   readonly method: string | undefined;
-  /** The JSON text of the arguments of a tool. */
+  /** The JSON text of a tool's arguments. */
   readonly arguments: string;
   readonly params: JsonMembers;
   readonly meta: JsonMembers;
@@ -28,7 +28,7 @@ export interface McpMessage {
 /** The most characters of an id or a progress token, which are repeated in responses. 256, because a UUID has 36. */
 const idLengthMax = 256;
 
-/** Returns the value of a JSON text if it is a string. */
+/** Returns a JSON text's value if it is a string. */
 export function stringOf(text: string | undefined): string | undefined {
   if (text?.startsWith('"') !== true) return undefined;
   return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
@@ -50,7 +50,7 @@ const errorCodes = {
   unsupportedVersion: -32022,
 } as const;
 
-/** The name of an error code. */
+/** An error code's name. */
 export type ErrorName = keyof typeof errorCodes;
 
 /** The members of an error of JSON-RPC other than its message. */
@@ -59,7 +59,7 @@ interface ErrorMembers {
   readonly data?: JsonValue | undefined;
 }
 
-/** Creates an error of the protocol, as opposed to an error of a tool. */
+/** Creates an error of the protocol, as opposed to a tool error. */
 export function jsonRpcError(name: ErrorName, message: string, httpStatus: number, data?: JsonValue): ConnectError {
   const code = name === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
   const jsonRpc: ErrorMembers = { code: errorCodes[name], data };
@@ -72,7 +72,7 @@ export const jsonFields: HeaderFields = prepareHeaderFields("content-type", "app
 /**
  * Responds with an error of the protocol.
  *
- * @param id - the JSON text of the id; `undefined` if it could not be read
+ * @param id - the id's JSON text; `undefined` if it could not be read
  * @param fields - further header fields
  */
 export function respondWithError(

@@ -3,7 +3,7 @@ import type { Comments, FieldRules } from "@plantstore/openapi";
 import { withCode, type OptionNames, required } from "@plantstore/http";
 import type { BodyCaller } from "@plantstore/protocols";
 
-/** Options of `createMcp`. */
+/** `createMcp` options. */
 export interface McpOptions {
   /**
    * The RPCs that are tools: selectors, which are full names (`shop.v1.OrderService.GetOrder`) or prefixes with `*`
@@ -28,7 +28,7 @@ export interface McpOptions {
    * definition. Default: tools list no scopes.
    */
   readonly scopesOf?: (method: DescMethod) => readonly string[] | undefined;
-  /** The comments of the definition, as for `createOpenApi`. Default: the comments in the descriptors. */
+  /** The definition's comments, as for `createOpenApi`. Default: the comments in the descriptors. */
   readonly comments?: Comments;
   /** The rules that the schemas of inputs contain: the option `validation` of the gateway. */
   readonly validation?: FieldRules;
@@ -38,11 +38,11 @@ export interface McpOptions {
 
 /** How a tool differs from the description that its definition yields. */
 export interface McpToolOptions {
-  /** Up to 64 ASCII letters, digits, `_` and `-`. Defaults to the full name of the RPC, with `_` instead of dots. */
+  /** Up to 64 ASCII letters, digits, `_` and `-`. Defaults to the RPC's full name, with `_` instead of dots. */
   readonly name?: string;
-  /** The name for people. Defaults to the words of the name of the RPC. */
+  /** The name for people. Defaults to the words of the RPC's name. */
   readonly title?: string;
-  /** Defaults to the comment of the RPC. */
+  /** Defaults to the RPC's comment. */
   readonly description?: string;
   readonly hints?: McpToolHints;
 }
@@ -62,7 +62,7 @@ export interface McpToolHints {
   readonly openWorld?: boolean;
 }
 
-/** The limits of the result of a server stream, which ends with an error when one is exceeded. */
+/** The limits of a server stream's result, which ends with an error when one is exceeded. */
 export interface McpStreamLimits {
   /** The most messages. Default 100. */
   readonly messagesMax: number;
@@ -72,7 +72,7 @@ export interface McpStreamLimits {
   readonly timeoutMs: number;
 }
 
-/** 100 messages and 256 KiB fit in the context of a model, and clients wait for about a minute. */
+/** 100 messages and 256 KiB fit in a model's context, and clients wait for about a minute. */
 export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
 
 /** Returns limits with their defaults. @throws TypeError for a limit that is not a positive integer */

@@ -3,7 +3,7 @@ import { type HeaderReader, toUtf8 } from "@plantstore/http";
 import { quote } from "@plantstore/protobuf";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
-/** The stateless revision. Each request has its revision and the capabilities of its client. */
+/** The stateless revision. Each request has its revision and its client's capabilities. */
 const statelessRevision = "2026-07-28";
 
 /** The revisions that begin with `initialize`, latest first. They differ in nothing that this server uses. */

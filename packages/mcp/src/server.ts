@@ -12,7 +12,7 @@ import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
-/** The most tools in a page of `tools/list`. 100, because a page of usual definitions has 200 KB. */
+/** The most tools in a `tools/list` page. 100, because a page of usual definitions has 200 KB. */
 const pageTools = 100;
 
 /** The bytes after which a page of `tools/list` ends. 1 MiB, because a client reads it as one message. */
@@ -26,15 +26,15 @@ const capabilities = '"capabilities":{"tools":{}}';
 /** Options with their defaults, as far as other modules need them. */
 type ServerOptions = McpOptions & { readonly path: string; readonly stream: McpStreamLimits };
 
-/** The tools of a gateway, and the responses to the methods that call none. */
+/** A gateway's tools, and the responses to the methods that call none. */
 export class McpServer {
   readonly options: ServerOptions;
   readonly parts: ProtocolParts;
   /** By name. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The largest message of a tool, in bytes. */
+  /** A tool's largest message, in bytes. */
   readonly readMaxBytes: number;
-  /** Writes the details of errors. */
+  /** Writes the error details. */
   readonly writeErrorRecord: ErrorRecordWriter;
   readonly #serverInfo: string;
   /** Created with the first list, because many servers are never asked for one. */
@@ -68,13 +68,13 @@ export class McpServer {
     return { kind: "reply", httpStatus: 200, fields: jsonFields, body };
   }
 
-  /** Returns the JSON before and after the members of a result. */
+  /** Returns the JSON before and after a result's members. */
   frame(id: string, stateless: boolean): readonly [before: string, after: string] {
     const meta = `,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.#serverInfo}}`;
     return [`{"jsonrpc":"2.0","id":${id},"result":{`, `${stateless ? meta : ""}}}`];
   }
 
-  /** Returns the members of a result, after the page of `tools/list`, or `undefined` for an unknown method. */
+  /** Returns a result's members, after the `tools/list` page, or `undefined` for an unknown method. */
   #membersOf({ method, params }: McpMessage, stateless: boolean): string | undefined {
     const { isListed, instructions } = this.options;
     const guide = instructions === undefined ? "" : `,"instructions":${JSON.stringify(instructions)}`;
@@ -91,7 +91,7 @@ export class McpServer {
     return `"protocolVersion":"${revision}",${capabilities},"serverInfo":${this.#serverInfo}${guide}`;
   }
 
-  /** Returns a page of `tools/list`, as members of a result. A cursor is an index in the list of all tools. */
+  /** Returns a `tools/list` page, as a result's members. A cursor is an index in the list of all tools. */
   #pageOf(cursor: string, caller: BodyCaller): readonly Uint8Array[] {
     const definitionOf = (this.#definitionOf ??= createDefinitions(this.options, this.parts, this.tools));
     const { isListed = () => true } = this.options;

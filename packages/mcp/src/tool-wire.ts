@@ -32,10 +32,10 @@ export interface ToolCall {
 }
 
 /**
- * The wire of a tool. The response to a unary call is JSON, unless the call takes long and the client has asked for
- * progress notifications. That to a server stream is Server-Sent Events, unless the call
- * fails before its first message: progress notifications while the messages arrive, if the client has asked for them,
- * then one result with all messages.
+ * A tool's wire. The response to a unary call is JSON, unless the call takes long and the client has asked for progress
+ * notifications. That to a server stream is Server-Sent Events, unless the call fails before its first message:
+ * progress notifications while the messages arrive, if the client has asked for them, then one result with all
+ * messages.
  */
 export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly reportsErrorAtEnd = true;
@@ -45,7 +45,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
   #bytes = 0;
-  /** The notifications of a unary call. */
+  /** A unary call's notifications. */
   #progress: UnaryProgress | undefined;
 
   constructor(exchange: Exchange, call: ToolCall) {
@@ -91,7 +91,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return oneMessage(this.readMessage());
   }
 
-  /** The JSON text of the progress token, or `undefined` if the client asks for no notifications. */
+  /** The progress token's JSON text, or `undefined` if the client asks for no notifications. */
   get #progressToken(): string | undefined {
     const token = this.#call.message.meta.get("progressToken");
     return token === undefined || !isId(token) ? undefined : token;
@@ -147,7 +147,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 
   #endWith(last: Uint8Array): void {
-    // This is the last write of the response, so backpressure can be ignored.
+    // This is the response's last write, so backpressure can be ignored.
     void this.write(last);
     this.exchange.end();
   }
@@ -164,7 +164,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return event(this.#result(hasFailed ? undefined : `{"messages":[${this.#messages.join(",")}]}`, error));
   }
 
-  /** Returns a message as the JSON text of a structured result. */
+  /** Returns a message as a structured result's JSON text. */
   #structure(message: Message): string {
     const text = utf8.decode(this.codec.encode(message));
     return isJsonObject(this.#call.tool.rpc.method.output) ? text : `{"value":${text}}`;
@@ -197,7 +197,7 @@ function tooLong(limit: string): ConnectError {
 
 /**
  * Returns the HTTP status of an error that asks the client for another credential (MCP, "Authorization"). Without a
- * challenge, which a 401 requires (RFC 9110 §15.5.2), another server may have refused the credential of this server.
+ * challenge, which a 401 requires (RFC 9110 §15.5.2), another server may have refused this server's credential.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;
@@ -205,7 +205,7 @@ function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefine
   return code === Code.PermissionDenied ? 403 : undefined;
 }
 
-/** Returns the fields of the protocol, and the others that the handler has set. */
+/** Returns the protocol's fields, and the others that the handler has set. */
 function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
   return header instanceof LazyHeaders && header.isPristine ? own : [...own, ...toRestHeader(header)];
 }

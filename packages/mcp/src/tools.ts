@@ -69,8 +69,8 @@ function plainName(method: DescMethod): string {
 }
 
 /**
- * Returns the name of a tool: the full name of its RPC with underscores instead of dots. The name starts with a letter,
- * as some models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can
+ * Returns a tool name: its RPC's full name with underscores instead of dots. The name starts with a letter, as some
+ * models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can
  * therefore neither take nor change the name of an earlier one, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {

@@ -2,8 +2,8 @@ import { type Exchange, type HeaderFields, startInterval } from "@plantstore/htt
 import { progressEvent } from "./events.ts";
 
 /**
- * Seconds between the progress notifications of a unary call. 5, because a person sees that the call runs, and a client
- * that waits longer after each notification does not time out.
+ * Seconds between a unary call's progress notifications. 5, because a person sees that the call runs, and a client that
+ * waits longer after each notification does not time out.
  */
 const everyS = 5;
 
@@ -17,8 +17,8 @@ export class UnaryProgress {
   #hasBegun = false;
 
   /**
-   * @param token - the JSON text of the progress token
-   * @param fieldsOf - returns the header fields of the response
+   * @param token - the progress token's JSON text
+   * @param fieldsOf - returns the response's header fields
    */
   constructor(exchange: Exchange, token: string, fieldsOf: () => HeaderFields) {
     this.#exchange = exchange;

@@ -10,6 +10,6 @@ export function cleanText(text: string, lengthMax: number): string {
   return clean.length > lengthMax ? `${clean.slice(0, lengthMax).toWellFormed()}…` : clean;
 }
 
-// Control characters except tabs and line feeds; format characters, such as changes of direction and the Unicode tags;
+// Control characters except tabs and line feeds; format characters, such as direction changes and the Unicode tags;
 // private and unassigned ones; variation selectors.
 const invisible = /(?![\t\n])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u{FE00}-\u{FE0F}\u{E0100}-\u{E01EF}]/gu;

@@ -5,7 +5,7 @@ import { openApiOptionsOf } from "@plantstore/protobuf";
 import { runSteps } from "@plantstore/http";
 
 /**
- * The comments of a definition, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
+ * A definition's comments, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
  * `pkg.Enum.VALUE`, `pkg.Service`, `pkg.Service.Method`.
  */
 export type Comments = ReadonlyMap<string, string>;

@@ -3,7 +3,7 @@
  *
  * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
  * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
- * This module does not depend on sockets. The errors of the server are described by the options.
+ * This module does not depend on sockets. The server's errors are described by the options.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
@@ -39,17 +39,17 @@ import { Tags } from "./tags.ts";
 /** Options of {@link createOpenApi}: information that the definition does not contain. */
 export interface OpenApiOptions extends SecurityOptions {
   /**
-   * The version of OpenAPI. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so the schema
-   * of a stream is that of one message; in 3.2.0 it is an `itemSchema`.
+   * The OpenAPI version. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so a stream
+   * schema is that of one message; in 3.2.0 it is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
-  /** The description defaults to the comment of the service if there is only one service. */
+  /** The description defaults to the service comment if there is only one service. */
   readonly info: OpenApiInfo;
   /** Defaults to `/`, the server of the document itself. */
   readonly servers?: readonly OpenApiServer[];
   /**
-   * The comments of the definition, for summaries and descriptions. By default, the comments in the descriptors.
-   * Descriptors of generated code have none.
+   * The definition's comments, for summaries and descriptions. By default, the comments in the descriptors. Descriptors
+   * of generated code have none.
    */
   readonly comments?: Comments;
   /** The `rest` options of the gateway that serves the interface. */
@@ -57,11 +57,11 @@ export interface OpenApiOptions extends SecurityOptions {
   /** The `jsonOptions` of that gateway. */
   readonly jsonOptions?: WriteJsonOptions;
   /**
-   * The rules of fields that the gateway checks, for keywords such as `maxLength`: its option `validation`. Responses
-   * may violate rules, because they are not checked.
+   * The field rules that the gateway checks, for keywords such as `maxLength`: its option `validation`. Responses may
+   * violate rules, because they are not checked.
    */
   readonly validation?: FieldRules;
-  /** The option `mcp` of that gateway. Operations then have the names of their tools, in `x-rpc`. */
+  /** The option `mcp` of that gateway. Operations then have their tools' names, in `x-rpc`. */
   readonly mcp?: ToolNames;
   /** The error responses. By default, 4XX and 5XX with the error form that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
@@ -73,7 +73,7 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly onOmitted?: OnOmitted;
 }
 
-/** Names the tools of AI agents: the result of `createMcp`. */
+/** Names the AI agent tools: the `createMcp` result. */
 interface ToolNames {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
@@ -83,11 +83,11 @@ export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The schema of the body: a message type whose fields are all always written, or any schema. */
+  /** The body schema: a message type whose fields are all always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
-  /** The content type of the body. Defaults to that of JSON responses, `contentType` of `rest`. */
+  /** The body's content type. Defaults to that of JSON responses, `contentType` of `rest`. */
   readonly contentType?: string;
-  /** The field of `record` that holds a google.rpc.Code as a number. Its schema lists the names of the codes. */
+  /** The `record` field that holds a google.rpc.Code as a number. Its schema lists the code names. */
   readonly codeField?: string;
   /** An example of the body. */
   readonly example?: JsonObject;
@@ -221,7 +221,7 @@ const details: OpenApiSchema = {
   },
 };
 
-/** The schemas of the error forms that `error-forms.ts` writes, each with the name of its component. */
+/** The schemas of the error forms that `error-forms.ts` writes, each with its component's name. */
 const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
   status: {
     name: "google.rpc.Status",
@@ -315,7 +315,7 @@ function* closedMessages(bindings: readonly RestBinding[]): Generator<void, Read
   return new Set([...(yield* messagesIn(strict ?? []))].filter((desc) => !open.has(desc)));
 }
 
-/** Returns messages and the message types of their fields, recursively. Yields once per message. */
+/** Returns messages and their fields' message types, recursively. Yields once per message. */
 function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
   // The loop also visits the messages that it adds.

@@ -7,12 +7,10 @@ import { isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 
-/**
- * The maximum depth of nested messages in an example. Required messages may be deeper. 3: enough to show the structure.
- */
+/** The maximum nested message depth in an example. Required messages may be deeper. 3: enough to show the structure. */
 const depthMax = 3;
 
-/** Returns the name of a field in JSON. */
+/** Returns a field name in JSON. */
 type NameOf = (field: DescField) => string;
 
 /** Options of {@link createExample}. */
@@ -20,7 +18,7 @@ export interface ExampleOptions {
   readonly nameOf: NameOf;
   /** The fields that the path sets. The example leaves them out. */
   readonly boundByPath?: BoundFields | undefined;
-  /** The budget of the document, which the fields of nested messages count toward. */
+  /** The document's budget, which the fields of nested messages count toward. */
   readonly total: Expansion;
   /** The rules that the values must satisfy. */
   readonly rules?: FieldRules | undefined;
@@ -64,7 +62,7 @@ function exampleOfDepth(
 interface ExamplePlace {
   readonly nameOf: NameOf;
   readonly nested: Expansion;
-  /** How many more levels of nested messages are shown. */
+  /** How many more nested message levels are shown. */
   readonly depth: number;
   /** The message types from the outermost message to this one, both included. */
   readonly enclosingMessages: Set<DescMessage>;

@@ -8,10 +8,10 @@
 /** The maximum number of fields in the parameters and inline bodies of one operation. 1,000: Google's APIs need 400. */
 export const operationFieldsMax = 1_000;
 
-/** The maximum number of fields of nested messages in an example. 200, because more do not help a reader. */
+/** The maximum number of nested message fields in an example. 200, because more do not help a reader. */
 export const exampleFieldsMax = 200;
 
-/** The maximum number of fields of a component, or of values of an enum. 5,000: Google's largest message has 300. */
+/** The maximum number of fields of a component, or of an enum's values. 5,000: Google's largest message has 300. */
 export const componentFieldsMax = 5_000;
 
 /**
@@ -26,14 +26,14 @@ export const fieldsOmittedNote = "Not all fields are listed here; the others can
 /** The number of characters in names and comments that counts as one more field. */
 const charactersPerField = 100;
 
-/** A budget of fields that may be expanded. */
+/** A field budget that may be expanded. */
 export class Expansion {
   #remaining: number;
   #usedFields = 0;
   readonly #total: Expansion | undefined;
   #isCut = false;
 
-  /** @param total - the budget of the document, which the fields also count toward */
+  /** @param total - the document's budget, which the fields also count toward */
   constructor(fieldsMax: number, total?: Expansion) {
     this.#remaining = fieldsMax;
     this.#total = total;

@@ -15,8 +15,8 @@ function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
 }
 
 /**
- * Returns whether requests must set a field, because it is annotated as required or is `required` in proto2. The
- * members of a oneof are never required.
+ * Returns whether requests must set a field, because it is annotated as required or is `required` in proto2. A oneof's
+ * members are never required.
  */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;

@@ -3,7 +3,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { field_info, FieldInfo_Format } from "@plantstore/protobuf/gen/google/api/field_info_pb.js";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
-/** The format of the text of a field. */
+/** The format of a field's text. */
 export interface FieldFormat {
   readonly keywords: OpenApiSchema;
   readonly example: string;
@@ -11,7 +11,7 @@ export interface FieldFormat {
 
 const exampleOfIpv4 = "192.0.2.1";
 
-/** The formats of AIP-202, as far as JSON Schema has a name for them. */
+/** The AIP-202 formats, as far as JSON Schema has a name for them. */
 const formats: ReadonlyMap<FieldInfo_Format, FieldFormat> = new Map([
   [FieldInfo_Format.UUID4, { keywords: { format: "uuid" }, example: "8e03978e-40d5-43e8-bc93-6894a57f9324" }],
   [FieldInfo_Format.IPV4, { keywords: { format: "ipv4" }, example: exampleOfIpv4 }],

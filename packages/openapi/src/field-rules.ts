@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
-/** Describes the rules that a server checks in addition to the types of fields, such as those of `buf.validate`. */
+/** Describes the rules that a server checks in addition to the field types, such as those of `buf.validate`. */
 export interface FieldRules {
   /** Returns the keywords of a field's rules, or `undefined` if JSON Schema cannot express any. */
   keywordsOf(field: DescField): FieldKeywords | undefined;
@@ -16,7 +16,7 @@ export interface FieldRules {
   accepts(type: DescMessage, json: JsonObject): boolean;
 }
 
-/** Keywords of JSON Schema for the parts of a field. */
+/** JSON Schema keywords for the parts of a field. */
 export interface FieldKeywords {
   /** The keywords for the value: the array of a list, the object of a map. */
   readonly value?: OpenApiSchema;

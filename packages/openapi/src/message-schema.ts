@@ -11,7 +11,7 @@ import { Schemas } from "./schemas.ts";
 export interface MessageSchemaOptions {
   readonly comments: Comments;
   readonly useProtoFieldName: boolean;
-  /** The rules of fields that the server checks. */
+  /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
   /** Whether the schema describes messages that clients send, or those that they receive. */
   readonly direction: "input" | "output";
@@ -30,7 +30,7 @@ const fieldsMax = 2_000;
 /** The most characters of a schema. 256 Ki: 2,000 fields with descriptions of usual length. */
 const schemaLengthMax = 256 * 1024;
 
-/** The most characters of the name of a field. 200, because protoc has no limit. Real names have fewer than 100. */
+/** The most characters of a field name. 200, because protoc has no limit. Real names have fewer than 100. */
 const nameLengthMax = 200;
 
 /** The most characters of the description of a field, a message or an enum. */
@@ -72,7 +72,7 @@ export function createMessageSchema(
     const entries = Object.entries(definitions).map(([name, schema]) => [name, refine(schema, direction)] as const);
     const text = JSON.stringify([refined, entries]);
     if (text.length > schemaLengthMax) return omittedSchema;
-    // The definition of the root is needed only if another message refers to it.
+    // The root's definition is needed only if another message refers to it.
     const used = entries.filter(([name]) => text.includes(JSON.stringify(referencePrefix + name)));
     return used.length === 0 ? refined : { ...refined, $defs: Object.fromEntries(used) };
   }
@@ -123,12 +123,12 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
 
 const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
-/** The formats of text that JSON Schema defines (§7.3). */
+/** The text formats that JSON Schema defines (§7.3). */
 const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
 
 /**
  * Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators.
- * The formats of `google.api.field_info`, also the `anyOf` of two, do not apply to responses. Handlers can return other
+ * The `google.api.field_info` formats, also the `anyOf` of two, do not apply to responses. Handlers can return other
  * text.
  */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {

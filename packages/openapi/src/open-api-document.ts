@@ -1,12 +1,12 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-// The parts of OpenAPI 3.1 and 3.2 that are used here, with the names of their specifications
+// The parts of OpenAPI 3.1 and 3.2 that are used here, with their specifications' names
 // (https://spec.openapis.org/oas/v3.1.0.html, section 4.8; https://spec.openapis.org/oas/v3.2.0.html).
 
 /** A JSON Schema of the 2020-12 dialect. */
 export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
 
-/** The Info Object: the metadata of a document. */
+/** The Info Object: a document's metadata. */
 export interface OpenApiInfo {
   readonly title: string;
   /** The version of the interface, not of OpenAPI. */
@@ -20,7 +20,7 @@ export interface OpenApiInfo {
   readonly termsOfService?: string;
 }
 
-/** Where the interface is served. A relative URL is relative to the location of the document. */
+/** Where the interface is served. A relative URL is relative to the document's location. */
 export interface OpenApiServer {
   readonly url: string;
   readonly description?: string;
@@ -56,14 +56,14 @@ export interface OpenApiOAuthFlow {
   readonly authorizationUrl?: string;
   readonly tokenUrl?: string;
   readonly refreshUrl?: string;
-  /** The descriptions of the scopes, by name. */
+  /** The scope descriptions, by name. */
   readonly scopes: Readonly<Record<string, string>>;
 }
 
 /** The Security Requirement Object: credentials that a caller needs together, by name, each with its scopes. */
 export type OpenApiSecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
-/** A parameter of an operation. */
+/** An operation parameter. */
 export interface OpenApiParameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
@@ -73,7 +73,7 @@ export interface OpenApiParameter {
   readonly schema: OpenApiSchema;
   /** Our extension: the JSON names on the path to the field, unless splitting `name` at its dots yields them. */
   readonly "x-field"?: readonly string[];
-  /** The form of a map: `name[key]=value`. */
+  /** A map's form: `name[key]=value`. */
   readonly style?: "deepObject";
   readonly explode?: true;
 }
@@ -88,7 +88,7 @@ export interface OpenApiMediaType {
 /** A body, by media type. */
 export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
 
-/** The supported versions of OpenAPI. */
+/** The supported OpenAPI versions. */
 export type OpenApiVersion = "3.1.0" | "3.2.0";
 
 /** One response of an operation. */
@@ -97,15 +97,15 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
-/** Our extension `x-rpc`: the RPC of an operation, for callers that use gRPC or MCP. */
+/** Our extension `x-rpc`: an operation's RPC, for callers that use gRPC or MCP. */
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;
-  /** The path template of the rule, with the JSON names of fields, percent-encoded. */
+  /** The rule's path template, with the JSON names of fields, percent-encoded. */
   readonly path: string;
   /** The field that is the body. `*` for all fields that the path does not set. */
   readonly body?: string;
-  /** The name of the tool. */
+  /** The tool name. */
   readonly tool?: string;
 }
 
@@ -132,10 +132,10 @@ export interface OpenApiOperation {
   readonly "x-rpc": OpenApiRpc;
 }
 
-/** The HTTP methods that are members of a path item. */
+/** The HTTP methods that are a path item's members. */
 export type OpenApiMethod = "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace" | "query";
 
-/** The operations of one path. `query` and `additionalOperations` (by HTTP method) require OpenAPI 3.2. */
+/** One path's operations. `query` and `additionalOperations` (by HTTP method) require OpenAPI 3.2. */
 export interface OpenApiPathItem extends Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>> {
   readonly additionalOperations?: Readonly<Record<string, OpenApiOperation>>;
 }

@@ -1,13 +1,13 @@
 import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "@plantstore/protocols";
 
-/** A parameter of a path: a variable, or one wildcard of a variable with several segments. */
+/** A path parameter: a variable, or one wildcard of a variable with several segments. */
 export interface PathParameter {
   readonly name: string;
-  /** The path of the request field, in proto names, or `undefined` for a wildcard outside variables. */
+  /** The request field's path, in proto names, or `undefined` for a wildcard outside variables. */
   readonly fieldPath: readonly string[] | undefined;
-  /** What the parameter's value is: the value of the field, a part of it, or any number of segments. */
+  /** What the parameter's value is: the field value, a part of it, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
-  /** A description of where the part is in the value of its field, or `undefined` for the complete value. */
+  /** A description of where the part is in its field's value, or `undefined` for the complete value. */
   readonly description: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface OpenApiPath {
  * resource name: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
  * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
  * match several segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`. Dots are allowed in
- * names, but generators convert these names to identifiers of their languages.
+ * names, but generators convert these names to their languages' identifiers.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
   const variableAt = (at: number): TemplateVariable | undefined =>

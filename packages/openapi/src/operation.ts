@@ -25,7 +25,7 @@ import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 import type { Security } from "./security.ts";
 
-/** Options of {@link describeOperation}; the same for all operations of a document. */
+/** Options of {@link describeOperation}; the same for all document operations. */
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
@@ -35,13 +35,13 @@ export interface OperationOptions {
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
   /** Returns the requirements of an RPC that differ from those of the document. */
   readonly securityOf: Security["ofMethod"];
-  /** The names of the RPCs that are tools of AI agents. */
+  /** The names of the RPCs that are AI agent tools. */
   readonly toolNames: ReadonlyMap<DescMethod, string> | undefined;
   /** The error responses, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** Describes the parameters, the body and the responses of one binding. */
+/** Describes the parameters, the body and one binding's responses. */
 export function describeOperation(
   binding: RestBinding,
   { operationId, tags }: { readonly operationId: string; readonly tags: readonly string[] },
@@ -95,7 +95,7 @@ function describeRpc(
   return { procedure, path, ...(body !== "" && { body }), ...(tool !== undefined && { tool }) };
 }
 
-// A JSON name may contain any character, including the syntax characters of a path template.
+// A JSON name may contain any character, including a path template's syntax characters.
 function escapeName(name: string): string {
   return encodeURIComponent(name).replaceAll(".", "%2E");
 }
@@ -117,9 +117,7 @@ function describeBody(
   return content && { ...(isBodyRequired && { required: true }), content };
 }
 
-/**
- * Returns the request body in each of its content types. In OpenAPI 3.1 the schema of a stream is that of one message.
- */
+/** Returns the request body in each of its content types. In OpenAPI 3.1 a stream schema is that of one message. */
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
   { openapi, schemas }: OperationOptions,
@@ -131,7 +129,7 @@ function bodyContent(
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
-  // The gateway accepts such a stream in several forms of JSON. The array is the form that tools support.
+  // The gateway accepts such a stream in several JSON forms. The array is the form that tools support.
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }
@@ -181,7 +179,7 @@ function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVe
   return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
 }
 
-/** Returns the schema of one line of a stream in the format of grpc-gateway. */
+/** Returns the schema of one stream line in the grpc-gateway format. */
 function resultOf(schema: OpenApiSchema): OpenApiSchema {
   const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
   return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };
@@ -196,7 +194,7 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
 }
 
 /**
- * Returns the schema of a Server-Sent Event, which OpenAPI 3.2 describes as an object. Events without a name contain a
+ * Returns a Server-Sent Event's schema, which OpenAPI 3.2 describes as an object. Events without a name contain a
  * message in `data`.
  */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {

@@ -19,7 +19,7 @@ export function describePathParameter(
 ): OpenApiParameter {
   const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
-  // The comment describes the complete value of the field, so it would be misleading for a part.
+  // The comment describes the field's complete value, so it would be misleading for a part.
   const comment = parameter.description ?? (field && schemas.commentOf(field));
   const coverage = parameter.covers === "segments" ? "Any number of path segments, separated by slashes." : undefined;
   const description = [comment, coverage].filter((text) => text !== undefined).join("\n\n");
@@ -47,7 +47,7 @@ export interface QueryOptions {
 }
 
 /**
- * Describes the query parameters of a message: one for each field that has a text form, with a dotted path for nested
+ * Describes a message's query parameters: one for each field that has a text form, with a dotted path for nested
  * fields. Left out are fields that the path or the body sets, fields that only responses set, and fields with ambiguous
  * names.
  *
@@ -119,7 +119,7 @@ function describeInQuery(
       ? undefined
       : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
   }
-  // A dotted path can lead through singular messages, but not into the fields of Struct or Any.
+  // A dotted path can lead through singular messages, but not into the Struct fields or Any.
   if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
   if (enclosingMessages.includes(field.message) || enclosingMessages.length >= parameterNamesMax) return undefined;
   return {
@@ -137,7 +137,7 @@ function isSplitInto(name: string, names: readonly string[]): boolean {
   return name.split(".").every((each, at) => each === names[at]);
 }
 
-/** Describes the values of a field. Returns `undefined` if no query parameter can set it. */
+/** Describes a field's values. Returns `undefined` if no query parameter can set it. */
 function describeQueryValue(
   field: DescField,
   must: boolean,

@@ -8,7 +8,7 @@ import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
 /** Called for a binding that the document cannot describe. */
 export type OnOmitted = (binding: RestBinding, reason: string) => void;
 
-/** The operations of one path by HTTP method. */
+/** One path's operations by HTTP method. */
 type Operations = Map<string, OpenApiOperation>;
 
 /**
@@ -77,7 +77,7 @@ const methods31: Members = new Map([
   ["TRACE", "trace"],
 ]);
 
-/** The HTTP methods that are members of a path item. Methods are case-sensitive (RFC 9110 §9.1). */
+/** The HTTP methods that are a path item's members. Methods are case-sensitive (RFC 9110 §9.1). */
 const openApiMethods: Readonly<Record<OpenApiVersion, Members>> = {
   "3.1.0": methods31,
   "3.2.0": new Map([...methods31, ["QUERY", "query"]]),

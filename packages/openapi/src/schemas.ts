@@ -23,7 +23,7 @@ export interface SchemaOptions {
   readonly referencePrefix: string;
   /** The messages of requests in which unknown fields are refused. */
   readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
-  /** The rules of fields that the server checks. */
+  /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
   /**
    * The budget of the fields of all messages and the values of all enums. None by default, only those of each
@@ -37,7 +37,7 @@ export interface SchemaOptions {
 }
 
 /**
- * Creates the schemas of a document, and collects the schemas of the messages and enums that they refer to.
+ * Creates a document's schemas, and collects the schemas of the messages and enums that they refer to.
  *
  * A schema is named after its type without the package, or with the package if an earlier type has the same name.
  */
@@ -47,7 +47,7 @@ export class Schemas {
   readonly #components = new Map<string, OpenApiSchema>();
   /** The components that have references, but are not described yet. */
   readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
-  /** The budget of fields that the document repeats. */
+  /** The field budget that the document repeats. */
   readonly expansion: Expansion = new Expansion(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
@@ -67,7 +67,7 @@ export class Schemas {
     return Object.fromEntries([...this.#components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Returns the schema of a message: a reference, or inline for a type with its own JSON form. */
+  /** Returns a message schema: a reference, or inline for a type with its own JSON form. */
   ofMessage(desc: DescMessage): OpenApiSchema {
     return this.#ofMessage(desc, "json");
   }
@@ -75,7 +75,7 @@ export class Schemas {
   /**
    * Returns a reference to the schema of a message whose fields are all always written, such as an error record.
    *
-   * @param notes - additions to the schemas of its fields, by proto name
+   * @param notes - additions to its fields' schemas, by proto name
    */
   ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
     return this.#referenceTo(desc, () => ({
@@ -91,7 +91,7 @@ export class Schemas {
   /**
    * Adds a schema of something other than a message, and returns a reference to it.
    *
-   * @param name - must not be the name of a message
+   * @param name - must not be a message name
    */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
@@ -99,7 +99,7 @@ export class Schemas {
   }
 
   /**
-   * Returns the object schema of a message.
+   * Returns a message's object schema.
    *
    * @param bound - which fields the path sets (these are left out), and the operation's budget for the other fields
    */
@@ -127,7 +127,7 @@ export class Schemas {
     };
   }
 
-  // Returns the keyword that refuses unknown fields, unless extensions of proto2 may be set or the body may repeat fields
+  // Returns the keyword that refuses unknown fields, unless proto2 extensions may be set or the body may repeat fields
   // of the path.
   #close(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const isOpen = desc.proto.extensionRange.length > 0 || (bound !== undefined && bound.mayRepeat);
@@ -155,7 +155,7 @@ export class Schemas {
     return isRequired(field) || (!isOutputOnly(field) && this.#options.rules?.isRequired(field) === true);
   }
 
-  /** Returns the schema of a field in JSON. */
+  /** Returns a field schema in JSON. */
   ofField(field: DescField, bound?: BoundObject): OpenApiSchema {
     const schema =
       bound !== undefined && field.fieldKind === "message"
@@ -170,7 +170,7 @@ export class Schemas {
     return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
   }
 
-  /** Returns the schema of a field in the path or the query. */
+  /** Returns a field schema in the path or the query. */
   ofParameter(field: DescField): OpenApiSchema {
     return this.#ofField(field, "parameter");
   }
@@ -180,7 +180,7 @@ export class Schemas {
     return commentOf(this.#options.comments, desc);
   }
 
-  /** Returns the name of a field in JSON. */
+  /** Returns a field name in JSON. */
   nameOf(field: DescField): string {
     return jsonNameOf(field, this.#options);
   }
@@ -238,7 +238,7 @@ export class Schemas {
     }
   }
 
-  // Returns the schema of an element of a list or map, or of the value of any other field.
+  // Returns an element schema of a list or map, or of any other field's value.
   #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
     if (field.message !== undefined) return this.#ofMessage(field.message, place);
     if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
@@ -271,7 +271,7 @@ export class Schemas {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
       this.#components.set(name, {});
-      // Queued instead of described recursively, because a long chain of messages would overflow the stack.
+      // Queued instead of described recursively, because a long message chain would overflow the stack.
       this.#referencedSchemas.push({ name, describe });
     }
     return { $ref: this.#options.referencePrefix + name };
@@ -292,7 +292,7 @@ export class Schemas {
     };
   }
 
-  // The description of an enum includes the comments of its values, because JSON Schema has no keyword for them.
+  // The description of an enum includes its values' comments, because JSON Schema has no keyword for them.
   #describeEnum(desc: DescEnum): OpenApiSchema {
     const values = desc.values.flatMap((value) => {
       const comment = this.commentOf(value);
@@ -323,7 +323,7 @@ export interface BoundObject {
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
 /**
- * The maximum number of members of a oneof that are described as mutually exclusive. 50 members already repeat 1,225
+ * The maximum number of a oneof's members that are described as mutually exclusive. 50 members already repeat 1,225
  * names.
  */
 const excludedMembersMax = 50;

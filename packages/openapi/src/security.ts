@@ -13,13 +13,13 @@ export interface SecurityOptions {
    */
   readonly security?: readonly OpenApiSecurityRequirement[];
   /**
-   * Returns the alternatives of an RPC, `[]` if it needs no credential, or `undefined` for those of {@link security}.
+   * Returns an RPC's alternatives, `[]` if it needs no credential, or `undefined` for those of {@link security}.
    * `describeSecurity` of `createBearerAuth` returns such a function.
    */
   readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 
-/** The requirements of a document. */
+/** A document's requirements. */
 export interface Security {
   /** The requirements of all operations without their own. */
   readonly ofDocument: readonly OpenApiSecurityRequirement[];
@@ -30,7 +30,7 @@ export interface Security {
   readonly ofMethod: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 
-/** Creates the requirements of a document. @throws TypeError for a credential that `securitySchemes` does not contain */
+/** Creates a document's requirements. @throws TypeError for a credential that `securitySchemes` does not contain */
 export function createSecurity({ securitySchemes = {}, security, describeSecurity }: SecurityOptions): Security {
   const names = Object.keys(securitySchemes);
   const all = Object.fromEntries(names.map((name) => [name, []]));

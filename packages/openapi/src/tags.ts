@@ -4,7 +4,7 @@ import type { RestBinding } from "@plantstore/protocols";
 import { commentOf, type Comments } from "./comments.ts";
 import type { OpenApiInfo, OpenApiTag } from "./open-api-document.ts";
 
-/** The tags of a document: one for each service, and those in options of RPCs. */
+/** A document's tags: one for each service, and those in RPC options. */
 export class Tags {
   readonly #byName: ReadonlyMap<string, readonly DescService[]>;
 
@@ -12,7 +12,7 @@ export class Tags {
     this.#byName = Map.groupBy(new Set(services), ({ name }) => name);
   }
 
-  /** Returns the tags of an RPC: those in its option `openapiv2_operation`, otherwise that of its service. */
+  /** Returns an RPC's tags: those in its option `openapiv2_operation`, otherwise that of its service. */
   namesOf(method: DescMethod): readonly string[] {
     return openApiOptionsOf(method).tags ?? [this.#nameOf(method.parent)];
   }
@@ -39,7 +39,7 @@ export class Tags {
 function describeTag(name: string, service: DescService, comments: Comments, info: OpenApiInfo): OpenApiTag {
   const comment = commentOf(comments, service);
   const { externalDocs } = openApiOptionsOf(service);
-  // The comment of the only service may already be the description of the document.
+  // The comment of the only service may already be the document's description.
   const isRedundant = comment === undefined || comment === info.description;
   const description = isRedundant ? `The RPCs of \`${service.typeName}\`.` : comment;
   return { name, description, ...(externalDocs !== undefined && { externalDocs }) };

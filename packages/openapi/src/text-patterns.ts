@@ -5,7 +5,7 @@ import type { integerRangeOf } from "@plantstore/protobuf";
 
 type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
 
-/** Returns the pattern of the canonical decimal integers of a range. */
+/** Returns the pattern of a range's canonical decimal integers. */
 export function integerPattern({ min, max }: IntegerRange): string {
   if (min === 0n) return `^(0|${positiveUpTo(String(max))})$`;
   // The minimum is one further from zero than the maximum.
@@ -43,7 +43,7 @@ const durationSecondsMax = "315576000000";
 
 const seconds = `([0-9]{1,${durationSecondsMax.length - 1}}|${digitsUpTo(durationSecondsMax)})`;
 
-/** The pattern of google.protobuf.Duration: seconds with up to nine decimal places. */
+/** The google.protobuf.Duration pattern: seconds with up to nine decimal places. */
 export const durationPattern: string = `^-?${seconds}(\\.[0-9]{1,9})?s$`;
 
 const base64Digit = "[A-Za-z0-9+/_-]";
@@ -60,7 +60,7 @@ const irreversibleNames = [
   `(${head}${tail})?_${tail}[A-Z]${tail}`,
 ];
 
-/** The pattern of google.protobuf.FieldMask in JSON: see `parseFieldMask`. */
+/** The google.protobuf.FieldMask pattern in JSON: see `parseFieldMask`. */
 export const fieldMaskPattern: string = fieldPaths([
   "\\*",
   "[A-Za-z][A-Za-z0-9]*",
@@ -68,7 +68,7 @@ export const fieldMaskPattern: string = fieldPaths([
   "`([a-z][a-z0-9]*)?[A-Z][A-Za-z0-9]*`",
 ]);
 
-/** The pattern of google.protobuf.FieldMask in a URL, where every name may also be a proto name. */
+/** The google.protobuf.FieldMask pattern in a URL, where every name may also be a proto name. */
 export const urlFieldMaskPattern: string = fieldPaths(["\\*", `${head}${tail}`, `\`${head}${tail}\``]);
 
 function fieldPaths(names: readonly string[]): string {

@@ -17,7 +17,7 @@ import {
 export type ValuePlace = "json" | "parameter";
 
 /**
- * Returns the schema of a scalar as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry.
+ * Returns a scalar's schema as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry.
  *
  * @param int64Numbers - whether a 64-bit integer in JSON is a number if a double can represent it exactly
  */
@@ -53,7 +53,7 @@ const uint64Max = 18_446_744_073_709_549_568;
 /** The largest finite value of a 32-bit float as JSON writes it, in the fewest digits. */
 const floatMax = 3.4028235e38;
 
-/** Returns the schema of the keys of a map, which are strings in JSON, or `undefined` if every string is a key. */
+/** Returns the schema of a map's keys, which are strings in JSON, or `undefined` if every string is a key. */
 export function schemaOfMapKeys(key: ScalarType): OpenApiSchema | undefined {
   const range = integerRangeOf(key);
   if (range !== undefined) return { pattern: integerPattern(range) };
@@ -83,9 +83,7 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Value": anySchema,
 };
 
-/**
- * Returns the schema of a well-known type with its own JSON form, except for wrappers, or `undefined` for other types.
- */
+/** Returns a well-known type's schema with its own JSON form, except for wrappers, or `undefined` for other types. */
 export function schemaOfWellKnown(desc: DescMessage, place: ValuePlace = "json"): OpenApiSchema | undefined {
   if (desc.typeName === "google.protobuf.FieldMask" && place === "parameter") return fieldMask(urlFieldMaskPattern);
   return wellKnownSchemas[desc.typeName];

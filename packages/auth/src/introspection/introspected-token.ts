@@ -29,7 +29,7 @@ export const activeTtlMs = 30_000;
 export const inactiveTtlMs = 10_000;
 
 /**
- * Returns the outcome of an introspection response (RFC 7662 §2.2), or `undefined` when the response is not valid.
+ * Returns an introspection response's outcome (RFC 7662 §2.2), or `undefined` when the response is not valid.
  *
  * The only cached refusal is "not active". Expiry is measured with `performance.now()`, so that setting back the wall
  * clock does not extend it.

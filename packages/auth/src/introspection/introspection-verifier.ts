@@ -11,7 +11,7 @@ export interface IntrospectionEndpoint extends IntrospectionRequirements {
   readonly clientId: string;
   /** Returns the current client secret. */
   readonly clientSecret: () => string;
-  /** The timeout of one request, in milliseconds. */
+  /** One request's timeout, in milliseconds. */
   readonly timeoutMs: number;
 }
 

@@ -4,7 +4,7 @@ import { parseProviderUrl } from "../provider-url.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 
-/** The configuration of an introspection endpoint. */
+/** An introspection endpoint's configuration. */
 export interface IntrospectionSource {
   readonly url: string;
   readonly clientId: string;
@@ -22,17 +22,17 @@ export interface IntrospectionSource {
   readonly subjectClaim?: string | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */
   readonly enforceScopes?: boolean | undefined;
-  /** The timeout of one request, in milliseconds. Default 5,000. */
+  /** One request's timeout, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The default of `timeoutMs`. A call waits for the response, and should not wait longer than its client does. */
+/** The `timeoutMs` default. A call waits for the response, and should not wait longer than its client does. */
 export const introspectionTimeoutMs = 5_000;
 
 /** The largest secret file, in bytes. */
 const secretLimitBytes = 4 * 1024;
 
-/** Opens a verifier that introspects tokens, or returns the problems of the configuration. */
+/** Opens a verifier that introspects tokens, or returns the configuration's problems. */
 export async function openIntrospectionVerifier(
   source: IntrospectionSource,
   log: OperatorLog,

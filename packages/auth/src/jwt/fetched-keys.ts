@@ -28,7 +28,7 @@ export interface KeyTiming {
    * The minimum time between a successful fetch and a fetch for a token with an unknown key, also by the wall clock.
    */
   readonly coolDownMs: number;
-  /** The timeout of one fetch, including discovery. */
+  /** One fetch's timeout, including discovery. */
   readonly fetchMs: number;
   /** The back-off after a failed fetch. The back-off doubles after each further failure, up to `backOffMaxMs`. */
   readonly backOffMs: number;
@@ -39,8 +39,8 @@ export interface KeyTiming {
  * The default times.
  *
  * `refreshMs`, 5 minutes, because a withdrawn key is removed soon, and the provider gets 300 requests a day.
- * `usableMs`, 24 hours: longer than outages of providers, but a stolen key does not stay valid forever. `coolDownMs`,
- * 10 seconds, because keys are published before they are used, and a client that sends unknown keys causes at most six
+ * `usableMs`, 24 hours: longer than provider outages, but a stolen key does not stay valid forever. `coolDownMs`, 10
+ * seconds, because keys are published before they are used, and a client that sends unknown keys causes at most six
  * fetches a minute. `fetchMs`, 5 seconds, because a call waits for the fetch of an unknown key, and should not wait
  * longer than its client does.
  */

@@ -1,10 +1,10 @@
 import type { JWTVerifyGetKey } from "jose";
 import type { FileReload } from "../inputs/index.ts";
 
-/** The keys of one issuer, kept up to date in the background. */
+/** One issuer's keys, kept up to date in the background. */
 export interface IssuerKeys {
   /**
-   * Finds the key of a signature for jose. May wait for a newer set if the token names an unknown key. Concurrent calls
+   * Finds a signature's key for jose. May wait for a newer set if the token names an unknown key. Concurrent calls
    * share one fetch.
    *
    * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailable}, or `JOSENotSupported` if
@@ -19,8 +19,8 @@ export interface IssuerKeys {
   readonly current: object | undefined;
 
   /**
-   * When the set was last fetched, in milliseconds of `performance.now()`, or `undefined` if it was never fetched, or
-   * is read from a file.
+   * When the set was last fetched, in `performance.now()` milliseconds, or `undefined` if it was never fetched, or is
+   * read from a file.
    */
   readonly fetchedAtMs: number | undefined;
 
@@ -30,7 +30,7 @@ export interface IssuerKeys {
   /** Why no token can be verified, for an operator, or `undefined` if tokens can be verified. */
   readonly problem: string | undefined;
 
-  /** The outcome of the last reload, if the keys are in a file. */
+  /** The last reload's outcome, if the keys are in a file. */
   readonly fileReload?: FileReload;
 
   /** Reads the keys again immediately. */

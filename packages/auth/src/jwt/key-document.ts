@@ -12,10 +12,10 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
 }
 
 /**
- * Creates a function that fetches the metadata of the issuer, and then the key set from the URL in the metadata.
+ * Creates a function that fetches the issuer's metadata, and then the key set from the URL in the metadata.
  *
  * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports: the well-known part follows the
- * path of the issuer. Then tries RFC 8414 §3, where it precedes the path.
+ * issuer's path. Then tries RFC 8414 §3, where it precedes the path.
  *
  * @param issuer - the value that `issuer` of the metadata must have
  * @param url - the issuer as a URL

@@ -9,9 +9,9 @@ import { createJwtVerifier } from "./jwt-verifier.ts";
 import { createKeyFetcher, createKeyDiscovery } from "./key-document.ts";
 import type { TrustedIssuer } from "./verify-jwt.ts";
 
-/** The configuration of an issuer of JSON Web Tokens. */
+/** The configuration of a JSON Web Token issuer. */
 export interface JwtSource {
-  /** The exact value of `iss`. */
+  /** The exact `iss` value. */
   readonly issuer: string;
   /** `aud` must contain one of these. Must not be empty, because tokens issued for other services would be accepted. */
   readonly audiences: readonly string[];
@@ -40,7 +40,7 @@ export interface JwtSource {
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**
- * Opens a verifier for the tokens of these issuers, or returns the problems of the configuration.
+ * Opens a verifier for the tokens of these issuers, or returns the configuration's problems.
  *
  * A provider that is down is not a configuration problem. The verifier returns `unavailable` and reports a `problem`
  * until the first keys arrive.

@@ -9,17 +9,15 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** An issuer whose tokens are accepted, and the requirements on them. */
 export interface TrustedIssuer {
-  /** The exact value of `iss`. */
+  /** The exact `iss` value. */
   readonly issuer: string;
   /** `aud` must contain one of these, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
   /** The claim that is checked instead of `aud` in tokens without `aud`. `undefined` rejects these tokens. */
   readonly audienceClaim: string | undefined;
-  /**
-   * The claims that contain the scopes of a token; `undefined` grants every scope, because many providers issue none.
-   */
+  /** The claims that contain a token's scopes; `undefined` grants every scope, because many providers issue none. */
   readonly scopeClaims: readonly string[] | undefined;
-  /** The allowed values of `alg`. */
+  /** The allowed `alg` values. */
   readonly algorithms: readonly JwtAlgorithm[];
   /**
    * Whether `typ` must be `at+jwt` (RFC 9068 §4). If false, `JWT` and a missing `typ` are accepted too, because many
@@ -36,7 +34,7 @@ export interface TrustedIssuer {
 const rejectedTtlMs = 60_000;
 
 /**
- * Verifies the signature of a token, then its header and claims. An invalid token is an outcome, never an exception.
+ * Verifies a token's signature, then its header and claims. An invalid token is an outcome, never an exception.
  *
  * The outcome may be cached until `untilMs` while the key set is in use: a valid token until it expires, an invalid one
  * for a minute. The outcome must not be cached if the token may become valid with time (`nbf`, `iat`, unavailable
@@ -92,7 +90,7 @@ function audienceProblem(payload: JWTPayload, { audiences, audienceClaim }: Trus
   const claim = payload.aud === undefined && audienceClaim !== undefined ? audienceClaim : "aud";
   const values: unknown[] = [payload[claim]].flat();
   if (!audiences.some((audience) => values.includes(audience))) return `"${claim}" contains no accepted audience`;
-  // Cognito's ID tokens have the same issuer and keys, and the id of the client in `aud`.
+  // Cognito's ID tokens have the same issuer and keys, and the client's id in `aud`.
   const { token_use: use } = payload;
   return use === undefined || use === "access" ? undefined : '"token_use" must be "access"';
 }

@@ -2,8 +2,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import { open } from "node:fs/promises";
 
 /**
- * Opens a named pipe without waiting for its writer (POSIX, open, O_NONBLOCK). The type of the file is checked after it
- * is opened, so that the path cannot be replaced in between. Windows has neither the flag nor such pipes.
+ * Opens a named pipe without waiting for its writer (POSIX, open, O_NONBLOCK). The file type is checked after it is
+ * opened, so that the path cannot be replaced in between. Windows has neither the flag nor such pipes.
  */
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 

@@ -18,7 +18,7 @@ export interface Schema {
   readonly "x-value-names"?: Readonly<Record<string, string>>;
 }
 
-/** A parameter of a path, a query or a header. */
+/** A path parameter, a query or a header. */
 export interface Parameter {
   readonly name: string;
   readonly in: string;
@@ -95,7 +95,7 @@ export interface Operation {
   readonly object: OperationObject;
 }
 
-/** The operations of one tag. */
+/** One tag's operations. */
 export interface Group {
   readonly name: string;
   readonly description?: string;
@@ -108,7 +108,7 @@ export function needsCredential({ security = [] }: Description, operation: Opera
   return alternatives.length > 0 && alternatives.every((each) => Object.keys(each).length > 0);
 }
 
-/** Lists the operations of a description, in order. */
+/** Lists a description's operations, in order. */
 export function operationsOf({ paths }: Description): Operation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     methodsOf(item).map(([method, object]) => ({
@@ -138,12 +138,12 @@ export function groupsOf(description: Description): Group[] {
   return [...groups.values()].filter(({ operations }) => operations.length > 0);
 }
 
-/** Returns the title of an operation: its summary, or its id. */
+/** Returns an operation title: its summary, or its id. */
 export function titleOf({ id, object }: Operation): string {
   return object.summary ?? id;
 }
 
-/** Returns the name of a referenced component. */
+/** Returns a referenced component's name. */
 export function nameOf({ $ref }: Schema): string | undefined {
   return $ref?.split("/").at(-1);
 }

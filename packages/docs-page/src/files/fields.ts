@@ -3,14 +3,14 @@ import { element, collapsible } from "./element.js";
 import { prose } from "./prose.js";
 import { linkToSchema } from "./route.js";
 
-/** Shows the fields of an object, or a short description of any other schema. */
+/** Shows an object's fields, or a short description of any other schema. */
 export function showFields(description: Description, schema: Schema): HTMLElement {
   const { properties, required = [], enum: choices } = resolveSchema(description, schema);
   if (properties === undefined) return element("p", {}, element("code", {}, choices?.join(", ") ?? kindOf(schema)));
   const fieldRows = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
       ...prose(description, property.description),
-      // The fields of an object without a name are shown inline.
+      // An object's fields without a name are shown inline.
       ...(property.properties === undefined ? [] : [showFields(description, property)]),
       ...showValueNames(property),
     ]),

@@ -1,15 +1,15 @@
 import type { Operation, Parameter } from "./description.js";
 
-/** The input of the form. */
+/** The form's input. */
 export interface Input {
-  /** The values of parameters, by location and name, such as `path id`. */
+  /** The parameter values, by location and name, such as `path id`. */
   readonly values: ReadonlyMap<string, string>;
   readonly accept: string | undefined;
   readonly body: string | File | undefined;
   readonly contentType: string | undefined;
 }
 
-/** Returns the parameters of a location, `path`, `query` or `header`, that were filled in. */
+/** Returns a location's parameters, `path`, `query` or `header`, that were filled in. */
 export function filledIn(
   { object }: Operation,
   { values }: Input,

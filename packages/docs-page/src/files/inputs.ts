@@ -15,7 +15,7 @@ import type { Input } from "./filled-in.js";
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** Fields of a form, and their values. */
+/** A form's fields, and their values. */
 export interface Inputs {
   readonly fields: readonly HTMLElement[];
   readonly read: () => Partial<Input>;
@@ -38,7 +38,7 @@ const visibleMax = 6;
 /** The maximum of visible rows of the body. */
 const bodyRowsMax = 18;
 
-/** Creates the fields for the parameters of an operation, the required ones first. */
+/** Creates the fields for an operation's parameters, the required ones first. */
 export function parameterInputs(description: Description, { parameters = [] }: OperationObject): Inputs {
   const inputs = parameters.map((parameter) => inputOf(description, parameter));
   const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
@@ -81,7 +81,7 @@ function fileInputs(): Inputs {
 }
 
 /**
- * Creates the selection of a media type if a response has several. The default for streams is a type whose messages are
+ * Creates a media type's selection if a response has several. The default for streams is a type whose messages are
  * shown as they arrive.
  */
 export function acceptInputs({ responses }: OperationObject): Inputs {

@@ -8,7 +8,7 @@ const closingBrackets = new Set(["}", "]"]);
 /**
  * Shows JSON indented and highlighted, token by token, so that numbers keep all their digits.
  *
- * @param notes - the text to show after the value of a member, by member and value: `"error":5`
+ * @param notes - the text to show after a member's value, by member and value: `"error":5`
  */
 export function jsonText(text: string, notes: ReadonlyMap<string, string> = new Map()): (Node | string)[] {
   const pieces = text.match(tokens) ?? [];

@@ -1,4 +1,4 @@
-// Links from names in the definition, such as "library.v1.Shelf", to the views of the page.
+// Links from names in the definition, such as "library.v1.Shelf", to the page's views.
 import { type Description, operationsOf } from "./description.js";
 import { linkToOperation, linkToSchema } from "./route.js";
 
@@ -10,7 +10,7 @@ export function linkToName(description: Description, fullName: string): string |
   const rpcs = operations.map(({ id, object }) => ({ id, name: object["x-rpc"]?.procedure.slice(1) ?? "" }));
   const rpc = rpcs.find(({ name }) => name.replace("/", ".") === fullName);
   if (rpc !== undefined) return linkToOperation(rpc.id);
-  // In the description, messages in the packages of the services are named without the package.
+  // In the description, messages in the service packages are named without the package.
   const packages = new Set(rpcs.map(({ name }) => name.replace(/[^.]*$/, "")));
   const short = [...packages].flatMap((each) => (fullName.startsWith(each) ? [fullName.slice(each.length)] : []));
   const names = [fullName, ...short].flatMap((name) => [name, name.replace(/\.[^.]*$/, "")]);

@@ -6,8 +6,8 @@ import { element, terminal } from "./element.js";
 import { linkToName } from "./names.js";
 
 /**
- * Shows CommonMark. Tables and bare URLs are supported too, because comments often contain them. Names of the
- * definition, as in `[Shelf][library.v1.Shelf]`, become links to their views.
+ * Shows CommonMark. Tables and bare URLs are supported too, because comments often contain them. The definition's
+ * names, as in `[Shelf][library.v1.Shelf]`, become links to their views.
  */
 export function prose(description: Description, text: string | undefined): HTMLElement[] {
   if (text === undefined || text === "") return [];
@@ -39,7 +39,7 @@ function showBlock(token: MarkedToken): HTMLElement[] {
       return [showList(token)];
     case "table":
       return [showTable(token)];
-    // Headings are reserved for the structure of the page.
+    // Headings are reserved for the page's structure.
     case "heading":
       return [element("p", {}, element("strong", {}, ...showInline(token.tokens)))];
     case "paragraph":

@@ -8,7 +8,7 @@ import { prose } from "./prose.js";
 /** Longer lists are collapsed. */
 const visibleMax = 8;
 
-/** Shows the parameters, the body and the responses of an operation. */
+/** Shows the parameters, the body and an operation's responses. */
 export function showReference(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
   const titled = (title: string, content: readonly HTMLElement[]): HTMLElement[] =>
     content.length === 0 ? [] : [element("section", {}, element(heading, { class: "part" }, title), ...content)];

@@ -10,7 +10,7 @@ export interface ApiRequest {
   readonly body: string | File | undefined;
 }
 
-/** Creates the request of an operation. */
+/** Creates an operation's request. */
 export function requestOf(baseUrl: string, operation: Operation, input: Input): ApiRequest {
   const { accept, body, contentType } = input;
   const headers = filledIn(operation, input, "header").map(({ name, value }): [string, string] => [name, value]);
@@ -19,7 +19,7 @@ export function requestOf(baseUrl: string, operation: Operation, input: Input): 
   return { method: operation.method, url: urlOf(baseUrl, operation, input), headers, body };
 }
 
-/** Creates the URL of an operation. A missing path parameter remains visible as `{id}`. */
+/** Creates an operation's URL. A missing path parameter remains visible as `{id}`. */
 function urlOf(baseUrl: string, operation: Operation, input: Input): string {
   const segmentNames = parametersOfSegments(operation);
   const values = new Map(filledIn(operation, input, "path").map(({ name, value }) => [name, value]));
@@ -36,7 +36,7 @@ function urlOf(baseUrl: string, operation: Operation, input: Input): string {
   return `${baseUrl}${filled}${query.size === 0 ? "" : `?${query}`}`;
 }
 
-/** Sends a request, with the token unless it is "". Resolves when the header of the response has arrived. */
+/** Sends a request, with the token unless it is "". Resolves when the response header has arrived. */
 export async function send(request: ApiRequest, token: string, signal: AbortSignal): Promise<Response> {
   const { method, url, body } = request;
   const headers = new Headers(request.headers);

@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns the meaning of a response: for an error its message and the name of its code, otherwise the description of
- * the status. Also returns the names of values in the response.
+ * Returns the meaning of a response: for an error its message and its code's name, otherwise the status's description.
+ * Also returns the value names in the response.
  */
 function readMeaning(
   description: Description,

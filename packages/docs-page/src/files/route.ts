@@ -5,7 +5,7 @@ export const linkToOverview = "#/";
 
 const views = /^#\/(operations|schemas)\/(.+)$/;
 
-/** Reads the view from the fragment of a URL, or `undefined` if it is an anchor within the page. */
+/** Reads the view from a URL's fragment, or `undefined` if it is an anchor within the page. */
 export function readRoute(hash: string): { view: "overview" | "operations" | "schemas"; name: string } | undefined {
   if (hash === "" || hash === "#" || hash === linkToOverview) return { view: "overview", name: "" };
   const [, view, name = ""] = views.exec(hash) ?? [];
@@ -18,7 +18,7 @@ export function linkToOperation(id: string): string {
   return `#/operations/${encodeURIComponent(id)}`;
 }
 
-/** Returns the link to a schema of the components, by its name. */
+/** Returns the link to a component schema, by its name. */
 export function linkToSchema(name: string): string {
   return `#/schemas/${encodeURIComponent(name)}`;
 }

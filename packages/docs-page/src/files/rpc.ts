@@ -4,13 +4,13 @@ import { filledIn, type Input } from "./filled-in.js";
 
 /** A variable of a path template with its wildcards in order, or a wildcard outside of variables. */
 interface Variable {
-  /** The field path of the variable, as names, or `undefined` for a wildcard outside of variables. */
+  /** The variable's field path, as names, or `undefined` for a wildcard outside of variables. */
   readonly field: readonly string[] | undefined;
   readonly pathTemplate: string;
   readonly wildcards: readonly string[];
 }
 
-/** The fields of a message, as JSON. */
+/** A message's fields, as JSON. */
 type Fields = Record<string, unknown>;
 
 /** Returns the variables of a google.api.http path template. Each wildcard of a variable is a path parameter. */
@@ -31,7 +31,7 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
 }
 
 /**
- * Returns the messages of a request as JSON: one for each line of a stream, otherwise one.
+ * Returns a request's messages as JSON: one for each line of a stream, otherwise one.
  *
  * @param bodies - the JSON of the body, or of each line
  */

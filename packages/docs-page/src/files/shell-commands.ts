@@ -2,7 +2,7 @@
 // the description, which may come from another server.
 import type { ApiRequest } from "./request.js";
 
-/** A request, with the messages of its RPC. */
+/** A request, with its RPC's messages. */
 export interface Call {
   readonly request: ApiRequest;
   readonly needsToken: boolean;
@@ -12,7 +12,7 @@ export interface Call {
   readonly messages: readonly string[];
 }
 
-/** Returns a command of curl. */
+/** Returns a curl command. */
 export function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
   const parts = [`curl -i${isStream ? "N" : ""}`, `-X ${quoteWord(method)}`];
   if (needsToken) parts.push('-H "Authorization: Bearer $TOKEN"');
@@ -21,7 +21,7 @@ export function writeCurl({ request: { method, url, headers, body }, needsToken,
   return [...parts, quote(url)].join(" \\\n  ");
 }
 
-/** Returns a command of grpcurl. */
+/** Returns a grpcurl command. */
 export function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: Call): string {
   const { protocol, hostname, port } = new URL(baseUrl);
   const isPlain = protocol === "http:";

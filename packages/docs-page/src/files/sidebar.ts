@@ -18,7 +18,7 @@ interface Section {
 /**
  * Shows the searchable list of operations, grouped by service, and schemas.
  *
- * @returns a function that marks the link of the current view and, on a narrow page, hides the list
+ * @returns a function that marks the current view's link and, on a narrow page, hides the list
  */
 export function showSidebar(description: Description): (hash: string) => void {
   const sections = [...groupsOf(description).map(operationSection), ...schemaSection(description)];

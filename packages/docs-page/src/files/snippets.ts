@@ -1,5 +1,5 @@
 // Formats a request as shell commands and as programs. They read the token from an environment variable, because shells
-// keep a history of commands, and programs are shared.
+// keep a command history, and programs are shared.
 import { element } from "./element.js";
 import { createSelect } from "./inputs.js";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "./shell-commands.js";

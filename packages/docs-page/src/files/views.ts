@@ -10,7 +10,7 @@ import { showReference } from "./reference.js";
 import { linkToOperation } from "./route.js";
 import { showTryIt } from "./try-it.js";
 
-/** The content of a view, and its title. */
+/** A view's content, and its title. */
 export interface View {
   readonly title: string;
   readonly content: readonly HTMLElement[];
@@ -93,7 +93,7 @@ function showOperation(
   return element("article", { class: "operation", "aria-labelledby": "operation-title" }, head, columns);
 }
 
-/** Shows a schema of the components. */
+/** Shows a component schema. */
 export function schemaView(description: Description, name: string): View {
   const schema = { $ref: `#/components/schemas/${name}` };
   const example = exampleOf(description, { schema }, "readOnly");

@@ -14,7 +14,7 @@ import {
 export interface FetchContext {
   /** The other end of the connection. Defaults to an empty address. */
   readonly peer?: Peer;
-  /** The initial context values of the call. */
+  /** The call's initial context values. */
   readonly contextValues?: ContextValues;
   /** Called if no route matches, before `admit`. Its response is returned. */
   readonly next?: () => Response | Promise<Response>;
@@ -26,7 +26,7 @@ export interface FetchContext {
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
-/** Creates the handler of a gateway for Fetch requests. */
+/** Creates a gateway's handler for Fetch requests. */
 export function createFetchHandler(server: Server): FetchHandler {
   return async (request, { peer, contextValues, next } = {}) => {
     const exchange = new FetchExchange(request, peer);

@@ -16,7 +16,7 @@ export const webGzip: PieceDecompression = {
 /**
  * Decodes gzip as it arrives.
  *
- * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip; errors of `encoded` are rethrown
+ * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip; `encoded` errors are rethrown
  */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;

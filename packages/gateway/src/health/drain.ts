@@ -1,7 +1,7 @@
 import { refuseUnknownOptions, required } from "@plantstore/http";
 import type { Readiness } from "./readiness.ts";
 
-/** The phases of a graceful shutdown. */
+/** A graceful shutdown's phases. */
 export interface DrainTimes {
   /**
    * Milliseconds for which the server keeps serving while it reports that it is not ready, so that load balancers

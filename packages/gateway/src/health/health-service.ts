@@ -10,21 +10,21 @@ import type { Readiness } from "./readiness.ts";
 /** Options of {@link createHealthService}. */
 export interface HealthOptions {
   readonly readiness: Readiness;
-  /** The full names of the known services; all share the health of the server. */
+  /** The known services' full names; all share the server's health. */
   readonly services: readonly string[];
 }
 
 const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, services: required };
 
 /**
- * The most bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
+ * The most bytes of a `grpc.health.v1.Health` request: pass it as `readMaxBytes` where the service is registered.
  *
- * 512 bytes fit the full name of any service. Health checks need no credential, so with the limit of other messages
- * anyone could make the server hold that many bytes on each stream of a connection.
+ * 512 bytes fit any service's full name. Health checks need no credential, so with the limit of other messages anyone
+ * could make the server hold that many bytes on each stream of a connection.
  */
 export const healthRequestBytesMax = 512;
 
-/** Milliseconds between two checks of the readiness for watchers. Probes usually run every ten seconds. */
+/** Milliseconds between two readiness checks for watchers. Probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
 /** The most watching streams across all connections. They need no credential, and each takes about 35 KB. */
@@ -39,7 +39,7 @@ interface Watcher {
 }
 
 /**
- * Creates the implementation of `grpc.health.v1.Health`, with the same readiness as `/readyz`.
+ * Creates the `grpc.health.v1.Health` implementation, with the same readiness as `/readyz`.
  *
  * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`, because open streams would
  * delay the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.

@@ -6,7 +6,7 @@ const [livePath, readyPath, healthPath] = ["/livez", "/readyz", "/healthz"] as c
 const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
 
 /**
- * Returns whether a request was a probe: to an endpoint of {@link createProbes}, or a call of grpc.health.v1.
+ * Returns whether a request was a probe: to an endpoint of {@link createProbes}, or a grpc.health.v1 call.
  *
  * @param prefix - the `requestPathPrefix` of the gateway
  */

@@ -37,7 +37,7 @@ export class Readiness {
     return this.#drain.signal;
   }
 
-  /** Returns the reasons why the server is not ready: `"draining"`, or names of parts. Empty when it is ready. */
+  /** Returns the reasons why the server is not ready: `"draining"`, or part names. Empty when it is ready. */
   obstacles(): string[] {
     const names = [...this.problems().keys()];
     return this.draining.aborted ? ["draining", ...names] : names;

@@ -2,7 +2,7 @@ import { createRegistry, type DescFile, type DescService, type Registry, toBinar
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
 /**
- * The descriptors of services, indexed by the names that reflection uses.
+ * The service descriptors, indexed by the names that reflection uses.
  *
  * Files are returned as serialized `FileDescriptorProto`s: the file itself first, then everything that it imports, so
  * that a tool needs no further request.
@@ -25,7 +25,7 @@ export class DescriptorIndex {
 
   /** Finds the file that declares a type, a service, an extension, or one of their members. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
-    // A method or a field is declared in the file of its parent: "pkg.Service.Method" in the file of "pkg.Service".
+    // A method or a field is declared in its parent's file: "pkg.Service.Method" in the file of "pkg.Service".
     const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
     return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
   }
@@ -36,7 +36,7 @@ export class DescriptorIndex {
     return serialize(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);
   }
 
-  /** Returns the numbers of all extensions of a message, or `undefined` if the message is unknown. */
+  /** Returns the numbers of all message extensions, or `undefined` if the message is unknown. */
   extensionNumbersOf(messageName: string): number[] | undefined {
     if (this.#types.getMessage(messageName) === undefined) return undefined;
     return [...this.#types].flatMap((type) =>

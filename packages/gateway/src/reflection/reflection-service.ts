@@ -10,7 +10,7 @@ import { DescriptorIndex } from "./descriptor-index.ts";
 type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /**
- * Creates the implementation of `grpc.reflection.v1.ServerReflection` for services. The implementation also implements
+ * Creates the `grpc.reflection.v1.ServerReflection` implementation for services. The implementation also implements
  * `grpc.reflection.v1alpha`, which tools such as ghz and grpcio-reflection use.
  *
  * An unknown name gets an error response, and the stream continues. Requests are handled one at a time, so a client

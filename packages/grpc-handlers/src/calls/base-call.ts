@@ -6,7 +6,7 @@ import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
 import { type CallStatus, toConnectError } from "./status.ts";
 
-/** Receives the events of a call: that of grpc-js, or an interceptor in front of it. */
+/** Receives a call's events: that of grpc-js, or an interceptor in front of it. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
 /** A failure that `onFault` gets. */
@@ -21,7 +21,7 @@ const interceptorFailed: HandlerFailure = {
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for methods of unknown messages.
 export type AnyDefinition = MethodDefinition<any, any>;
 
-/** How the messages of a method are read and written. */
+/** How a method's messages are read and written. */
 export interface MethodCodec {
   readonly definition: AnyDefinition;
   readonly readRequest: (message: ForwardedMessage) => unknown;
@@ -34,7 +34,7 @@ export interface MethodCodec {
 export class BaseCall implements ServerInterceptingCallInterface {
   /**
    * Closed once, when the call has ended for any reason. An object and not a function: V8 kept the closures of finished
-   * calls alive until the next complete garbage collection, which doubled the cost of a call.
+   * calls alive until the next complete garbage collection, which doubled a call's cost.
    */
   resource: { close(): void } | undefined;
   readonly #method: MethodCodec;
@@ -71,8 +71,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
   }
 
   /**
-   * Does what `start` does, without the metadata, which few handlers read. Returns whether the call is open: an
-   * interceptor of Connect may pass on a call that has been cancelled.
+   * Does what `start` does, without the metadata, which few handlers read. Returns whether the call is open: a Connect
+   * interceptor may pass on a call that has been cancelled.
    */
   listen(listener: CallListener): boolean {
     const { signal } = this.#caller;

@@ -3,7 +3,7 @@ import { type Metadata, type ServerInterceptingCallInterface, status } from "@gr
 import type { AnyDefinition } from "./base-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
-/** Creates the metadata of a call, which few handlers read. */
+/** Creates a call's metadata, which few handlers read. */
 export interface MetadataSource {
   readMetadata(): Metadata;
 }
@@ -39,7 +39,7 @@ export class HandlerCall extends Duplex {
     const options = {
       objectMode: true,
       readable: definition.requestStream,
-      // A message can be large. The messages that the handler does not read wait in the window of the connection.
+      // A message can be large. The messages that the handler does not read wait in the connection window.
       readableHighWaterMark: 1,
       // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
       autoDestroy: false,

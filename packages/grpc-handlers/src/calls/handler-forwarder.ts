@@ -7,7 +7,7 @@ import { createRequestReader } from "./read-request.ts";
 import { StreamedResponse, UnaryResponse } from "./response.ts";
 import { serveCall, type ServedMethod } from "./serve-call.ts";
 
-/** Passes the calls of an RPC to a handler of grpc-js. */
+/** Passes an RPC's calls to a grpc-js handler. */
 export class HandlerForwarder implements Forwarder {
   readonly memory = "own";
   readonly #desc: DescMethod;

@@ -2,7 +2,9 @@ import { Metadata } from "@grpc/grpc-js";
 import { notAdded, notSentAsMetadata } from "@plantstore/http";
 import { LazyHeaders } from "@plantstore/protocols";
 
-/** The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call. */
+/**
+ * The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call.
+ */
 const notPassedOn: ReadonlySet<string> = new Set([
   ...notSentAsMetadata,
   "accept-encoding",
@@ -16,7 +18,7 @@ const notPassedOn: ReadonlySet<string> = new Set([
   "host",
 ]);
 
-/** Returns the metadata of a request. Omits fields that gRPC does not allow, such as a value that is not ASCII. */
+/** Returns a request's metadata. Omits fields that gRPC does not allow, such as a value that is not ASCII. */
 export function toMetadata(header: Headers): Metadata {
   const metadata = new Metadata();
   // The fields as they were received: Headers would be created for them.
@@ -43,7 +45,7 @@ function addField(metadata: Metadata, name: string, value: string): void {
   for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
 }
 
-/** Adds metadata of a response to its header or trailer. Omits fields that the protocols set themselves. */
+/** Adds a response's metadata to its header or trailer. Omits fields that the protocols set themselves. */
 export function appendMetadata(headers: Headers, metadata: Metadata | null | undefined): void {
   for (const [name, values] of Object.entries(metadata?.toHttp2Headers() ?? {})) {
     if (notAdded.has(name) || name.startsWith("grpc-")) continue;

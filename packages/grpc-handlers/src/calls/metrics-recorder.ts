@@ -2,7 +2,7 @@ import type { ServerInterceptingCallInterface } from "@grpc/grpc-js";
 
 type GrpcJsRecorder = ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
 
-/** Accepts the metrics of a call, and drops them, as grpc-js does by default. */
+/** Accepts a call's metrics, and drops them, as grpc-js does by default. */
 export class MetricsRecorder implements Record<keyof GrpcJsRecorder, () => unknown> {
   recordRequestCostMetric(): void {}
   recordUtilizationMetric(): void {}

@@ -4,7 +4,7 @@ import { toFault } from "@plantstore/serve";
 import type { AnyDefinition } from "./base-call.ts";
 
 /**
- * Returns a function that reads the requests of a method with its `requestDeserialize`.
+ * Returns a function that reads a method's requests with its `requestDeserialize`.
  *
  * Its error is the client's, who gets `InvalidArgument`. The first one of a method is also reported to `onFault`,
  * because it may be an error of the definition, and only the first one, because a client can repeat it.

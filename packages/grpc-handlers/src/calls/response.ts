@@ -11,7 +11,7 @@ export interface CallResponse {
   fail(error: unknown): void;
 }
 
-/** The response of a unary call. */
+/** A unary call's response. */
 export class UnaryResponse implements CallResponse {
   readonly #reply: ForwardReply;
   #message: Envelope | undefined;
@@ -42,8 +42,8 @@ interface SentMessage {
 }
 
 /**
- * The response of a streaming call. A message counts as sent when the gateway reads it, so that a client that reads
- * slowly pauses the handler.
+ * A streaming call's response. A message counts as sent when the gateway reads it, so that a client that reads slowly
+ * pauses the handler.
  */
 export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
   readonly #messages: SentMessage[] = [];

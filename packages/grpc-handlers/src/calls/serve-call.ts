@@ -25,7 +25,7 @@ export interface ServedMethod {
   readonly exposesMessages: boolean;
 }
 
-/** Runs the interceptors and the handler of a call. */
+/** Runs the interceptors and a call handler. */
 export function serveCall(base: BaseCall, method: ServedMethod): void {
   const { definition, interceptors } = method;
   if (interceptors.length === 0) {
@@ -147,7 +147,7 @@ class RunningCall implements CallListener {
   }
 }
 
-/** Returns the message of an error, or an empty string if its getter throws. An exception here would exit the process. */
+/** Returns an error message, or an empty string if its getter throws. An exception here would exit the process. */
 function messageOf(thrown: unknown): string {
   try {
     return thrown instanceof Error ? thrown.message : "";

@@ -23,7 +23,7 @@ const unknownText = "Unknown error";
  * Returns the status for what a handler has thrown, called back or emitted. As in grpc-js, an integer `code` makes it a
  * status for the client.
  *
- * @param trailer - replaces the metadata of the error
+ * @param trailer - replaces the error metadata
  * @param exposesMessages - whether the client gets the message of an error without a code
  */
 export function statusOf(thrown: unknown, trailer: Metadata | undefined, exposesMessages: boolean): CallStatus {

@@ -17,7 +17,7 @@ interface DefinedMethod {
   readonly responseStream: boolean;
 }
 
-/** The methods of a service, as grpc-js describes them. */
+/** A service's methods, as grpc-js describes them. */
 type Definition = Readonly<Record<string, DefinedMethod>>;
 
 /**
@@ -41,7 +41,7 @@ export function readServices(definition: object): readonly DescService[] {
 }
 
 /**
- * Returns the descriptor of the service of a definition.
+ * Returns the descriptor of a definition's service.
  *
  * @throws TypeError that names both if the descriptors have no such service, or if a method differs
  */
@@ -61,7 +61,7 @@ export function findService(definition: Definition, descriptors: DescriptorSourc
 }
 
 /**
- * Returns the descriptor of a method.
+ * Returns a method descriptor.
  *
  * @throws TypeError if the service has no such method
  */

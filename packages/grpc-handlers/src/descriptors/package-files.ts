@@ -19,7 +19,7 @@ import { withCode } from "@plantstore/http";
 import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "@plantstore/protobuf/gen/google/api/http_pb.js";
 
-/** The parts of a method of `@grpc/proto-loader` that describe it. */
+/** The parts of a `@grpc/proto-loader` method that describe it. */
 export interface DescribedMethod {
   readonly path: string;
   readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
@@ -34,15 +34,15 @@ export function isDescribed(value: unknown): value is DescribedMethod {
 }
 
 /**
- * Returns the descriptors of methods of `@grpc/proto-loader` in the form that protoc gives them.
+ * Returns the descriptors of `@grpc/proto-loader` methods in the form that protoc gives them.
  *
  * protobufjs writes one file per package, without imports, with relative type names, with field names in camel case
- * unless `keepCase` is set, and without custom options. HTTP rules are in the options of the methods.
+ * unless `keepCase` is set, and without custom options. HTTP rules are in the method options.
  *
  * @throws TypeError if definitions that were loaded separately contain different types of the same name
  */
 export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescriptorSet {
-  // All methods of a call of `loadSync` have the same array.
+  // All methods of a `loadSync` call have the same array.
   const loaded = new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos));
   const files = new Map<string, FileDescriptorProto>();
   for (const file of [...loaded].flatMap((each) => completeFiles(each, methods))) {
@@ -53,7 +53,7 @@ export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescri
   return create(FileDescriptorSetSchema, { file: [...files.values()] });
 }
 
-/** Returns the files that one call of `loadSync` has read. */
+/** Returns the files that one `loadSync` call has read. */
 function completeFiles(loaded: readonly Uint8Array[], methods: readonly DescribedMethod[]): FileDescriptorProto[] {
   const files = loaded
     .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
@@ -82,7 +82,7 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
   return files;
 }
 
-/** Adds the types of a file to another file of its package. */
+/** Adds a file's types to another file of its package. */
 function mergeFile(into: FileDescriptorProto, from: FileDescriptorProto): void {
   const scope = from.package;
   addTypes(into.messageType, from.messageType, scope, (a, b) => equals(DescriptorProtoSchema, a, b));
@@ -133,7 +133,7 @@ function ruleOf(method: DescribedMethod | undefined): JsonObject | undefined {
   return method?.options?.["(google.api.http)"];
 }
 
-/** Reads a rule of protobufjs, which has a single additional binding without an array. */
+/** Reads a protobufjs rule, which has a single additional binding without an array. */
 function toHttpRule(rule: JsonObject): HttpRule {
   const { additional_bindings: more = [] } = rule;
   return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
@@ -178,7 +178,7 @@ class Names {
     }
   }
 
-  /** Returns the full name of a type, with a leading dot. The innermost scope that has the type wins, as in protoc. */
+  /** Returns a type's full name, with a leading dot. The innermost scope that has the type wins, as in protoc. */
   resolve(name: string, scope: string): string {
     if (name.startsWith(".")) return name;
     for (let outer = scope; outer !== ""; outer = outer.slice(0, Math.max(0, outer.lastIndexOf(".")))) {
@@ -202,7 +202,7 @@ class Names {
   }
 }
 
-/** Returns the name that protoc gives to the entries of a map. Reflection clients refuse other names. */
+/** Returns the name that protoc gives to a map's entries. Reflection clients refuse other names. */
 function mapEntryName(field: string): string {
   return `${field.replaceAll(/(?:^|_+)([a-z]?)/g, (_, first: string) => first.toUpperCase())}Entry`;
 }

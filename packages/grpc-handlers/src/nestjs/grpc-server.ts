@@ -2,13 +2,13 @@ import type { MessageHandler } from "./held-requests.ts";
 
 /** The parts of Nest's class `ServerGrpc` that a strategy uses. */
 export interface GrpcServer {
-  /** Loads the definitions, and adds a service for each of them to the result of `createClient`. */
+  /** Loads the definitions, and adds a service for each of them to the `createClient` result. */
   bindEvents(): Promise<void>;
   /** Returns what runs a method of a controller. The arguments identify the method. */
   getMessageHandler(...method: readonly unknown[]): MessageHandler | null | undefined;
 }
 
-/** The options of `Transport.GRPC` that only a server of grpc-js has, and what to use instead. */
+/** The `Transport.GRPC` options that only a grpc-js server has, and what to use instead. */
 export const ignoredGrpcOptions: Readonly<Record<string, string>> = {
   url: "set listen of the third argument, such as { host, port }",
   credentials: "set tls of the option listen",

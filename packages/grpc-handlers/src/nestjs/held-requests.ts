@@ -1,10 +1,10 @@
-/** The stream of requests that Nest passes to a method with `@GrpcStreamMethod`. */
+/** The request stream that Nest passes to a method with `@GrpcStreamMethod`. */
 interface BufferedRequests {
   /** Called by Nest once the method has subscribed to the requests. */
   drainBuffer(): void;
 }
 
-/** The parts of a call of grpc-js that pause its requests. */
+/** The parts of a grpc-js call that pause its requests. */
 interface PausableCall {
   pause(): unknown;
   resume(): unknown;

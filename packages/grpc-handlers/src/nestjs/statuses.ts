@@ -13,7 +13,7 @@ interface NestError {
   readonly message: string;
 }
 
-/** The message of Nest for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
+/** The Nest message for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
 const forbidden = "Forbidden resource";
 
 /** Returns handlers whose errors of Nest's filter have a status. */

@@ -2,14 +2,14 @@ import type { EventEmitter } from "node:events";
 import type { Metadata } from "@grpc/grpc-js";
 import { NiceMetadata } from "./nice-metadata.ts";
 
-/** The parts of a call of grpc-js that the context needs. */
+/** The parts of a grpc-js call that the context needs. */
 interface ContextSource extends EventEmitter {
   readonly metadata: Metadata;
   getPeer(): string;
   sendMetadata(metadata: Metadata): void;
 }
 
-/** The second argument of handlers of nice-grpc: its `CallContext`. */
+/** The second argument of nice-grpc handlers: its `CallContext`. */
 export class NiceCallContext {
   readonly metadata: NiceMetadata;
   readonly peer: string;

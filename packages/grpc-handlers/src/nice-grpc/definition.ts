@@ -24,7 +24,7 @@ export interface GenericDefinition {
   readonly methods: Readonly<Record<string, GenericMethod>>;
 }
 
-/** Returns a definition of nice-grpc in the form of grpc-js. The keys are the names of handlers. */
+/** Returns a nice-grpc definition in the grpc-js form. The keys are the handler names. */
 export function toGrpcJsDefinition(definition: GenericDefinition | ServiceDefinition): ServiceDefinition {
   if (!isGeneric(definition)) return definition;
   const { fullName, methods } = definition;

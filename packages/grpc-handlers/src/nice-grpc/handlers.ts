@@ -12,7 +12,7 @@ import {
 } from "@grpc/grpc-js";
 import { NiceCallContext } from "./call-context.ts";
 
-/** A handler of nice-grpc of any kind. */
+/** A nice-grpc handler of any kind. */
 export type NiceHandler = (request: unknown, context: NiceCallContext) => unknown;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for messages of any type.
@@ -20,7 +20,7 @@ type GrpcUnaryCall = ServerUnaryCall<any, any>;
 // oxlint-disable-next-line typescript/no-explicit-any -- as above.
 type GrpcStreamCall = ServerDuplexStream<any, any>;
 
-/** Returns a handler of nice-grpc as a handler of grpc-js. */
+/** Returns a nice-grpc handler as a grpc-js handler. */
 export function toGrpcJsHandler(
   { requestStream, responseStream }: Pick<MethodDefinition<unknown, unknown>, "requestStream" | "responseStream">,
   handler: NiceHandler,
@@ -34,7 +34,7 @@ export function toGrpcJsHandler(
   // oxlint-enable typescript/no-misused-promises
 }
 
-/** Returns the requests of a call. A handler that stops reading them may still respond. */
+/** Returns a call's requests. A handler that stops reading them may still respond. */
 function requestsOf(call: Readable): AsyncIterable<unknown> {
   return { [Symbol.asyncIterator]: () => call.iterator({ destroyOnReturn: false }) };
 }

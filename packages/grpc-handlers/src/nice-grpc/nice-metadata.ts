@@ -1,9 +1,9 @@
 import { Metadata } from "@grpc/grpc-js";
 
-/** A value of metadata: binary if the key ends with `-bin`. */
+/** A metadata value: binary if the key ends with `-bin`. */
 type NiceValue = string | Uint8Array;
 
-/** Metadata with the interface of nice-grpc, in which several strings of one key are one, joined by ", ". */
+/** Metadata with the nice-grpc interface, in which several strings of one key are one, joined by ", ". */
 export class NiceMetadata {
   /** The metadata for grpc-js. */
   readonly grpcJs: Metadata;

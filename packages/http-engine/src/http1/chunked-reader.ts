@@ -111,7 +111,7 @@ function consumeLineEnd(incoming: Incoming, end: number): HttpProblem | "more" |
   return "more";
 }
 
-/** Returns the value of a hexadecimal digit; -1 for anything else. */
+/** Returns a hexadecimal digit's value; -1 for anything else. */
 function hexDigit(octet = 0): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
   const lower = octet | 0x20;
@@ -132,5 +132,5 @@ const tab = 0x09;
 const digitsMax = 13;
 
 /** The most bytes of all chunk extensions of a body, which are ignored (RFC 9112 §7.1.1). */
-// The limit of node: enough for signatures of chunks.
+// The limit of node: enough for chunk signatures.
 const extensionBytesMax = 16 * 1024;

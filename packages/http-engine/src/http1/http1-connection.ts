@@ -28,7 +28,7 @@ import { Http1Deadlines } from "./http1-deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";
 import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 
-/** Receives the body of one request and the events of its connection. */
+/** Receives one request's body and its connection's events. */
 export interface RequestReceiver {
   /** Gets the pieces of the body. Calls {@link Http1Connection.consumed} after using them. */
   readonly body: IncomingBody | undefined;
@@ -40,7 +40,7 @@ export interface RequestReceiver {
   onWritable(): void;
 }
 
-/** Options of an {@link Http1Connection}, shared by all connections of a server. */
+/** Options of an {@link Http1Connection}, shared by all server connections. */
 export interface Http1ConnectionOptions {
   readonly limits: Limits;
   /** Milliseconds between two calls of {@link Http1Connection.checkTimeouts}. */
@@ -62,7 +62,7 @@ export interface Http1ConnectionOptions {
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
-  /** The identity of the connection for applications, which must not get the socket. */
+  /** The connection's identity for applications, which must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
@@ -76,10 +76,10 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   readonly #writer: ResponseWriter;
   readonly #deadlines: Http1Deadlines;
   readonly #keepAlive: string;
-  /** The head of the current request. */
+  /** The current request's head. */
   #head: Http1RequestHead = emptyHead;
   #continued = false;
-  /** Whether the head of the response has been sent, but not its complete body. */
+  /** Whether the response's head has been sent, but not its complete body. */
   #responseStarted = false;
   /** Whether the response to the current or next request is the last of the connection. */
   #isLast = false;

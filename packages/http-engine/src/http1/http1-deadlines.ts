@@ -1,7 +1,7 @@
 import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/http";
 import type { Stage } from "./request-reader.ts";
 
-/** The state of a connection that {@link Http1Deadlines} check. */
+/** A connection's state that {@link Http1Deadlines} check. */
 export interface ConnectionState {
   readonly stage: Stage;
   /** Whether a part of the next head has arrived. */
@@ -12,7 +12,7 @@ export interface ConnectionState {
   readonly clientClosed: boolean;
   /** Whether the client accepts interim responses. */
   readonly canProbe: boolean;
-  /** Whether the head of the response has been sent. */
+  /** Whether the response's head has been sent. */
   readonly responseStarted: boolean;
   /** Whether the socket's buffer is full. */
   readonly congested: boolean;

@@ -28,7 +28,7 @@ export class Incoming {
   /**
    * Consumes a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
-   * @returns the position of the empty line; "open" if it has not arrived; "invalid" if a line ends in a lone CR or LF,
+   * @returns the empty line's position; "open" if it has not arrived; "invalid" if a line ends in a lone CR or LF,
    * which other recipients might accept (§2.2). Nothing is consumed in the last two cases
    */
   consumeSection(): number | "open" | "invalid" {

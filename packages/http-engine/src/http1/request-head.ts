@@ -14,7 +14,7 @@ import {
 } from "@plantstore/http";
 import type { Incoming } from "./incoming.ts";
 
-/** The head of a request (RFC 9112 §3, §5). */
+/** A request's head (RFC 9112 §3, §5). */
 export interface Http1RequestHead {
   readonly httpMethod: string;
   /** The request target as sent. */
@@ -24,12 +24,12 @@ export interface Http1RequestHead {
   readonly problem: HttpProblem | undefined;
 }
 
-/** The header fields of a request, and its framing and connection options. */
+/** A request's header fields, and its framing and connection options. */
 export interface FieldSection {
   readonly httpVersion: Http1Version;
   readonly fields: RememberedFields;
   readonly common: CommonHeaderFields;
-  /** Bytes of the body (RFC 9112 §6.3), unless it is chunked. */
+  /** The body's bytes (RFC 9112 §6.3), unless it is chunked. */
   readonly bodyBytes: number | "chunked";
   /** Whether the client waits for 100 Continue (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
@@ -38,15 +38,15 @@ export interface FieldSection {
   readonly problem: HttpProblem | undefined;
 }
 
-/** The versions of HTTP/1. */
+/** The HTTP/1 versions. */
 export type Http1Version = "1.0" | "1.1";
 
-/** Reads the heads of a connection, however the socket has split them. */
+/** Reads a connection's heads, however the socket has split them. */
 export class HeadReader {
   readonly #limits: Limits;
   /** The last field section, unless it is long: most clients repeat it with each request. */
   #previous: FieldSection | undefined;
-  /** The bytes of that section as sent, including the empty line. */
+  /** That section's bytes as sent, including the empty line. */
   #bytes: Buffer = noBytes;
   /** The buffer of these bytes. */
   #buffer: Buffer = noBytes;
@@ -172,7 +172,7 @@ export function invalidHead(problem: HttpProblem, { bytes, at }: Pick<Incoming, 
   return line === "" ? { ...emptyHead, problem } : { ...emptyHead, section: readSection(line, "1.1"), problem };
 }
 
-/** Returns the line of the Origin field, or `""` without one. */
+/** Returns the Origin field's line, or `""` without one. */
 function originLineIn(lines: string): string {
   return originLine.exec(lines)?.[0] ?? "";
 }
@@ -246,7 +246,7 @@ function parseLength(contentLength: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Returns the problem of a request with invalid framing or an unsupported expectation. */
+/** Returns a request's problem with invalid framing or an unsupported expectation. */
 function framingProblem(
   { transferEncoding, contentLength, expect }: CommonHeaderFields,
   httpVersion: Http1Version,
@@ -296,7 +296,7 @@ const requestLineBytes = 64;
 // registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
 const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.\d\r\n$/;
 const versionLength = " HTTP/1.1\r\n".length;
-// A request line with another version of HTTP, or without one, as in HTTP/0.9.
+// A request line with another HTTP version, or without one, as in HTTP/0.9.
 const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;

@@ -5,12 +5,12 @@ import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, invalidHead } from "./request-head.ts";
 
 /**
- * What a connection processes next: the head of a request; its body; its response, while no further request is read; or
+ * What a connection processes next: a request's head; its body; its response, while no further request is read; or
  * nothing, because the connection is closed.
  */
 export type Stage = "head" | "body" | "response" | "closed";
 
-/** Gets the parts of the requests of a connection. */
+/** Gets the parts of a connection's requests. */
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
@@ -24,7 +24,7 @@ export interface RequestCallbacks {
   onRequestError(problem: HttpProblem): void;
 }
 
-/** Reads the requests of a connection one at a time. */
+/** Reads a connection's requests one at a time. */
 export class RequestReader {
   stage: Stage = "head";
   /** Whether `read` is running; it then continues with the next part by itself. */

@@ -48,7 +48,7 @@ function framingOfNone(httpStatus: number): Framing {
 
 const resetContent = 205;
 
-/** Returns the field lines that announce the idle timeout of the connection (RFC 9112 §9.3). */
+/** Returns the field lines that announce the connection's idle timeout (RFC 9112 §9.3). */
 export function keepAliveLines(idleTimeoutMs: number): string {
   // The timeout may be infinite, which the field cannot express.
   const seconds = Math.floor(Math.min(idleTimeoutMs, timerMsMax) / 1000);
@@ -59,7 +59,7 @@ export function keepAliveLines(idleTimeoutMs: number): string {
 export const connectionCloseLine = "connection: close\r\n";
 
 /**
- * Formats the head of a response.
+ * Formats a response's head.
  *
  * @param httpStatus - an integer between 200 and 599
  * @param fields - in several lists, some of which may be prepared; connection and framing fields are omitted

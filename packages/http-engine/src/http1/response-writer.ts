@@ -121,8 +121,8 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes the last slice of an entry. A slice in the socket's buffer keeps its whole buffer alive. So the last slice
-   * is copied, and the buffer can be freed: immediately if nothing else reads it.
+   * Writes an entry's last slice. A slice in the socket's buffer keeps its whole buffer alive. So the last slice is
+   * copied, and the buffer can be freed: immediately if nothing else reads it.
    */
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
     // False if the application has raised node's high-water mark, because the socket may then still hold earlier

@@ -21,10 +21,10 @@ export interface ClientConnectionOptions extends ConnectionOptions {
    * response in between, the minimum is 310 s.
    */
   readonly keepaliveMs: number;
-  /** The limit of streams before the server has sent SETTINGS. */
+  /** The stream limit before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
   /**
-   * Called with the server's limit of streams when its first SETTINGS have arrived. They show that the server supports
+   * Called with the server's stream limit when its first SETTINGS have arrived. They show that the server supports
    * HTTP/2, and may allow more streams.
    */
   readonly onReady: (streamsMax: number) => void;
@@ -68,7 +68,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     this.#options = options;
   }
 
-  /** The limit of concurrent streams, by the server's last SETTINGS and our own limit. */
+  /** The concurrent stream limit, by the server's last SETTINGS and our own limit. */
   get streamsMax(): number {
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;

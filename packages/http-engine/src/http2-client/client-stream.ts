@@ -48,7 +48,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     return this.#headReceived;
   }
 
-  /** Sends the header section of the request, made of parts. */
+  /** Sends the request's header section, made of parts. */
   begin(parts: readonly Uint8Array[]): void {
     this.#connection.output.headerBlock(this.id, false, parts);
   }
@@ -58,10 +58,10 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     if (!this.closed) this.endSide(piece, undefined);
   }
 
-  /** Does nothing. The body of a response is always read. */
+  /** Does nothing. A response body is always read. */
   startBody(): void {}
 
-  /** Handles the header section of the response. */
+  /** Handles the response's header section. */
   receiveHead(head: ResponseSection, endStream: boolean): void {
     this.#headReceived = true;
     this.remoteEnded = endStream;
@@ -70,8 +70,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   }
 
   /**
-   * Handles a DATA frame of `length` bytes including padding. @returns the error of an invalid frame, which is not
-   * passed on
+   * Handles a DATA frame of `length` bytes including padding. @returns an invalid frame's error, which is not passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;

@@ -19,7 +19,7 @@ export function readResponseSection(fields: readonly string[]): ResponseSection 
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     if (name.charCodeAt(0) === colon) {
-      // §8.3: the only pseudo-header field of responses, once, before the regular fields.
+      // §8.3: the only pseudo-header response field, once, before the regular fields.
       if (i > 0 || name !== ":status" || !statusSyntax.test(value)) return undefined;
       httpStatus = Number(value);
     } else if (!isRegularField(name, value)) return undefined;

@@ -114,10 +114,10 @@ export abstract class FrameConnection<
     this.receiveFlow.open();
   }
 
-  /** Creates the handler of frames. Called by the constructor, before the fields of the subclass are set. */
+  /** Creates the frame handler. Called by the constructor, before the subclass's fields are set. */
   protected abstract createRules(parts: ConnectionParts<Stream>, streamFailed: (code: ErrorCode) => void): Rules;
 
-  /** Creates the deadlines. Called by the constructor, before the fields of the subclass are set. */
+  /** Creates the deadlines. Called by the constructor, before the subclass's fields are set. */
   protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, callbacks: DeadlineCallbacks): Clock;
 
   /** Closes the connection gracefully, without losing a request. */
@@ -126,7 +126,7 @@ export abstract class FrameConnection<
   /** Called when the peer has closed its side. */
   protected abstract onPeerEnd(): void;
 
-  /** The highest stream of the peer that we have accepted, for our GOAWAY (§6.8). */
+  /** The peer's highest stream that we have accepted, for our GOAWAY (§6.8). */
   protected abstract get lastAcceptedId(): number;
 
   /** Resets the open streams, because the connection is closed. */

@@ -72,7 +72,7 @@ export class FloodGuard {
       // Clients that measure the bandwidth send a PING for each DATA frame that they receive, or for any frame.
       case "pings":
         return headerBlocks + dataFrames;
-      // One for the connection and one for the stream of each DATA frame.
+      // One for the connection and one for each DATA frame's stream.
       case "windowUpdates":
         return this.openedStreams * allowedPerStream + dataFrames * 2;
       case "ignoredFrames":

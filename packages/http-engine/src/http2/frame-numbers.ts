@@ -1,4 +1,4 @@
-/** Frame types of RFC 9113 §6. Frames of any other type are ignored (§4.1). */
+/** Frame types of RFC 9113 §6. Any other type's frames are ignored (§4.1). */
 export const FrameType = {
   data: 0x0,
   headers: 0x1,
@@ -43,7 +43,7 @@ export const windowBytesMax: number = 2 ** 31 - 1;
 /** The initial window of a connection, and of a stream without a setting (§6.9.2). */
 export const windowBytesInitial = 65_535;
 
-/** The size of a dynamic table without a setting (§6.5.2). */
+/** A dynamic table's size without a setting (§6.5.2). */
 export const headerTableBytesInitial = 4096;
 
 /** The client connection preface (§3.4). */

@@ -14,16 +14,16 @@ export interface Frame {
   readonly continued: boolean;
 }
 
-/** Receives the frames of a connection. */
+/** Receives a connection's frames. */
 export interface FrameReceiver {
   /** Called with each frame, which is valid only until this returns: the reader reuses one object for all frames. */
   onFrame(frame: Frame): void;
 }
 
 /**
- * Splits the bytes of a peer into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between
- * chunks is copied once, into a buffer that grows with what has arrived. But frame boundaries have no meaning within a
- * body (§6.1), so large parts of a DATA frame are passed on in place, each as a separate frame.
+ * Splits a peer's bytes into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks is
+ * copied once, into a buffer that grows with what has arrived. But frame boundaries have no meaning within a body
+ * (§6.1), so large parts of a DATA frame are passed on in place, each as a separate frame.
  */
 export class FrameReader {
   /** Set after a connection error. No more frames are passed on, not even from the same chunk. */
@@ -36,7 +36,7 @@ export class FrameReader {
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
-  /** @param preface - the bytes of the peer before its first frame (RFC 9113 §3.4); empty for servers */
+  /** @param preface - the peer's bytes before its first frame (RFC 9113 §3.4); empty for servers */
   constructor(receiver: FrameReceiver, preface: Buffer) {
     this.#receiver = receiver;
     this.#preface = preface;
@@ -142,7 +142,7 @@ export class FrameReader {
 
 const noBytes = Buffer.alloc(0);
 
-// Where the type and the flags of a frame are (RFC 9113 §4.1).
+// Where the type and a frame's flags are (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
 // Passing on a part costs as much as copying this many bytes. Smaller parts do not become separate frames.
@@ -154,7 +154,7 @@ function canDeliverInParts(header: Buffer): boolean {
 }
 
 /**
- * Returns the length of a payload.
+ * Returns a payload's length.
  *
  * @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2)
  */

@@ -18,7 +18,7 @@ export interface RuledStream extends SendingStream {
   /**
    * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns the error of an invalid frame, which is not passed on
+   * @returns an invalid frame's error, which is not passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
   /** Closes the stream, drops its queue and notifies the receiver. */
@@ -94,7 +94,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (!this.#settingsReceived && (type !== FrameType.settings || (flags & FrameFlag.ack) !== 0)) {
       throw protocolError("the first frame must be SETTINGS");
     }
-    // §4.3: no other frame is allowed between the frames of a field block.
+    // §4.3: no other frame is allowed between a field block's frames.
     if (this.#blocks.streamId !== 0 && type !== FrameType.continuation) {
       throw protocolError("only CONTINUATION may follow an incomplete field block");
     }

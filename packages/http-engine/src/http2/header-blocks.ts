@@ -8,7 +8,7 @@ import type { Http2Limits } from "./http2-limits.ts";
 /** A complete field block. */
 export interface HeaderBlock<Head> {
   readonly streamId: number;
-  /** The flags of its HEADERS frame. */
+  /** Its HEADERS frame's flags. */
   readonly flags: number;
   readonly decoded: DecodedBlock<Head>;
   /** The stream dependency in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
@@ -17,9 +17,9 @@ export interface HeaderBlock<Head> {
 
 /** Assembles field blocks from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
-  /** The stream of the incomplete block, during which only CONTINUATION is allowed, or 0 if there is none. */
+  /** The incomplete block's stream, during which only CONTINUATION is allowed, or 0 if there is none. */
   streamId = 0;
-  /** When that block started, in milliseconds of `performance.now()`. */
+  /** When that block started, in `performance.now()` milliseconds. */
   startedAtMs = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder<Head>;

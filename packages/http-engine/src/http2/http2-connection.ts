@@ -14,7 +14,7 @@ import { encodeServerSettings } from "./settings.ts";
 
 /** Options of {@link Http2Connection}. */
 export interface Http2ConnectionOptions extends ConnectionOptions {
-  /** Called with the header of each request. Must set the stream's receiver before it returns. */
+  /** Called with each request's header. Must set the stream's receiver before it returns. */
   readonly onStream: ServeStream;
 }
 
@@ -58,7 +58,7 @@ export class Http2Connection
   }
 
   /**
-   * Closes the connection gracefully (RFC 9113 §6.8). Sends a first GOAWAY, waits for the round trip of a PING so that
+   * Closes the connection gracefully (RFC 9113 §6.8). Sends a first GOAWAY, waits for a PING's round trip so that
    * requests in flight are not lost, sends GOAWAY with the last stream, and closes after all streams have closed.
    */
   drain(): void {
@@ -164,5 +164,5 @@ const noPreface = Buffer.alloc(0);
 const drainPing = Buffer.from("draining");
 // Short enough to cancel calls of a disconnected peer early, and far above a round trip.
 const probeIntervalMs = 1000;
-// Longer than the round trip of any usable connection.
+// Longer than any usable connection's round trip.
 const drainPingTimeoutMs = 2000;

@@ -28,7 +28,7 @@ export class Http2Deadlines<Stream> {
   readonly #callbacks: DeadlineCallbacks;
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
-  /** When the peer last sent anything, in integer milliseconds of `performance.now()`. */
+  /** When the peer last sent anything, in integer `performance.now()` milliseconds. */
   lastReceivedAtMs: number = Math.trunc(performance.now());
   /** When a stream was last open, and the highest stream identifier at that time. */
   #busyAtMs = this.#openedAtMs;
@@ -58,7 +58,7 @@ export class Http2Deadlines<Stream> {
     clearInterval(this.#clock);
   }
 
-  /** Checks the deadlines of one side. */
+  /** Checks one side's deadlines. */
   protected checkSideTimeouts(_nowMs: number): void {}
 
   /** Milliseconds without a frame after which the peer is sent a PING. */

@@ -16,7 +16,7 @@ export function protocolError(message: string): ConnectionError {
   return new ConnectionError(ErrorCode.protocolError, message);
 }
 
-/** Returns a FRAME_SIZE_ERROR: the length is wrong for the type of the frame (RFC 9113 §4.2). */
+/** Returns a FRAME_SIZE_ERROR: the length is wrong for the frame type (RFC 9113 §4.2). */
 export function frameSizeError(frame: string): ConnectionError {
   return new ConnectionError(ErrorCode.frameSizeError, `the ${frame} frame has a wrong length`);
 }

@@ -5,15 +5,15 @@ export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 export const defaultHttp2Limits = {
   /** Concurrent streams. Further ones are refused. */
   concurrentStreams: 256,
-  /** Bytes of a field list (RFC 9113 §6.5.2). Above it, the response is 431. 16 KiB. */
+  /** A field list's bytes (RFC 9113 §6.5.2). Above it, the response is 431. 16 KiB. */
   headerListBytes: 16_384,
-  /** Bytes of an encoded field block, in all its frames. 64 KiB: four times the size of the list. */
+  /** An encoded field block's bytes, in all its frames. 64 KiB: four times the list size. */
   headerBlockBytes: 65_536,
   /** CONTINUATION frames of a field block. 16: more than a block of the allowed size requires. */
   continuations: 16,
-  /** The receive window of a stream, in bytes. 256 KiB: a message of this size arrives in one round trip. */
+  /** A stream's receive window, in bytes. 256 KiB: a message of this size arrives in one round trip. */
   streamWindowBytes: 262_144,
-  /** The receive window of the connection, in bytes. 1 MiB. */
+  /** The connection's receive window, in bytes. 1 MiB. */
   connectionWindowBytes: 1_048_576,
   /** Milliseconds of the interval for the counts below. 10 s. */
   intervalMs: 10_000,
@@ -25,7 +25,7 @@ export const defaultHttp2Limits = {
   resetShare: 0.5,
   /** Milliseconds within which a reset is early. 1 s, because later resets are usually timeouts of the client. */
   rapidResetMs: 1_000,
-  /** SETTINGS frames, and acknowledgements of ours, per interval. */
+  /** SETTINGS frames, and our acknowledgements, per interval. */
   settings: 100,
   /** PING frames per interval, beyond one for each HEADERS and DATA frame that we sent. */
   pings: 2_000,
@@ -35,7 +35,7 @@ export const defaultHttp2Limits = {
   ignoredFrames: 2_000,
   /** WINDOW_UPDATE frames per interval, beyond two for each stream and each DATA frame that we sent. */
   windowUpdates: 5_000,
-  /** Bytes of bodies per connection that are queued for the peer's windows. Above it, streams are refused. 16 MiB. */
+  /** Body bytes per connection that are queued for the peer's windows. Above it, streams are refused. 16 MiB. */
   queuedBytes: 16_777_216,
   /**
    * Bytes in the socket's buffer above which we stop reading from the peer. 512 KiB: enough for the headers of all

@@ -4,12 +4,12 @@ import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 
 /**
- * Receives the events of a stream until its response is complete or queued completely. If a method throws, the stream
- * is reset with INTERNAL_ERROR; other streams continue.
+ * Receives a stream's events until its response is complete or queued completely. If a method throws, the stream is
+ * reset with INTERNAL_ERROR; other streams continue.
  */
 export interface StreamReceiver extends FlowReceiver {
   /**
-   * Gets the pieces of the body: views of their chunks, which may be kept, but keep their chunk alive. Must call
+   * Gets the pieces of the body: their chunks' views, which may be kept, but keep their chunk alive. Must call
    * `stream.consumed(bytes)` after using them.
    */
   readonly body: IncomingBody | undefined;
@@ -27,13 +27,13 @@ export interface ServerStreamConnection extends FlowConnection {
  * Serves a stream whose header has arrived.
  *
  * @param head - not kept by the stream, because a response may wait for a window long after its call has ended
- * @param listBytes - the size of the field list; above the limit, the head has only the fields that fit
+ * @param listBytes - the field list's size; above the limit, the head has only the fields that fit
  */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
 
 /** Options of a new {@link Http2Stream}. */
 export interface StreamInit {
-  /** The value of Content-Length, or `undefined` without the field. */
+  /** The Content-Length value, or `undefined` without the field. */
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly endStream: boolean;
@@ -45,7 +45,7 @@ export interface StreamInit {
 
 /**
  * One request and its response: a server's stream. Its receiver, set by the code that serves it, is dropped when our
- * side ends. Times are integer milliseconds of `performance.now()`: V8 allocates a heap number for each fraction.
+ * side ends. Times are integer `performance.now()` milliseconds: V8 allocates a heap number for each fraction.
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
@@ -114,7 +114,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   /**
    * Handles a DATA frame of `length` bytes including padding, or the trailer section.
    *
-   * @returns the error of an invalid frame, which is not passed on
+   * @returns an invalid frame's error, which is not passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;

@@ -6,12 +6,12 @@ import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-n
 const scratchBytes = 4096;
 // Larger pieces of a body are passed on without a copy.
 const copyBytesMax = 4096;
-// Above this size, the output of a turn is written early. Otherwise a handler that never awaits, or a chunk of many
-// requests, would let it grow without limit. At this size, the cost of another write is negligible.
+// Above this size, a turn's output is written early. Otherwise a handler that never awaits, or a chunk of many
+// requests, would let it grow without limit. At this size, another write's cost is negligible.
 const collectedBytesMax = 64 * 1024;
 
 /**
- * The output of a connection, which sends all frames of a turn of the event loop in one write.
+ * A connection's output, which sends all frames of a turn of the event loop in one write.
  *
  * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests of one chunk,
  * or to all RPCs that one message from a worker or a database completes, are sent together.

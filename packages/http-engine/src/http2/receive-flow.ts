@@ -5,7 +5,7 @@ import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
 /**
- * The receive window of the connection (RFC 9113 §5.2, §6.9).
+ * The connection's receive window (RFC 9113 §5.2, §6.9).
  *
  * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream that
  * closes returns its unused bytes. Otherwise each reset would permanently shrink the window.
@@ -13,7 +13,7 @@ import type { Output } from "./output.ts";
 export class ReceiveFlow {
   readonly #output: Output;
   readonly #connectionWindowBytes: number;
-  /** The receive window of a stream, in bytes. */
+  /** A stream's receive window, in bytes. */
   readonly streamWindowBytes: number;
   /** The number of DATA frames received. */
   frames = 0;

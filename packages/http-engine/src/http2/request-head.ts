@@ -1,7 +1,7 @@
 import { CommonHeaderFields, isToken } from "@plantstore/http";
 import { colon, isRegularField } from "./field-rules.ts";
 
-/** The parsed header of a request. Requests may share one object, so it must not be changed. */
+/** A request's parsed header. Requests may share one object, so it must not be changed. */
 export interface Http2RequestHead {
   /** All fields, including pseudo-header fields: name, value, name, value, … */
   readonly fields: readonly string[];
@@ -19,7 +19,7 @@ export interface Http2RequestHead {
 }
 
 /**
- * Parses the header of a request (RFC 9113 §8.2, §8.3.1).
+ * Parses a request header (RFC 9113 §8.2, §8.3.1).
  *
  * @returns `undefined` if it is malformed
  */
@@ -42,7 +42,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   return toHead(fields, pseudo, found);
 }
 
-/** The values of the regular fields. Fields that are allowed only once are `undefined` until found. */
+/** The regular fields' values. Fields that are allowed only once are `undefined` until found. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
@@ -94,5 +94,5 @@ const requestPseudoHeaderFields: ReadonlySet<string> = new Set([":method", ":sch
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 // RFC 3986 §3.1.
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
-// The characters of an authority (RFC 3986 §3.2) without userinfo, which RFC 9113 §8.3.1 forbids, in any order.
+// An authority's characters (RFC 3986 §3.2) without userinfo, which RFC 9113 §8.3.1 forbids, in any order.
 const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;

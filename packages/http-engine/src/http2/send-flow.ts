@@ -17,8 +17,8 @@ export interface SendingStream {
 }
 
 /**
- * Flow control for sending: the windows of the peer (RFC 9113 §5.2, §6.9), and the streams that wait for them or for
- * the socket.
+ * Flow control for sending: the peer's windows (RFC 9113 §5.2, §6.9), and the streams that wait for them or for the
+ * socket.
  */
 export class SendFlow {
   /** Queued bytes of all streams. */
@@ -26,7 +26,7 @@ export class SendFlow {
   readonly #output: Output;
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
-  /** Streams with queued bytes, and when bytes of each were last sent, in milliseconds of `performance.now()`. */
+  /** Streams with queued bytes, and when bytes of each were last sent, in `performance.now()` milliseconds. */
   readonly #waiting = new Map<SendingStream, number>();
   /** The waiting streams whose own window may be open. The others are not visited, so their number does not matter. */
   readonly #candidates = new Set<SendingStream>();
@@ -48,7 +48,7 @@ export class SendFlow {
     return allowedBytes;
   }
 
-  /** Takes all bytes of a frame from the windows, or none. @returns whether the frame may be sent now */
+  /** Takes all frame bytes from the windows, or none. @returns whether the frame may be sent now */
   takeAll(stream: SendingStream, bytes: number): boolean {
     if (this.#output.congested || bytes > Math.min(this.#window, stream.sendWindow, frameBytesMax)) return false;
     this.#window -= bytes;
@@ -57,7 +57,7 @@ export class SendFlow {
   }
 
   /**
-   * Enlarges the window of the connection after WINDOW_UPDATE.
+   * Enlarges the connection window after WINDOW_UPDATE.
    *
    * @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1)
    */
@@ -67,7 +67,7 @@ export class SendFlow {
     this.pump();
   }
 
-  /** Enlarges the window of a stream after WINDOW_UPDATE. @returns `false` above 2^31-1, a stream error (§6.9.1) */
+  /** Enlarges a stream window after WINDOW_UPDATE. @returns `false` above 2^31-1, a stream error (§6.9.1) */
   growStream(stream: SendingStream, increment: number): boolean {
     stream.sendWindow += increment;
     if (stream.sendWindow > windowBytesMax) return false;
@@ -112,7 +112,7 @@ export class SendFlow {
     return [...this.#waiting.keys()].filter((stream) => this.#cannotBeSent(stream));
   }
 
-  /** Called when bytes of a stream were sent or dropped. `last` if its queue is empty. */
+  /** Called when a stream's bytes were sent or dropped. `last` if its queue is empty. */
   release(stream: SendingStream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);

@@ -10,7 +10,7 @@ import { PeerSettings } from "./settings.ts";
 
 /** The events of {@link ServerRules} for a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
-  /** Called with the header of each request. `endStream` if it has no body. */
+  /** Called with each request's header. `endStream` if it has no body. */
   opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
 }
 

@@ -9,7 +9,7 @@ import { ErrorCode } from "@plantstore/http";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Encodes the SETTINGS of a server that differ from the initial values of RFC 9113 §6.5.2. */
+/** Encodes a server's SETTINGS that differ from the initial values of RFC 9113 §6.5.2. */
 export function encodeServerSettings(limits: Http2Limits): Buffer {
   return encodeSettings([
     [SettingId.maxConcurrentStreams, limits.concurrentStreams],
@@ -18,7 +18,7 @@ export function encodeServerSettings(limits: Http2Limits): Buffer {
   ]);
 }
 
-/** Encodes the SETTINGS of a client, which disable server push (§8.4). */
+/** Encodes a client's SETTINGS, which disable server push (§8.4). */
 export function encodeClientSettings(limits: Http2Limits): Buffer {
   return encodeSettings([
     [SettingId.enablePush, 0],
@@ -37,8 +37,8 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
 }
 
 /**
- * The settings of the peer that affect what we send. The peer's SETTINGS_MAX_FRAME_SIZE is ignored, because our frames
- * never exceed the minimum.
+ * The peer's settings that affect what we send. The peer's SETTINGS_MAX_FRAME_SIZE is ignored, because our frames never
+ * exceed the minimum.
  */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
@@ -46,7 +46,7 @@ export class PeerSettings {
   headerTableBytes: number = headerTableBytesInitial;
   /** The largest field list that the peer accepts, in bytes (§6.5.2). */
   headerListBytes: number = Number.POSITIVE_INFINITY;
-  /** The limit of concurrent streams that we open; only clients open streams. */
+  /** The concurrent stream limit that we open; only clients open streams. */
   concurrentStreams: number = Number.POSITIVE_INFINITY;
   readonly #pushMax: number;
 
@@ -55,7 +55,7 @@ export class PeerSettings {
     this.#pushMax = pushMax;
   }
 
-  /** Applies the settings of a frame. @throws ConnectionError for a wrong length or value (RFC 9113 §6.5, §6.5.2) */
+  /** Applies a frame's settings. @throws ConnectionError for a wrong length or value (RFC 9113 §6.5, §6.5.2) */
   apply(bytes: Buffer, from: number, length: number): void {
     if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "the SETTINGS frame has a wrong length");
     for (let at = from; at < from + length; at += 6) {

@@ -4,7 +4,7 @@ import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow, SendingStream } from "./send-flow.ts";
 
-/** Receives the events of a stream. If a method throws, the stream is reset with INTERNAL_ERROR; others continue. */
+/** Receives a stream's events. If a method throws, the stream is reset with INTERNAL_ERROR; others continue. */
 export interface FlowReceiver {
   /** Called when the stream was reset with this code, by the peer or by us. */
   onReset(code: number, byPeer: boolean): void;
@@ -136,7 +136,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
    * Ends our side after the queue.
    *
    * @param piece - the last piece of the body
-   * @param trailer - the header block of the trailer section; without one the last DATA frame ends the stream
+   * @param trailer - the trailer section's header block; without one the last DATA frame ends the stream
    */
   protected endSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     this.localEnded = true;

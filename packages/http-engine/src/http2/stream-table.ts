@@ -1,10 +1,10 @@
 /** Why a stream is not open (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
-// Frames of a reset stream may arrive for about a round trip. This covers many streams.
+// A reset stream's frames may arrive for about a round trip. This covers many streams.
 const rememberedResets = 1024;
 
-/** The streams of a connection, and why others are not open (RFC 9113 §5.1, §5.1.1). */
+/** A connection's streams, and why others are not open (RFC 9113 §5.1, §5.1.1). */
 export class StreamTable<Stream> {
   /** The open streams by their identifier. */
   readonly open: Map<number, Stream> = new Map();

@@ -16,7 +16,7 @@ export class BacklogBudget {
   }
 
   /**
-   * Opens the backlog of a connection.
+   * Opens a connection's backlog.
    *
    * @param socket - what the connection writes to
    * @param cut - closes the connection, which must then release all its buffers; called at most once
@@ -52,7 +52,7 @@ export interface Sink {
   readonly writableLength: number;
 }
 
-/** The buffered bytes of one connection, counted in a {@link BacklogBudget}. */
+/** One connection's buffered bytes, counted in a {@link BacklogBudget}. */
 export class Backlog {
   readonly #budget: BacklogBudget;
   readonly #socket: Sink;
@@ -64,7 +64,10 @@ export class Backlog {
    * to buffer, or 0 before that.
    */
   progressedAtMs = 0;
-  /** The bytes in total that have left the socket's buffer, as last counted; those that were never buffered may be missing. */
+  /**
+   * The bytes in total that have left the socket's buffer, as last counted; those that were never buffered may be
+   * missing.
+   */
   sentBytes = 0;
   /** The bytes that the socket buffered when last counted. */
   #socketBytes = 0;

@@ -53,7 +53,7 @@ export abstract class BaseExchange implements Exchange {
     body: Uint8Array | undefined,
     trailer: HeaderFields | undefined,
   ): void;
-  /** Sends the header of a response. Throws as {@link sendResponse} does. */
+  /** Sends a response header. Throws as {@link sendResponse} does. */
   protected abstract sendHeader(httpStatus: number, fields: HeaderFields): void;
   /** Sends a piece of the body, and returns whether to wait until the client has read some of it. */
   protected abstract sendPiece(piece: Uint8Array): boolean;

@@ -65,17 +65,17 @@ export class BufferedBody {
 }
 
 /**
- * Where the bytes of a body are copied to. "own": to a separate buffer, which the program may transfer. "shared": small
+ * Where a body's bytes are copied to. "own": to a separate buffer, which the program may transfer. "shared": small
  * copies to a block that other copies share, which is cheaper, but only safe if the program never gets the bytes.
  */
 export type BodyMemory = "own" | "shared";
 
 /**
  * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. A piece is kept while it is
- * read, and as long as a message whose bytes fields are views of it. Each stream of a connection can have such a piece.
+ * read, and as long as a message whose bytes fields are views of it. Each connection stream can have such a piece.
  *
- * A piece that is followed by other data in its chunk is copied as well: if the program transfers the buffer of the
- * piece, as web streams do, everything else in that buffer is detached.
+ * A piece that is followed by other data in its chunk is copied as well: if the program transfers the piece's buffer,
+ * as web streams do, everything else in that buffer is detached.
  *
  * @param memory - where copies are stored
  */
@@ -105,8 +105,8 @@ function shareBlock(byteLength: number): Uint8Array {
 }
 
 /**
- * The largest block, in bytes: the size of an HTTP/2 frame, so that buffered data is read in pieces of the same size as
- * data that arrives while the reader waits.
+ * The largest block, in bytes: an HTTP/2 frame's size, so that buffered data is read in pieces of the same size as data
+ * that arrives while the reader waits.
  */
 export const blockBytesMax: number = 16 * 1024;
 // The smallest block, in bytes. A block has an overhead of about 200 bytes.
@@ -116,7 +116,7 @@ const blockBytesMin = 512;
  * µs, so smaller chunks are kept alive instead: a stream holds only one at a time, no larger than a block.
  */
 const copiedChunkBytesMin = 16 * 1024;
-/** The size of a shared block, in bytes. A single copy keeps the complete block alive. */
+/** A shared block's size, in bytes. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;
 /** The largest copy in a shared block, in bytes. */
 const sharedBytesMax = 1024;

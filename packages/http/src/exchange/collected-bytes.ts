@@ -47,7 +47,7 @@ export class CollectedBytes {
   }
 }
 
-/** Returns the size of the buffer: in proportion to what has arrived, even if much more was announced. */
+/** Returns the buffer's size: in proportion to what has arrived, even if much more was announced. */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
   const sizeMax = growthAnnounced * arrivedBytes;
   if (announcedBytes <= sizeMax) return announcedBytes;

@@ -11,7 +11,7 @@ import type { RequestBody } from "./request-body.ts";
  * client has disconnected, these do nothing, so a late response needs no check.
  */
 export interface Exchange extends HeaderReader {
-  /** The version of HTTP, or `undefined` over Fetch, which does not expose it. */
+  /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   /** Whether the gateway is mounted: a server of the program has received the request and passed it on. */
   readonly isMounted: boolean;
@@ -29,7 +29,7 @@ export interface Exchange extends HeaderReader {
   readonly connection: object;
   /** `undefined` if the header announces no body. */
   readonly body: RequestBody | undefined;
-  /** The status of the response, or 0 until there is one. */
+  /** The response status, or 0 until there is one. */
   readonly httpStatus: number;
   /** Fields to add to the response, also to errors and refusals. */
   addedFields: HeaderFields;
@@ -73,7 +73,7 @@ export interface AbortReceiver {
   clientAborted(problem: HttpProblem): void;
 }
 
-/** The statuses of responses that consist of a header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+/** The response statuses that consist of a header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 export const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** The other end of the connection. */

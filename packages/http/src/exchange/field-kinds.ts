@@ -4,10 +4,10 @@
  *
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
  * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has
- * - `length`, `content`: the body of one message (RFC 9110 §8)
+ * - `length`, `content`: one message's body (RFC 9110 §8)
  * - `representation`: other properties of the body, or of what it represents (RFC 9110 §8, RFC 6266, RFC 9530)
  * - `date`: when the message was made (RFC 9110 §6.6.1)
- * - `request`: properties of one request, set by the client (RFC 9110 §7.2, §10.1.1)
+ * - `request`: one request's properties, set by the client (RFC 9110 §7.2, §10.1.1)
  */
 const fieldKinds = {
   connection: "connection",
@@ -35,7 +35,7 @@ const fieldKinds = {
   host: "request",
 } as const;
 
-/** The name of a field that has a kind. */
+/** A field name that has a kind. */
 export type FieldName = keyof typeof fieldKinds;
 
 /** What a field describes. */
@@ -73,9 +73,7 @@ export const notAdded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });
 
-/**
- * The fields not sent as the metadata of a call: those of the connection, and those that the HTTP implementation sets.
- */
+/** The fields not sent as a call's metadata: those of the connection, and those that the HTTP implementation sets. */
 export const notSentAsMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "length", "date"] });
 
 /** The fields that a gRPC client sets itself (gRPC over HTTP/2, "Request-Headers"). */

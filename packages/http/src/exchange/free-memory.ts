@@ -2,16 +2,16 @@
  * Frees memory as soon as nothing can read it any more.
  *
  * Otherwise 32 MB of buffers cause a garbage collection that marks the whole heap, which takes 15 ms or more. Memory
- * that is reused immediately is also still in the processor's cache. This reduces the cost of a megabyte in transit to
- * a third.
+ * that is reused immediately is also still in the processor's cache. This reduces a megabyte's cost in transit to a
+ * third.
  */
 
 /** The smallest buffer worth freeing, in bytes. Freeing one costs 0.3 µs. */
 export const freedBytesMin: number = 16 * 1024;
 
 /**
- * Frees the buffer of a chunk, unless the buffer contains other data, too. Afterwards every view of the buffer is
- * empty. Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
+ * Frees a chunk's buffer, unless the buffer contains other data, too. Afterwards every view of the buffer is empty.
+ * Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (fillsBuffer(chunk)) freeBuffer(chunk.buffer);
@@ -39,7 +39,7 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
 }
 
 /**
- * Makes V8 run its next scavenge (the collection of young objects) earlier, for a new buffer that only the garbage
+ * Makes V8 run its next scavenge (the young object collection) earlier, for a new buffer that only the garbage
  * collector can free.
  *
  * A scavenge would free these buffers in a millisecond, but V8 starts one only after 64 MiB of buffers, and at 32 MiB

@@ -17,7 +17,7 @@ export interface RememberedFields extends HeaderFields {
   derived?: unknown;
 }
 
-/** Returns whether a text is a token (RFC 9110 §5.6.2), such as the name of a field. */
+/** Returns whether a text is a token (RFC 9110 §5.6.2), such as a field name. */
 export function isToken(text: string): boolean {
   return token.test(text);
 }
@@ -88,8 +88,8 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
  */
 export class CommonHeaderFields {
   /**
-   * The size of the list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This also limits many
-   * small fields, which cost more memory than their text, and gives a list the same size in every HTTP version.
+   * The list size by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This also limits many small
+   * fields, which cost more memory than their text, and gives a list the same size in every HTTP version.
    */
   listBytes = 0;
   host: string | null = null;
@@ -131,7 +131,7 @@ for (const member of Object.keys(withoutAny) as CommonName[]) {
 /**
  * Reads request header fields by name, without regard to case.
  *
- * The values of a field that was sent more than once are joined by ", ". A field that was not sent is `null`. Fetch's
+ * A field's values that was sent more than once are joined by ", ". A field that was not sent is `null`. Fetch's
  * `Headers` is such a reader.
  */
 export interface HeaderReader {

@@ -2,7 +2,7 @@ import { type NamedOption, type CodeName, type ProblemName, problems } from "../
 import type { Limits } from "./limits.ts";
 
 /**
- * Why a request fails at the level of HTTP: it is not valid, or its client has disconnected. The message is the reason.
+ * Why a request fails at the HTTP level: it is not valid, or its client has disconnected. The message is the reason.
  */
 export class HttpProblem extends Error {
   readonly errorCode: ProblemName;
@@ -56,7 +56,7 @@ export function notHttp(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
-/** Returns the problem of a request in another version of HTTP, or in a protocol that is similar to HTTP. */
+/** Returns the problem of a request in another HTTP version, or in a protocol that is similar to HTTP. */
 export function versionNotSupported(): HttpProblem {
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
 }

@@ -22,7 +22,7 @@ export const ErrorCode = {
 /** One of our {@link ErrorCode}s. Peers may send others (RFC 9113 §7). */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** Returns the name of an error code in RFC 9113, such as `ENHANCE_YOUR_CALM`. */
+/** Returns an error code's name in RFC 9113, such as `ENHANCE_YOUR_CALM`. */
 export function errorName(code: number): string {
   return names.get(code) ?? String(code);
 }

@@ -10,11 +10,11 @@ export interface Limits {
    * recommends.
    */
   readonly urlBytes: number;
-  /** Milliseconds until the header of a request must be complete. Default 10 s. */
+  /** Milliseconds until a request header must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
   /**
-   * Milliseconds until a body must have arrived: every body over HTTP/1.1, and bodies of unary calls over HTTP/2. Has
-   * no effect in servers of your own. Default 5 min.
+   * Milliseconds until a body must have arrived: every body over HTTP/1.1, and unary call bodies over HTTP/2. Has no
+   * effect in your own servers. Default 5 min.
    */
   readonly requestTimeoutMs: number;
   /**
@@ -26,8 +26,8 @@ export interface Limits {
   /** Streams that an HTTP/2 connection may have open. Further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
-   * Bytes of unread request bodies that an HTTP/2 connection may send, up to 256 KiB for each stream: its receive
-   * window. A connection above it stalls until a body is read. Default 1 MiB.
+   * Unread request body bytes that an HTTP/2 connection may send, up to 256 KiB for each stream: its receive window. A
+   * connection above it stalls until a body is read. Default 1 MiB.
    */
   readonly connectionWindowBytes: number;
   /**
@@ -60,7 +60,7 @@ export const defaultLimits: Limits = {
 };
 
 /**
- * Bytes of an unread body that are received and dropped, so that the connection can be reused, or so that closing it
+ * An unread body's bytes that are received and dropped, so that the connection can be reused, or so that closing it
  * does not lose the response to a client that is still sending (RFC 9112 §9.6).
  */
 // 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
@@ -73,7 +73,7 @@ export const unreadBodyBytesMax: number = 256 * 1024;
 // 30 seconds, as in nginx: enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
 export const lingerMsMax: number = 30_000;
 
-/** Bytes that are received and dropped after the last response of an HTTP/1.1 connection. */
+/** Bytes that are received and dropped after an HTTP/1.1 connection's last response. */
 // Dropping so much costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
@@ -81,5 +81,5 @@ export const lingerBytesMax: number = 64 * 1024 * 1024;
 // A busy client has sent its next call by then, and the response to that closes the connection without loss.
 export const retiredIdleMs: number = 1000;
 
-/** The default of `readMaxBytes`, the largest message in bytes, compressed or not: 4 MiB, as in gRPC. */
+/** The `readMaxBytes` default, the largest message in bytes, compressed or not: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** A media type (RFC 9110 §8.3.1). Type and subtype, and the names of parameters, are in lower case. */
+/** A media type (RFC 9110 §8.3.1). Type and subtype, and the parameter names, are in lower case. */
 export interface MediaType {
   readonly type: string;
   readonly parameters: readonly (readonly [name: string, value: string])[];
@@ -10,7 +10,7 @@ const typeAndSubtype = new RegExp(`${token}/${token}`, "y");
 // RFC 9110 §5.6.6: *( OWS ";" OWS [ parameter ] ), in which a parameter may be missing.
 const nextParameter = new RegExp(String.raw`[\t ]*;[\t ]*(?:(${token})=(${token}|${quotedString}))?`, "y");
 
-/** Parses the value of a Content-Type field. Returns `undefined` if it is malformed. */
+/** Parses a Content-Type field's value. Returns `undefined` if it is malformed. */
 export function parseMediaType(value: string): MediaType | undefined {
   typeAndSubtype.lastIndex = 0;
   const [type] = typeAndSubtype.exec(value) ?? [];

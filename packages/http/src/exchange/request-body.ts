@@ -72,8 +72,7 @@ interface PieceRead {
 }
 
 /**
- * The body of one request. The HTTP exchange feeds it as it arrives, and the call reads it once: completely or in
- * pieces.
+ * One request's body. The HTTP exchange feeds it as it arrives, and the call reads it once: completely or in pieces.
  *
  * Data that arrives before the body is read is buffered as a copy, and counts as consumed only when it is read.
  */
@@ -249,5 +248,5 @@ export class RequestBody {
   }
 }
 
-/** Bytes of a body that are buffered before reading it is paused: the size of one read from a socket. */
+/** A body's bytes that are buffered before reading it is paused: the size of one read from a socket. */
 const bufferedBytesMax = 64 * 1024;

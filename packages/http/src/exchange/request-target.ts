@@ -2,8 +2,8 @@ import { headerTooLarge, HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks the size of a header, and the target and the authority of a request (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is
- * valid only with OPTIONS. Each HTTP implementation calls this for each request.
+ * Checks the size of a header, and the target and a request's authority (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is valid
+ * only with OPTIONS. Each HTTP implementation calls this for each request.
  *
  * @param target - the request target as sent
  * @param authority - Host or :authority; `null` if absent
@@ -35,7 +35,7 @@ export function readRequestTarget(
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** Returns the authority of a request: that of a target in absolute form, else its Host (RFC 9112 §3.2.2). */
+/** Returns a request's authority: that of a target in absolute form, else its Host (RFC 9112 §3.2.2). */
 export function authorityOf(target: string, host: string | null): string {
   // Nearly every target is in origin form, which its first character shows.
   const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];

@@ -1,4 +1,4 @@
-/** The longest delay of a timer, in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
+/** A timer's longest delay, in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
@@ -47,7 +47,7 @@ export function startInterval(everyMs: number, run: () => void): Interval {
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
 
-/** Runs all steps of a task in this turn of the event loop. */
+/** Runs all task steps in this turn of the event loop. */
 export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   for (;;) {
     const { done, value } = steps.next();

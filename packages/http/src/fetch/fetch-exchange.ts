@@ -177,26 +177,24 @@ export class FetchExchange extends BaseExchange implements BodySource {
   }
 }
 
-/**
- * Returns the options of a response. Without `encodeBody`, Cloudflare Workers would compress a compressed body again.
- */
+/** Returns a response's options. Without `encodeBody`, Cloudflare Workers would compress a compressed body again. */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }
 
-/** Reports to the reader of a response that it is incomplete. Does nothing if the response was cancelled. */
+/** Reports to a response's reader that it is incomplete. Does nothing if the response was cancelled. */
 function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined): void {
   body?.error(new TypeError("the response is incomplete"));
 }
 
-/** Bytes of a response that are buffered before the handler has to wait. */
+/** A response's bytes that are buffered before the handler has to wait. */
 // 64 KiB: as much as is collected in one turn of the event loop, so that the next part is prepared while this one is
 // sent.
 const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };
 
-/** Splits the URL of a request, which is absolute and normalized, and removes its fragment. */
+/** Splits a request's URL, which is absolute and normalized, and removes its fragment. */
 function splitUrl(absoluteUrl: string): { readonly url: string; readonly host: string; readonly target: string } {
   const hostAt = absoluteUrl.indexOf("//") + 2;
   const targetAt = absoluteUrl.indexOf("/", hostAt);

@@ -15,7 +15,7 @@ export function hasSubscribers(): boolean {
  * Publishes a request on `http.server.request.start` now, and on `http.server.response.finish` once its complete
  * response has been passed to the system. As with node:http, a response whose client has disconnected never finishes.
  *
- * Both messages have the same four members: `request`, `response`, `socket`, and `server`, a server of `node:net`.
+ * Both messages have the same four members: `request`, `response`, `socket`, and `server`, a `node:net` server.
  */
 export function announce(exchange: BaseExchange, socket: Socket, server: Server | undefined): void {
   const message = {

@@ -3,7 +3,7 @@ import { type BodyPlan, type BodyReceiver, RequestBody } from "../exchange/index
 
 /**
  * A body whose receiver runs in the async context (`AsyncLocalStorage`) of the code that requested the body, as after
- * an `await`, and not in the context of the socket read.
+ * an `await`, and not in the socket read's context.
  */
 export class AwaitedBody extends RequestBody {
   #context: AsyncResource | undefined;

@@ -14,11 +14,11 @@ export interface BindOptions {
   /** Lets several processes share the port. */
   readonly reusePort?: boolean;
   /**
-   * The path of a Unix socket, instead of host and port. A stale socket of a process that has exited is replaced. A
-   * socket that is in use, or any other file, fails with EADDRINUSE. Draining removes the socket.
+   * A Unix socket's path, instead of host and port. A stale socket of a process that has exited is replaced. A socket
+   * that is in use, or any other file, fails with EADDRINUSE. Draining removes the socket.
    */
   readonly path?: string;
-  /** The mode of the Unix socket, which decides who may connect. Default 0o660: its owner and group. */
+  /** The Unix socket's mode, which decides who may connect. Default 0o660: its owner and group. */
   readonly socketMode?: number;
 }
 
@@ -33,7 +33,7 @@ export const bindOptionNames: OptionNames<BindOptions> = {
 
 /** The address that a server listens on. */
 export interface BoundAddress {
-  /** The IP address that the host was resolved to, or the path of a Unix socket. */
+  /** The IP address that the host was resolved to, or a Unix socket's path. */
   readonly address: string;
   /** 0 for a Unix socket. */
   readonly port: number;
@@ -41,7 +41,7 @@ export interface BoundAddress {
 
 const socketModeDefault = 0o660;
 
-/** Makes a server listen. Rejects with the errors of `net.Server`, such as EADDRINUSE. */
+/** Makes a server listen. Rejects with the `net.Server` errors, such as EADDRINUSE. */
 export async function bind(server: Server, options: BindOptions): Promise<BoundAddress> {
   const { host = "127.0.0.1", port = 0, reusePort = false, path, socketMode = socketModeDefault } = options;
   if (path !== undefined) return await bindPath(server, path, socketMode);
@@ -111,7 +111,7 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   return isSame;
 }
 
-/** Restores the name of a renamed file, unless another process has meanwhile created a file with that name. */
+/** Restores a renamed file's name, unless another process has meanwhile created a file with that name. */
 export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { inspect } from "node:util";
 import type { HttpConnection } from "./http-server.ts";
 
-/** The maximum age of connections. */
+/** The maximum connection age. */
 export interface ConnectionAgeOptions {
   /**
    * Milliseconds after which a connection is closed, so that its client reconnects and a load balancer can choose
@@ -76,7 +76,7 @@ export function createConnectionAges(options: ConnectionAgeOptions): ConnectionA
   return new ConnectionAges(maxConnectionAgeMs, maxConnectionAgeGraceMs);
 }
 
-/** The jitter of the maximum age: ±10 %, as in gRFC A9. */
+/** The maximum age's jitter: ±10 %, as in gRFC A9. */
 const jitterShare = 0.1;
 // Ages are minutes, so a second more does not matter. Checking 10,000 connections takes less than a millisecond.
 const intervalMsMax = 1000;

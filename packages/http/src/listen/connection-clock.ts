@@ -6,7 +6,7 @@ export interface CheckedConnection {
   checkTimeouts(nowMs: number): void;
 }
 
-/** Checks the timeouts of all connections of a server. */
+/** Checks the timeouts of all server connections. */
 export interface ConnectionClock {
   /** Starts checking, unless already started. A mounted gateway has no connections and never calls this. */
   start(): void;

@@ -2,11 +2,11 @@ import type { Socket } from "node:net";
 import { readProxyHeader } from "../trusted-proxies/index.ts";
 import { afterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 
-/** The protocol of a connection, by its first bytes. */
+/** A connection's protocol, by its first bytes. */
 export type FirstProtocol = "http1" | "http2" | "tls";
 
 /**
- * Waits for the first bytes of a connection, puts them back, and calls `proceed` with its protocol.
+ * Waits for a connection's first bytes, puts them back, and calls `proceed` with its protocol.
  *
  * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; also closed if the client
  * ends it earlier
@@ -22,7 +22,7 @@ export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (prot
   });
 }
 
-/** Returns the protocol of a connection by its first bytes, or `undefined` while more bytes are needed. */
+/** Returns a connection's protocol by its first bytes, or `undefined` while more bytes are needed. */
 export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
   if (bytes[0] === tlsHandshake) return "tls";
   const length = Math.min(bytes.byteLength, preface.byteLength);

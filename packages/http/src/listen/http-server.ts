@@ -17,13 +17,13 @@ export interface HttpServerOptions {
    */
   readonly serve: (exchange: BaseExchange, socket: Socket | undefined) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
-  /** Counts an error of HTTP/2. @param code - its name in RFC 9113 */
+  /** Counts an HTTP/2 error. @param code - its name in RFC 9113 */
   readonly countError: (scope: ErrorScope, code: string) => void;
   /** Reports a fault that belongs to no call. */
   readonly report: (error: unknown, failure: Failure) => void;
 }
 
-/** The load of a port at one moment. */
+/** A port's load at one moment. */
 export interface GatewayLoad {
   /** Open connections by the HTTP version that they speak. Connections that have sent nothing yet are not counted. */
   readonly connections: Readonly<Record<HttpMajorVersion, number>>;
@@ -33,12 +33,12 @@ export interface GatewayLoad {
   readonly backlogBytes: number;
   /**
    * Requests refused since the start because they are not valid HTTP, such as one with too long a URL, by HTTP status.
-   * Hooks are not called for them, because they have neither a route nor a credential. Exception: on our HTTP/1.1 the
-   * body of a call may prove to be invalid; such a call ends as if its client had disconnected.
+   * Hooks are not called for them, because they have neither a route nor a credential. Exception: on our HTTP/1.1 a
+   * call body may prove to be invalid; such a call ends as if its client had disconnected.
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**
-   * Errors of the engine's HTTP/2 since the start, by the name of their code (RFC 9113 §5.4): streams that were reset
+   * Errors of the engine's HTTP/2 since the start, by their code's name (RFC 9113 §5.4): streams that were reset
    * because of invalid frames, or refused because too many were open, which can also happen to a correct client. And
    * connections that were closed with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams
    * reset because of a timeout, connections closed as idle or dead, and our own defects, which are reported as faults.
@@ -64,7 +64,7 @@ export interface HttpConnection extends ServedConnection {
   destroy(): void;
 }
 
-/** Serves the connections of a port that speak one version of HTTP. Never listens itself. */
+/** Serves the connections of a port that speak one HTTP version. Never listens itself. */
 export interface HttpServer {
   /** Takes over a connection. Bytes that were read from it must have been put back. */
   take(socket: Socket): HttpConnection;
@@ -80,7 +80,7 @@ export interface HttpServer {
   readonly requests: number;
 }
 
-/** An implementation of HTTP: a server for each version, which serve the connections that a listener accepts. */
+/** An HTTP implementation: a server for each version, which serve the connections that a listener accepts. */
 export interface HttpEngine {
   createHttp1Server(options: HttpServerOptions): HttpServer;
   createHttp2Server(options: HttpServerOptions): HttpServer;

@@ -79,7 +79,7 @@ export class Listener {
   readonly #trustedProxies: TrustedProxies | undefined;
   /** The proxies whose connections begin with a PROXY header. */
   #proxiesWithHeader: TrustedProxies | undefined;
-  /** The raw sockets of TLS connections, by the addresses and ports of both ends. */
+  /** The raw TLS connection sockets, by the addresses and ports of both ends. */
   readonly #rawSocketByEndpoints = new Map<string, Socket>();
   /** The peers in the PROXY headers of TLS connections, by their raw sockets. */
   readonly #sources = new WeakMap<Socket, Peer>();
@@ -113,9 +113,9 @@ export class Listener {
   }
 
   /**
-   * Starts listening. May be called once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a
-   * RangeError for a time that is not above 0, with a TypeError for unknown options, and with ERR_OPTIONS if `drain`
-   * was or is called before it listens.
+   * Starts listening. May be called once. Rejects with the `net.Server` errors, such as EADDRINUSE, with a RangeError
+   * for a time that is not above 0, with a TypeError for unknown options, and with ERR_OPTIONS if `drain` was or is
+   * called before it listens.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
@@ -153,7 +153,7 @@ export class Listener {
     return bound;
   }
 
-  /** The current load of the port. */
+  /** The port's current load. */
   get load(): GatewayLoad {
     const { http1, http2 } = this.#servers;
     return {
@@ -288,7 +288,7 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-// On a Unix socket there are no addresses by which to find the raw socket of a TLS connection.
+// On a Unix socket there are no addresses by which to find a TLS connection's raw socket.
 const proxyHeaderNeedsPort = "proxyProtocol with tls requires a TCP port, not a Unix socket";
 
 /** A connection that may or may not have a request, so it counts as busy. */

@@ -3,9 +3,7 @@ import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index
 /** The sender of the RST_STREAM that closed a stream, which node's HTTP/2 does not report. */
 export type ResetSender = "client" | "server" | "unknown";
 
-/**
- * The cause of a reset. The client cancelled, the client or the server violated HTTP/2, or the client accepts no more.
- */
+/** A reset's cause. The client cancelled, the client or the server violated HTTP/2, or the client accepts no more. */
 type Cause = "cancelled" | "client" | "server" | "excess";
 
 interface Causes {
@@ -38,7 +36,7 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
 
 /**
  * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response. Code and
- * status are for the logs and metrics of the call.
+ * status are for the logs and call metrics.
  */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
   switch (causeOf(rstCode, sender)) {
@@ -63,6 +61,6 @@ function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
   const knownCauses: Readonly<Record<number, Causes>> = causes;
   const { received, sent } = knownCauses[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;
-  // node sends codes of framing errors for invalid frames of clients; INTERNAL_ERROR comes from proxies.
+  // node sends framing error codes for invalid client frames; INTERNAL_ERROR comes from proxies.
   return sender === "unknown" && rstCode === ErrorCode.internalError ? received : sent;
 }

@@ -53,7 +53,7 @@ interface Worker {
  * is the socket closed in this process. Until then another process can get the connection. Up to {@link waitingMax}
  * connections are queued while there is no process.
  *
- * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for unknown options.
+ * Rejects with the `net.Server` errors, such as EADDRINUSE, and a TypeError for unknown options.
  */
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
   refuseUnknownOptions(options, bindOptionNames, "shareConnections");

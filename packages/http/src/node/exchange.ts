@@ -8,7 +8,7 @@ import {
 } from "../exchange/index.ts";
 import { AwaitedBody } from "../listen/index.ts";
 
-/** The connection of an exchange in one of the gateway's own node servers. */
+/** An exchange's connection in one of the gateway's own node servers. */
 export interface ExchangeOwner {
   /** Whether the response that begins now is the last one of the connection. */
   readonly isLast: boolean;
@@ -16,7 +16,7 @@ export interface ExchangeOwner {
   readonly lingerMs: number;
   /** Called when some of a response has been written. */
   onWritten(): void;
-  /** Called when the response stream of an exchange has closed. */
+  /** Called when an exchange's response stream has closed. */
   onClosed(exchange: NodeExchange): void;
 }
 
@@ -34,7 +34,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   #isReading = false;
 
   /**
-   * @param bodyBytes - the length of the body in the header: `undefined` without a body, 0 if unknown
+   * @param bodyBytes - the body length in the header: `undefined` without a body, 0 if unknown
    * @param owner - `undefined` if the server belongs to the program
    */
   constructor(
@@ -127,7 +127,7 @@ export function keyOf(connection: object & { [key]?: object }): object {
   return (connection[key] ??= {});
 }
 
-/** The stream of a response, with the state of its header. */
+/** A response stream, with its header's state. */
 type ResponseStream = Writable & { readonly headersSent: boolean };
 
 const exchangeKey: unique symbol = Symbol("exchange");

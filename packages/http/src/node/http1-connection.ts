@@ -23,14 +23,14 @@ import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
  * A connection whose requests are read by a node:http server. That server does not listen, so node does not enforce
  * timeouts for heads and bodies or count requests. This class does both.
  *
- * Pipelined requests are served one at a time. They may depend on each other (RFC 9112 §9.3.2), and a request after the
- * last response of a connection must not be served.
+ * Pipelined requests are served one at a time. They may depend on each other (RFC 9112 §9.3.2), and a request after a
+ * connection's last response must not be served.
  */
 export class NodeHttp1Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
   readonly #socket: Socket;
   readonly #options: HttpServerOptions;
   readonly #backlog: Backlog;
-  /** The exchange of the current request, until its response is sent. */
+  /** The current request's exchange, until its response is sent. */
   #current: NodeHttp1Exchange | undefined;
   /** The last request that was begun, whose body may be incomplete. */
   #request: IncomingMessage | undefined;
@@ -50,7 +50,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #idleSinceMs = performance.now();
   /** The number of bytes read from the socket when the wait began. */
   #bytesRead: number;
-  /** Whether the head of a request has begun to arrive since the wait began. */
+  /** Whether a request's head has begun to arrive since the wait began. */
   #isHeadBegun = false;
   #bytesWritten = 0;
 
@@ -115,14 +115,14 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   /** Serves a request, or queues it until the response before its own is sent. */
   onRequest(request: IncomingMessage, response: ServerResponse): void {
-    // Requests after the last response of the connection are ignored.
+    // Requests after the connection's last response are ignored.
     if (this.#socket.writableEnded) return;
     if (requestsUpgrade(request.rawHeaders)) stopReadingAfter(request);
     if (response.socket !== null) return this.#begin(request, response);
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();
     this.pauseIfFull();
-    // Bound to the async context of this request: node emits "socket" in the context of the call before it.
+    // Bound to this request's async context: node emits "socket" in the call's context before it.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
       if (this.#waiting === waitingToPause - 1) this.#socket.resume();
@@ -134,7 +134,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /**
    * Refuses data that is not a valid request, once the requests before it have responses.
    *
-   * @param fields - the header fields of that request, as far as they are known
+   * @param fields - that request's header fields, as far as they are known
    */
   onProblem(problem: HttpProblem, fields: HeaderFields): void {
     // Node reports the same error for each chunk that follows.

@@ -25,7 +25,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly #response: ServerResponse;
   /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
   readonly #expectsContinue: boolean;
-  /** The length of the body in the header; 0 if it is unknown. */
+  /** The body length in the header; 0 if it is unknown. */
   readonly #bodyBytes: number;
   /** Whether this exchange has sent 100 (Continue). */
   #isContinued = false;
@@ -139,8 +139,8 @@ const joinedBytesMax = 4096;
 const pendingContinue = new WeakSet<object>();
 
 /**
- * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`.
- * If node:http emits `request` instead, it has already sent 100 (Continue).
+ * Sends 100 (Continue) when this request's body is first read (RFC 9110 §10.1.1). For the event `checkContinue`. If
+ * node:http emits `request` instead, it has already sent 100 (Continue).
  */
 export function continueWhenRead(response: object): void {
   pendingContinue.add(response);

@@ -43,8 +43,8 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
-    // Node's parser does not report the protocol of a request. Later requests of a connection are not checked, because
-    // then node could not read directly from the handle.
+    // Node's parser does not report a request's protocol. Later requests of a connection are not checked, because then
+    // node could not read directly from the handle.
     const firstBytes: Buffer | null = socket.read();
     if (firstBytes !== null) {
       connection.onFirstBytes(firstBytes);

@@ -149,11 +149,11 @@ function ignore(): void {}
 
 /** Milliseconds for the client to close its side. */
 const lingerMs = 1000;
-/** The size of the smallest field (RFC 9113 §6.5.2). */
+/** The smallest field's size (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
 /** The default of node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
 const sessionMegabytesMin = 10;
 /** Bytes that a stream may send before they are read. 256 KiB, because a message of this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;
-/** The window of a new connection (RFC 9113 §6.9.2), which cannot be reduced. */
+/** A new connection's window (RFC 9113 §6.9.2), which cannot be reduced. */
 const windowBytesInitial = 65_535;

@@ -28,7 +28,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly #host: HostResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
-  /** Bytes of the body that arrived after the response. */
+  /** The body's bytes that arrived after the response. */
   #droppedBytes = 0;
 
   /**
@@ -60,7 +60,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     if (this.body === undefined) stream.resume();
   }
 
-  /** Bytes of the response that node buffers because the client has not read them. */
+  /** The response's bytes that node buffers because the client has not read them. */
   get bufferedBytes(): number {
     return this.#stream.bufferSize;
   }
@@ -158,7 +158,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   protected closeProblem(): HttpProblem {
-    // node closes the streams of a failed connection with its own error code.
+    // node closes a failed connection's streams with its own error code.
     const isGone = this.#isReset || this.#session?.destroyed === true;
     return isGone ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
   }
@@ -188,8 +188,7 @@ const continueHeader = { ":status": 100 } as const;
 function ignore(): void {}
 
 /**
- * Returns the values of fields by name. The object has no prototype, because a field may have the name of an inherited
- * property.
+ * Returns the field values by name. The object has no prototype, because a field may have an inherited property's name.
  */
 function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);

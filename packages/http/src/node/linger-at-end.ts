@@ -29,10 +29,7 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
   };
 }
 
-/**
- * Returns whether {@link lingerAtEnd} was called: the last response of the connection was written, but perhaps not
- * sent.
- */
+/** Returns whether {@link lingerAtEnd} was called: the connection's last response was written, but perhaps not sent. */
 export function willEnd(socket: Socket): boolean {
   return lingeringSockets.has(socket);
 }

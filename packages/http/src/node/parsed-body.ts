@@ -8,10 +8,9 @@ import { HttpProblem, toUtf8 } from "../exchange/index.ts";
  * whole body.
  *
  * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from what was sent. The number is
- * written with the fraction `.50`: the JSON reader drops this fraction for a field of type double, and refuses the
- * value of any other field, with the name of the field in the error. The reader can recognize the fraction by the
- * trailing zero, which JSON.stringify never writes. Numbers beyond the range of a double are written so that they stay
- * out of range.
+ * written with the fraction `.50`: the JSON reader drops this fraction for a field of type double, and refuses any
+ * other field's value, with the field name in the error. The reader can recognize the fraction by the trailing zero,
+ * which JSON.stringify never writes. Numbers beyond a double's range are written so that they stay out of range.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */
@@ -25,7 +24,7 @@ export function readParsedBody(
   if (rawBody instanceof Uint8Array) return rawBody;
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return toUtf8(body);
-  // The content type is checked because parsers of forms also create objects.
+  // The content type is checked because form parsers also create objects.
   if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
   const json = toJson(body, 0);
   return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);

@@ -8,7 +8,7 @@ import {
   transferEncodingProblem,
 } from "../exchange/index.ts";
 
-/** Returns the target of a node request in origin form, or the problem of the request. */
+/** Returns a node request's target in origin form, or the request's problem. */
 export function readNodeTarget(
   request: IncomingMessage | Http2ServerRequest,
   common: CommonHeaderFields,

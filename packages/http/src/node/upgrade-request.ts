@@ -1,10 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { type HeaderFields, readHeaderField } from "../exchange/index.ts";
 
-/**
- * Returns whether a request asks to change the protocol of its connection (RFC 9110 §7.8), by the rule of node's
- * parser.
- */
+/** Returns whether a request asks to change its connection's protocol (RFC 9110 §7.8), by the rule of node's parser. */
 export function requestsUpgrade(fields: HeaderFields): boolean {
   // Connection is read second, because few requests have an Upgrade field.
   return (
@@ -16,7 +13,7 @@ export function requestsUpgrade(fields: HeaderFields): boolean {
  * Drops everything that arrives on a connection of node:http after this request.
  *
  * After a request that asks for an upgrade, node's parser drops the rest of the read, and parses the next read as a new
- * request. The next read may begin in the body of another request, so that clients could make node execute a body.
+ * request. The next read may begin in another request's body, so that clients could make node execute a body.
  */
 export function stopReadingAfter(request: IncomingMessage): void {
   const { socket } = request;

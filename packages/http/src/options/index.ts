@@ -1,7 +1,7 @@
 /**
- * Checks of options. Every function with options rejects unknown names, because in JavaScript no compiler does, and a
- * limit or a check with a misspelled name would silently be off. The check also rejects a promise from a callback that
- * must return its result.
+ * Option checks. Every function with options rejects unknown names, because in JavaScript no compiler does, and a limit
+ * or a check with a misspelled name would silently be off. The check also rejects a promise from a callback that must
+ * return its result.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {

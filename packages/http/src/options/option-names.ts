@@ -4,10 +4,10 @@ import { nearestName } from "./nearest-name.ts";
 /** Marks a required option. */
 export const required = "required";
 
-/** Returns the problems of a value. @param path - the path of the option, such as `limits` or `jwt[0]` */
+/** Returns a value's problems. @param path - the option path, such as `limits` or `jwt[0]` */
 type CheckValue = (value: unknown, owner: string, path: string) => readonly string[];
 
-/** How the value of an option is checked. */
+/** How an option value is checked. */
 class OptionForm {
   readonly check: CheckValue;
   readonly kind: typeof required | undefined;
@@ -36,9 +36,9 @@ export function stringOr(names: object): OptionForm {
 }
 
 /**
- * The names of the options in an object of this type. Adding an option to the type but not here does not compile. The
- * value is {@link required} for a required option, a nested object of names for an option that has options itself, the
- * result of {@link arrayOf} for an array of them, and `true` or the default for all others.
+ * The option names in an object of this type. Adding an option to the type but not here does not compile. The value is
+ * {@link required} for a required option, a nested object of names for an option that has options itself, the result of
+ * {@link arrayOf} for an array of them, and `true` or the default for all others.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionForm;
@@ -78,7 +78,7 @@ export function refuseIgnoredOptions(options: object, reasons: Readonly<Record<s
 }
 
 /**
- * Refuses a value that is not one of the names of a table.
+ * Refuses a value that is not one of a table's names.
  *
  * @param option - the option that has the value, for the message
  * @throws TypeError with the code ERR_OPTIONS

@@ -1,9 +1,9 @@
 import { withCode } from "../errors/index.ts";
 
 /**
- * Returns the result of a callback, and refuses a promise. The decision of an async callback would be ignored, and an
- * unhandled rejection would exit the process. TypeScript does not prevent an async function if the callback's type
- * returns nothing or any object, and JavaScript never does.
+ * Returns a callback's result, and refuses a promise. An async callback's decision would be ignored, and an unhandled
+ * rejection would exit the process. TypeScript does not prevent an async function if the callback's type returns
+ * nothing or any object, and JavaScript never does.
  *
  * @param requirement - what the callback must do: `toError must be synchronous`
  * @throws TypeError with the code ERR_OPTIONS for a promise; a rejection of that promise is ignored

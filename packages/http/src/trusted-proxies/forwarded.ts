@@ -1,4 +1,4 @@
-/** The parameters of an element, by their names in lower case: what one proxy reports about a request. */
+/** An element's parameters, by their names in lower case: what one proxy reports about a request. */
 export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
@@ -10,8 +10,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
  *     forwarded-pair    = token "=" ( token / quoted-string )
  *
- * Reads from the right, because a client can send an opening quotation mark, which would hide the elements of the
- * proxies if the field were read from the left.
+ * Reads from the right, because a client can send an opening quotation mark, which would hide the proxies' elements if
+ * the field were read from the left.
  */
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
   for (let end = field.length, remaining = elementsMax; end >= 0 && remaining > 0; remaining--) {

@@ -17,7 +17,7 @@ export type ProxyHeader =
 const needsMoreBytes: ProxyHeader = { kind: "more" };
 const malformedHeader: ProxyHeader = { kind: "malformed" };
 
-/** The most bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
+/** The most bytes of a version 1 header with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
 /**
  * The most bytes of addresses and TLVs of version 2. Eight times what a receiver must accept (§2.2), enough for the
@@ -28,7 +28,7 @@ const binaryBytesMax = 4096;
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const binaryHeadBytes = signature.byteLength + 4;
 
-/** Reads the header at the start of a connection: version 1, a line of text, or version 2, binary. */
+/** Reads the header at the start of a connection: version 1, a text line, or version 2, binary. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, signature.byteLength);
   if (signature.compare(bytes, 0, length, 0, length) === 0) return readBinary(bytes);
@@ -69,7 +69,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
-  // §2.2: the addresses of a LOCAL connection, and those of other families, are ignored.
+  // §2.2: a LOCAL connection's addresses, and those of other families, are ignored.
   if (command === versionAndLocal) return withoutSource;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {

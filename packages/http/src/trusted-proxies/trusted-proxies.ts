@@ -4,7 +4,7 @@ import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parsePeer } from "./ip-address.ts";
 
-/** The proxies that are trusted to report the address of their clients, and how they report it. */
+/** The proxies that are trusted to report their clients' address, and how they report it. */
 export interface TrustedProxiesOptions {
   /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for every peer on a Unix socket. */
   readonly addresses: readonly string[];
@@ -30,8 +30,8 @@ export interface Client extends Peer {
 /** The set of trusted proxies. */
 export interface TrustedProxies extends AddressSet {
   /**
-   * Returns the client of a request: the first address that does not belong to a trusted proxy, starting with the peer
-   * of the connection and then from the right end of the list. If the next address is unknown, obfuscated or malformed,
+   * Returns the client of a request: the first address that does not belong to a trusted proxy, starting with the
+   * connection's peer and then from the right end of the list. If the next address is unknown, obfuscated or malformed,
    * the client is the last known one.
    */
   clientOf(peer: Peer, header: HeaderReader): Client;
@@ -106,7 +106,7 @@ function* readXForwarded(header: HeaderReader): Generator<Hop> {
   if (addresses.length === 0) yield { for: undefined, proto: protos[0], host: hosts[0] };
 }
 
-/** Returns the last items of a list in reverse order, without empty ones (RFC 9110 §5.6.1.2). */
+/** Returns a list's last items in reverse order, without empty ones (RFC 9110 §5.6.1.2). */
 function itemsOf(field: string | null): string[] {
   const items: string[] = [];
   if (field === null) return items;

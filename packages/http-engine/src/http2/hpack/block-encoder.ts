@@ -18,7 +18,7 @@ export class StableFields {
   readonly fields: readonly string[];
   /** The fields as literals, which do not change the dynamic table. */
   readonly literal: Buffer;
-  /** The size of the field list (RFC 9113 §6.5.2). */
+  /** The field list's size (RFC 9113 §6.5.2). */
   readonly listBytes: number;
 
   /** @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2) */
@@ -29,7 +29,7 @@ export class StableFields {
   }
 }
 
-/** Returns the size of a field list (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
+/** Returns a field list's size (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
 export function listBytesOf(fields: readonly string[]): number {
   let bytes = fields.length * (entryOverheadBytes / 2);
   for (const part of fields) bytes += part.length;
@@ -37,7 +37,7 @@ export function listBytesOf(fields: readonly string[]): number {
 }
 
 /**
- * Encodes the first part of request header sections with the dynamic table of the peer (RFC 7541 §2.3.2).
+ * Encodes the first part of request header sections with the peer's dynamic table (RFC 7541 §2.3.2).
  *
  * A field is inserted once, and only if it fits. Nothing is ever evicted, so an index is stable until another field is
  * inserted. A repeated head is then a few bytes, which are cached. Before the peer's SETTINGS, everything is literal,
@@ -100,7 +100,7 @@ export class BlockEncoder {
 }
 
 /**
- * Encodes the fields of one request, in lower case, without indexing; credentials as never indexed.
+ * Encodes one request's fields, in lower case, without indexing; credentials as never indexed.
  *
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
@@ -115,7 +115,7 @@ function encodeStable(fields: readonly string[]): Buffer {
   for (let i = 0; i < fields.length; i += 2) {
     const [name = "", value = ""] = fields.slice(i, i + 2);
     if (name.startsWith(":")) {
-      // The names of pseudo-header fields are not tokens.
+      // The pseudo-header field names are not tokens.
       requireField(name.slice(1), value);
       block += encodeField(name, value);
     } else block += encodeChecked(name, value);

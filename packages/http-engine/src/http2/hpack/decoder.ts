@@ -11,14 +11,14 @@ export interface DecodedBlock<Head> {
    * Name, value, … Above the limit, only pseudo-header fields are kept, so that the request can still get a response.
    */
   readonly fields: RememberedFields;
-  /** The size of the field list (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
+  /** The field list's size (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
   readonly listBytes: number;
   /** The parsed fields, cached by the first code that parses them. */
   head?: Head | undefined;
 }
 
 /**
- * The size of the cache of field blocks per connection: their bytes and their field list (RFC 9113 §6.5.2).
+ * The size of the field block cache per connection: their bytes and their field list (RFC 9113 §6.5.2).
  *
  * Once a client's dynamic table is filled, most repeated blocks are short. A client that never indexes its credential,
  * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty
@@ -27,8 +27,8 @@ export interface DecodedBlock<Head> {
 const blocksBytesMax = 32 * 1024;
 
 /**
- * The size of the cache of long strings per connection: a few tokens, for blocks in which other fields differ from call
- * to call, such as a deadline or a trace context.
+ * The size of the long string cache per connection: a few tokens, for blocks in which other fields differ from call to
+ * call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 
@@ -36,7 +36,7 @@ const stringsBytesMax = 8 * 1024;
 const stringBytesMin = 128;
 
 /**
- * Decodes the field blocks of a connection (RFC 7541 §3).
+ * Decodes a connection's field blocks (RFC 7541 §3).
  *
  * A repeated block has the same fields as long as the dynamic table has not changed. So decoded blocks are cached by
  * their bytes: a client that repeats an RPC sends the same block for every call but the first.

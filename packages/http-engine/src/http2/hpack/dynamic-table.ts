@@ -1,6 +1,6 @@
 import { staticTable } from "./static-table.ts";
 
-/** The size of an entry in addition to name and value (RFC 7541 §4.1). */
+/** An entry's size in addition to name and value (RFC 7541 §4.1). */
 export const entryOverheadBytes = 32;
 
 /** The dynamic table of one direction of a connection (RFC 7541 §2.3.2, §4). */

@@ -41,8 +41,8 @@ export function encodeStatus(httpStatus: number): Buffer {
 }
 
 /**
- * A dynamic table size update to 0 (RFC 7541 §6.3), independent of the size that the peer allows, for the start of the
- * first block of a connection.
+ * A dynamic table size update to 0 (RFC 7541 §6.3), independent of the size that the peer allows, for the start of a
+ * connection's first block.
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
@@ -52,7 +52,7 @@ export function encodeField(name: string, value: string): string {
   return exact === 0 ? encodeLiteral(name, value, Literal.plain) : encodeIndex(exact);
 }
 
-/** The kinds of literals: their pattern, and the bits of the first byte for the index of the name (RFC 7541 §6.2). */
+/** The kinds of literals: their pattern, and the bits of the first byte for the name's index (RFC 7541 §6.2). */
 export const Literal = {
   /** Is inserted into the dynamic table. */
   indexed: { prefixBits: 6, pattern: 0x40 },
@@ -82,7 +82,7 @@ export function encodeTableSize(bytes: number): string {
   return encodeInteger(bytes, 5, 0x20);
 }
 
-/** Returns the index of a field in the static table, or 0 if the table has no entry with this value. */
+/** Returns a field's index in the static table, or 0 if the table has no entry with this value. */
 export function staticIndex(name: string, value: string): number {
   const index = staticIndexOfName.get(name) ?? 0;
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {
@@ -91,7 +91,7 @@ export function staticIndex(name: string, value: string): number {
   return 0;
 }
 
-/** §5.1 Integer Representation, after the bits of the representation. */
+/** §5.1 Integer Representation, after the representation's bits. */
 function encodeInteger(value: number, prefixBits: number, pattern: number): string {
   const mask = (1 << prefixBits) - 1;
   if (value < mask) return String.fromCharCode(pattern | value);

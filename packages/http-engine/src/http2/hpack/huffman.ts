@@ -18,7 +18,7 @@ export const huffmanCodeLengths: readonly number[] = [
 /** The symbol that strings must not contain (RFC 7541 §5.2). */
 const endOfString = 256;
 
-/** Returns the code of each symbol: codes of one length ascend with their symbols, and shorter codes come first. */
+/** Returns each symbol's code: codes of one length ascend with their symbols, and shorter codes come first. */
 export function canonicalCodes(): readonly number[] {
   const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
   symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);

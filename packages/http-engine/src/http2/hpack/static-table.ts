@@ -63,7 +63,7 @@ export const staticTable: readonly (readonly [name: string, value: string])[] = 
   ["www-authenticate", ""],
 ];
 
-/** The index of the first entry of each name. */
+/** The index of each name's first entry. */
 export const staticIndexOfName: ReadonlyMap<string, number> = new Map(
   staticTable.map(([name], position): [string, number] => [name, position + 1]).toReversed(),
 );
