@@ -25,7 +25,7 @@ describe("fetchText", () => {
     { status: 302, kind: "problems" },
     { status: 404, kind: "problems" },
     { status: 500, kind: "problems" },
-  ])("returns $kind for status $status", async ({ status, kind }) => {
+  ])("returns $kind for a $status response", async ({ status, kind }) => {
     await using provider = await startProvider((_, response) => {
       response.writeHead(status, { location: "/elsewhere" }).end();
     });

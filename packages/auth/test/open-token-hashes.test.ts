@@ -64,7 +64,7 @@ describe("openTokenHashes", () => {
       want: /^line 2: a line must have 4 columns .*, got 1$/,
     },
     { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
-  ])("keeps the previous tokens, and logs why, when the file $name", async ({ spoil, want }) => {
+  ])("a file that $name is logged, and its previous tokens remain", async ({ spoil, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));

@@ -83,7 +83,7 @@ describe("OutcomeCache", () => {
       least: 1000,
       most: 2000,
     },
-  ])("keeps $name", ({ outcome, least, most }) => {
+  ])("$name, are kept", ({ outcome, least, most }) => {
     const cache = new OutcomeCache();
     for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });
     // Backwards from the last token, because a hit moves to the young generation and may evict older tokens.

@@ -64,7 +64,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     { accepted: "identity, br;q=0.5", coding: undefined },
     { accepted: "deflate", coding: undefined },
     { accepted: "br;q=0, gzip;q=0", coding: undefined },
-  ])("the script is sent in $coding to clients that accept $accepted", async ({ accepted, coding }) => {
+  ])("the script has the coding $coding when $accepted is accepted", async ({ accepted, coding }) => {
     const response = await ask("/docs/page.js", [["accept-encoding", accepted]]);
     expect(fieldsOf(response)["content-encoding"]).toBe(coding);
     const decoded =

@@ -102,7 +102,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       { field: "f_int64", body: '{"fInt64":-1e999}', why: '\\\\"-1e999\\\\" is not an int64' },
       { field: "f_int32", body: '{"fInt32":9007199254740993}', why: '\\\\"9007199254740992.50\\\\" is not an int32' },
       { field: "f_int64", body: '{"fInt64":12345678901234.5}', why: '\\\\"12345678901234.5\\\\" is not an int64' },
-    ])("refuses an integer that may have been rounded, $body", async ({ field, body, why = rounded }) => {
+    ])("refuses $body, whose integer may have been rounded", async ({ field, body, why = rounded }) => {
       const answer = await ask(version, parseJson, post(path, body));
       expect(answer.httpStatus).toBe(400);
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: ${why}"`));
@@ -128,7 +128,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       { name: "nested deeper than messages can be", parse: () => ({ body: nested(200) }) },
       { name: "nested deeper than a stack", parse: () => ({ body: nested(100_000) }) },
       { name: "that contains itself", parse: () => ({ body: endless() }) },
-    ])("refuses a value $name", async ({ parse }) => {
+    ])("a value $name is refused", async ({ parse }) => {
       expect((await ask(version, parse, post(path, "{}"))).httpStatus).toBe(400);
     });
 

@@ -87,7 +87,7 @@ describe("a client that waits for 100 Continue", () => {
       httpStatus: 400,
     },
   ])(
-    "gets $httpStatus instead of 100 Continue if $name",
+    "if $name, gets $httpStatus instead of 100 Continue",
     async ({ httpMethod = "POST", target, type = "application/json", header, length = 12, httpStatus }) => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
@@ -333,7 +333,7 @@ describe("the content length of a response", () => {
     },
     { name: "a body with a status that allows none", header: {}, httpStatus: 204, body: "hello", want: null },
     { name: "a body with status 205", header: {}, httpStatus: 205, body: "hello", want: "0" },
-  ])("is the sent body's if an endpoint returns $name", async ({ header, httpStatus, body, want }) => {
+  ])("is the sent body's if $name is returned", async ({ header, httpStatus, body, want }) => {
     await using greenhouse = await startGreenhouse(
       {},
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus, header, body }) }] },

@@ -149,7 +149,7 @@ test("a client awaiting 100 Continue gets none once its response started", async
 test.each([
   { bytes: 6000, want: "a response" },
   { bytes: 9000, want: "no response" },
-])("with headerBytes 2000, $bytes bytes in a field block get $want", async (row) => {
+])("a $bytes-byte field block gets $want with headerBytes 2000", async (row) => {
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, {}),
     limits: { headerBytes: 2000 },

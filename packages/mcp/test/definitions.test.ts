@@ -43,7 +43,7 @@ test.each([
     file: { package: `a${"7".repeat(80)}` },
     want: /^S_A_[0-9a-f]{8}$/,
   },
-])("a tool's name starts with a letter despite $name", async ({ file, want }) => {
+])("despite $name, a tool's name starts with a letter", async ({ file, want }) => {
   const type = `.${file.package}.M`;
   const rpc = { name: "A", inputType: type, outputType: type };
   const { tools } = await pageOf(serveDescribed([rpc], { file, mcp: { tools: [`${file.package}.*`] } }));

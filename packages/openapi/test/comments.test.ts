@@ -87,7 +87,7 @@ test.each([
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],
   ["Shed", "A shed."],
   ["colour", "Its colour."],
-])("for %s, the comment is %j", (name, want) => {
+])("%s has %j as its comment", (name, want) => {
   expect(comments.get(name)).toBe(want);
 });
 

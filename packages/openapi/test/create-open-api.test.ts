@@ -181,7 +181,7 @@ describe("the query", () => {
     { what: "a repeated message", name: "nesteds" },
     { what: "a recursive message below itself", name: "nested.inner.text" },
     { what: "the fields of a well-known type", name: "any.typeUrl" },
-  ])("omits $what", ({ name }) => {
+  ])("omits $what from its parameters", ({ name }) => {
     expect(query("GET /v1/query")).not.toContain(name);
   });
 
@@ -216,7 +216,7 @@ describe("a body", () => {
     ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
     ["PATCH /v1/body/wrapper", { type: "string" }],
     ["GET /v1/query", undefined],
-  ])("for %s is %j", (at, want) => {
+  ])("for %s has %j as its schema", (at, want) => {
     expect(bodyOf(at)).toEqual(want);
   });
 
@@ -259,7 +259,7 @@ describe("a response", () => {
     ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
     ["GET /v1/response/int64", { ...int64, description: "A long one." }],
     ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
-  ])("to %s is %j", (at, want) => {
+  ])("to %s has %j as its schema", (at, want) => {
     expect(answerOf(at)).toEqual(want);
   });
 
@@ -270,7 +270,7 @@ describe("a response", () => {
     });
   });
 
-  test.each(["4XX", "5XX"])("to a failed request is google.rpc.Status by default: %s", (status) => {
+  test.each(["4XX", "5XX"])("to a failed request (%s) is google.rpc.Status by default", (status) => {
     expect(operation("GET /").responses[status]).toMatchObject({
       content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
     });
@@ -324,7 +324,7 @@ describe("a comment", () => {
     ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
     ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
     ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
-  ])("on the RPC at %s becomes summary %j and description %j", (at, summary, description) => {
+  ])("on %s becomes %j as summary and %j as description", (at, summary, description) => {
     expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
   });
 
@@ -641,7 +641,7 @@ const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");
 
-test.each(operations)("the RPC at $method $path is $operationId", (described) => {
+test.each(operations)("$method $path calls the RPC that its operationId $operationId names", (described) => {
   const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
   const found = routes.match(described.method.toUpperCase(), path);
   const name = found.kind === "binding" ? found.binding.method.localName : found.kind;

@@ -35,8 +35,8 @@ describe("a handler object", () => {
       name: "a method with a name similar to an implemented RPC",
       implementation: { create: respond, creates: respond },
     },
-    { name: "a class", implementation: new Handlers() },
-  ])("may have $name", ({ implementation }) => {
+    { name: "the members of a class", implementation: new Handlers() },
+  ])("with $name is accepted", ({ implementation }) => {
     expect(() => serve(implementation)).not.toThrow();
   });
 
@@ -63,7 +63,7 @@ describe("an endpoint", () => {
     { name: "other members", more: { url: "https://a.example" } },
     { name: "a member with a name similar to one that it has", more: { httpMethods: ["POST"], httpMethod: "POST" } },
     { name: "a member with a name similar to one that it inherits", more: { paths: ["/a"] } },
-  ])("may have $name", ({ more }) => {
+  ])("with $name is accepted", ({ more }) => {
     expect(() => start(more)).not.toThrow();
   });
 

@@ -39,7 +39,7 @@ test.each([
   { jsonOptions: {}, written: [] },
   { jsonOptions: emitImplicit, written: ['"fInt64":"0"'] },
   { jsonOptions: { ...emitImplicit, useProtoFieldName: true }, written: ['"f_int64":"0"'] },
-])("an empty message is written as $written with the JSON options $jsonOptions", async ({ jsonOptions, written }) => {
+])("the JSON options $jsonOptions write $written for an empty message", async ({ jsonOptions, written }) => {
   await using gateway = await startKitchenSink({ jsonOptions });
   const response = await gateway.fetch(new Request("http://orders.example/v1/query"));
   expect((await response.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);

@@ -57,7 +57,7 @@ describe("with int64Numbers, 64-bit integers", () => {
     { path: "/v1/response/int64", sink: {}, want: "0" },
     { path: "/v1/response/int64", sink: { fInt64: 2n ** 53n }, want: '"9007199254740992"' },
     { path: "/v1/response/string", sink: { fString: "0" }, want: '"0"' },
-  ])("are written as the body: $want", async ({ path, sink, want }) => {
+  ])("are written as $want if they are the body", async ({ path, sink, want }) => {
     expect((await answersOf(sink, rest, path)).rest).toBe(want);
   });
 

@@ -35,7 +35,7 @@ describe("refuseUnknownOptions()", () => {
     { name: "an object or a string", options: { retry: { attempts: 1 } } },
     { name: "arrays", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
     { name: "members of a value that is not an object of options", options: { readMaxBytes: { a: 1 } } },
-  ])("accepts $name", ({ options }) => {
+  ])("lets $name pass", ({ options }) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 
@@ -161,7 +161,7 @@ describe("nearestName()", () => {
       nearest: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments",
     },
     { misspelled: "x", names: [], nearest: undefined },
-  ])("returns $nearest for $misspelled", ({ misspelled, names: known, nearest }) => {
+  ])("returns $nearest when $misspelled is misspelled", ({ misspelled, names: known, nearest }) => {
     expect(nearestName(misspelled, known)).toBe(nearest);
   });
 

@@ -77,7 +77,7 @@ describe("protobufBodies", () => {
     { accept: "text/html", sent: type, want: type },
     { accept: undefined, sent: `${type}; messageType="kitchensink.v1.Sink"`, want: type },
     { accept: undefined, sent: "Application/X-Protobuf", want: type },
-  ])("a response to $sent is $want with Accept $accept", async ({ accept, sent, want }) => {
+  ])("Accept $accept with a $sent body gets a $want response", async ({ accept, sent, want }) => {
     const header: Field[] = [["content-type", sent], ...(accept === undefined ? [] : [["accept", accept] as const])];
     const body = sent === "application/json" ? "{}" : sinkOf({ fBool: true });
     const { httpStatus, contentType, vary } = await send("POST /v1/sinks", { header, body });
@@ -186,7 +186,7 @@ describe("an error of an RPC for a client of protobuf", () => {
     { rest: {}, want: type },
     { rest: { errors: "google" as const }, want: "application/json" },
     { rest: { errorRecord: () => ({ httpStatus: 418, body: {} }) }, want: "application/json" },
-  ])("is $want with $rest", async ({ rest, want }) => {
+  ])("is $want if $rest are the other options", async ({ rest, want }) => {
     await using gateway = await startKitchenSink({
       rest: { ...rest, service: () => ({ protobufBodies: true }) },
       interceptors: [

@@ -44,7 +44,7 @@ describe("goDurations", () => {
     { text: "0", duration: "0s" },
     { text: "9223372036854775807ns", duration: "9223372036.854775807s" },
     { text: "315576000000s", duration: "315576000000s" },
-  ])("$text is the duration $duration", async ({ text, duration }) => {
+  ])("$text and $duration are the same duration", async ({ text, duration }) => {
     expect(await ask(`GET /v1/query?duration=${text}`)).toEqual({ sink: { duration } });
   });
 
@@ -107,7 +107,7 @@ describe("ignored query parameters", () => {
     { query: "utm_term=%zz&utm_%61=%ff&key", sink: {} },
     { query: "key=1&key=2", sink: {} },
     { query: "fInt64=7", sink: { fInt64: "7" } },
-  ])("GET /v1/query?$query", async ({ query, sink }) => {
+  ])("in $query leave only the fields of the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
@@ -118,7 +118,7 @@ describe("ignored query parameters", () => {
     { why: "a malformed name", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
     { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
     { why: "other unknown names", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
-  ])("exclude $why", async ({ query, message }) => {
+  ])("do not include $why, so the request is refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
   });
 
@@ -176,7 +176,7 @@ describe("entries of maps in a query", () => {
     { query: "labels[__proto__]=a", sink: { labels: JSON.parse('{"__proto__":"a"}') } },
     { query: "palette[a]=COLOR_GREEN", sink: { palette: { a: "COLOR_GREEN" } } },
     { query: "labels[constructor]=a", sink: { labels: { constructor: "a" } } },
-  ])("GET /v1/query?$query", async ({ query, sink }) => {
+  ])("from $query are in the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 

@@ -136,7 +136,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each<{ readonly name: string; readonly header: readonly Field[]; readonly want: string }>([
     { name: "with a type", header: [["content-type", "c/d"]], want: "c/d" },
     { name: "without a type", header: [], want: "" },
-  ])("reaches the handler if it is empty, $name", async ({ header, want }) => {
+  ])("reaches the handler $name if it is empty", async ({ header, want }) => {
     const taken: unknown[] = [];
     const take = (file: HttpBody | undefined): void => {
       taken.push(file && { contentType: file.contentType, length: file.data.byteLength });
@@ -199,7 +199,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
       { contentType: "", want: "application/octet-stream" },
       { contentType: "a/b", want: "a/b" },
     ]),
-  )("has the content type $want if the handler sets $contentType", async ({ contentType, want }) => {
+  )("has the content type $want if $contentType is set", async ({ contentType, want }) => {
     await using files = await startFiles(http2, { getFile: () => ({ contentType, data: bytes }) });
     expect(fieldValue((await ask(files, ["GET", "/files/a"])).header, "content-type")).toBe(want);
   });
@@ -221,7 +221,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
-  ] as const)("has the status $want if the handler sets $status", async ({ status, field, want, body }) => {
+  ] as const)("has the status $want if the handler's $status is set", async ({ status, field, want, body }) => {
     const [name, value] = field;
     const choose = ({ responseHeader }: HandlerContext): void => {
       responseHeader.set("status", status);

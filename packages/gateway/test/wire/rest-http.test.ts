@@ -209,7 +209,7 @@ describe.each(transports)("REST over %s", (transport) => {
     ["a 404", get("/nowhere", ["origin", shop]), 404],
     ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
     ["the 405 of an ordinary OPTIONS", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
-  ])("allows a listed origin to read %s", async (_, request, httpStatus) => {
+  ])("allows reading %s from a listed origin", async (_, request, httpStatus) => {
     const answer = await exchange(transport, request);
     expect(answer.httpStatus).toBe(httpStatus);
     expect(headerOf(answer)).toMatchObject({

@@ -88,7 +88,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       none: "event: end\ndata: {}\n\n",
       failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n`,
     },
-  ])("has the format of $type for Accept $accept", async ({ accept, type, two, none, failed }) => {
+  ])("responds to Accept $accept in the $type format", async ({ accept, type, two, none, failed }) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=2", accept);
     expect(answer.httpStatus).toBe(200);
@@ -122,7 +122,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       // Beyond the part of the field that is read.
       [`application/json;q=0.1;a=${"a".repeat(1024)}, text/event-stream`, "application/json"],
     ]),
-  )("responds to Accept %s with %s", async (accept, type) => {
+  )("responds to Accept %s in the %s format", async (accept, type) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=1", accept);
     expect(fieldValue(answer.header, "content-type")).toBe(type);

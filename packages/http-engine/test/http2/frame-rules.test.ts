@@ -236,8 +236,8 @@ const connectionCases: readonly FrameCase[] = [
 
 const limits = { concurrentStreams: 5, streamWindowBytes: 65_535, connectionWindowBytes: 131_070 };
 
-describe("the connection stays open after", () => {
-  test.each(streamCases)("$name", async ({ sent, want }) => {
+describe("an HTTP/2 connection", () => {
+  test.each(streamCases)("with $name stays open", async ({ sent, want }) => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...sent);
@@ -246,25 +246,21 @@ describe("the connection stays open after", () => {
     connection.send(windowUpdateFrame(0, 10), whole(99));
     expect(await connection.readEnd(99)).toStrictEqual(answered);
   });
-});
 
-describe("the connection is closed if it starts with (§3.4)", () => {
   const { settings, ping } = frameType;
   test.each([
     { name: "an acknowledgement of SETTINGS", sent: frame(settings, frameFlag.ack, 0) },
     { name: "a PING", sent: frame(ping, 0, 0, Buffer.alloc(8)) },
     { name: "a request", sent: whole(1) },
-  ])("$name", async ({ sent }) => {
+  ])("that starts with $name is closed (§3.4)", async ({ sent }) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address, { settled: false });
     connection.socket.write(clientPreface);
     connection.send(sent, frame(settings, 0, 0));
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.protocolError));
   });
-});
 
-describe("the connection is closed after", () => {
-  test.each(connectionCases)("$name", async ({ sent, want }) => {
+  test.each(connectionCases)("with $name is closed", async ({ sent, want }) => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...sent);

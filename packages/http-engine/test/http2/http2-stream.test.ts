@@ -328,7 +328,7 @@ describe("the engine", () => {
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },
-  ])("resets only the failed stream when a server throws $name", async ({ throwing, begin }) => {
+  ])("if a server throws $name, only the failed stream is reset", async ({ throwing, begin }) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),

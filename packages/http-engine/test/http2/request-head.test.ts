@@ -42,7 +42,7 @@ describe("the header of a request", () => {
   test.each([
     { name: "a 100-continue response", value: "100-Continue", want: true },
     { name: "another expectation", value: "200-ok", want: false },
-  ])("with $name has expectsContinue $want", ({ value, want }) => {
+  ])("sets expectsContinue to $want if $name is requested", ({ value, want }) => {
     expect(readRequestHead([...get, "expect", value])?.expectsContinue).toBe(want);
   });
 });

@@ -101,6 +101,6 @@ test.each([
   { target: "HTTPS://b:2?x", host: "a:1", want: "b:2" },
   { target: "http://b:2", host: null, want: "b:2" },
   { target: "/http://b/x", host: null, want: "" },
-])("the authority of $target with the Host $host is $want", ({ target, host, want }) => {
+])("the authority is $want for $target with $host as Host", ({ target, host, want }) => {
   expect(authorityOf(target, host)).toBe(want);
 });

@@ -75,7 +75,7 @@ const rows: readonly Row[] = [
   { name: "of a CONNECT request", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 
-describe("the response to a refused body arrives although the client sends all of it first:", () => {
+describe("a client that sends its whole body before it reads", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   let nodeServer: Server;
@@ -100,7 +100,7 @@ describe("the response to a refused body arrives although the client sends all o
     return overHttp1(socket, reader, "localhost");
   }
 
-  test.each(rows)("a body $name", async (row) => {
+  test.each(rows)("with a body $name gets the refusal", async (row) => {
     const start = row.start ?? `POST ${restPath} HTTP/1.1`;
     using connection = await openHttp1(greenhouse.address);
     await sendAll(connection, requestBytes(start, row.header ?? [json, "x-key: k", announced], row.body ?? body));
@@ -108,7 +108,7 @@ describe("the response to a refused body arrives although the client sends all o
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("a body over TLS", async () => {
+  test("with a body over TLS gets the refusal", async () => {
     using connection = await openTls(greenhouse.address);
     await sendAll(connection, requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", announced], body));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
@@ -118,7 +118,7 @@ describe("the response to a refused body arrives although the client sends all o
   test.each([
     { name: "the gateway", open: () => greenhouse.address },
     { name: "node:http", open: () => nodeAddress },
-  ])("by $name, the connection is closed 64 MiB after the response", async ({ open }) => {
+  ])("is disconnected by $name 64 MiB after the response", async ({ open }) => {
     using connection = await openHttp1(open());
     const length = "content-length: 1000000000";
     connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));

@@ -171,7 +171,7 @@ describe("on node:http, a request that is refused before routing", () => {
 test.each([
   { name: "RTSP", line: "OPTIONS /beds/7:water RTSP/1.0", httpStatus: 400 },
   { name: "HTTP/1.0 that contains the name of RTSP", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
-])("on node:http, a first request in $name over TLS gets $httpStatus", async ({ line, httpStatus }) => {
+])("a first request in $name gets $httpStatus on node:http over TLS", async ({ line, httpStatus }) => {
   const certificate = createCertificate("rtsp");
   await using greenhouse = await startOnNode({}, {}, { tls: certificate });
   using connection = await openHttp1(greenhouse.address, { ca: certificate.cert, servername: "localhost" });

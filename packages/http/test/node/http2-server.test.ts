@@ -35,7 +35,7 @@ describe("on node:http2, a header", () => {
     { name: "of 300 small fields", header: smallFields(300), httpStatus: 200 },
     { name: "above its limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
     { name: "of many small fields, above its limit,", header: smallFields(1000), httpStatus: 431 },
-  ])("$name gets $httpStatus", async ({ header, httpStatus }) => {
+  ])("$name gets a $httpStatus response", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openHttp2(greenhouse.address);
     const body = Buffer.from("{}");

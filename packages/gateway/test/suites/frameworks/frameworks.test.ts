@@ -122,7 +122,7 @@ describe("behind Express's body parsers", () => {
       path: waterBed,
       body: lossless,
     },
-  ])("$name: $path $body", async ({ parsers, path, body }) => {
+  ])("with $name, a POST of $body to $path waters the bed", async ({ parsers, path, body }) => {
     expect(await ask(parsers, post(path, body))).toEqual([200, watered]);
     const packed = post(path, body);
     const header: readonly Field[] = [json, ["content-encoding", "gzip"]];

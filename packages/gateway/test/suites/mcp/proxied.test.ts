@@ -19,7 +19,7 @@ function flagsFor(address: string, files: readonly DescFile[], folder: TempFolde
   return ["--upstream", address, "--descriptors", descriptors];
 }
 
-test.each(upstreams)("a client that starts the proxy calls a tool of $name", async ({ build }) => {
+test.each(upstreams)("a client that starts the proxy calls $name through a tool", async ({ build }) => {
   await using server = await startGrpcProgram(await build());
   using folder = createTempFolder();
   const flags = flagsFor(server.address, sinkFiles, folder);

@@ -82,7 +82,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
       body: 'retry: 3000\ndata: {"sensor":"palm","degreesCelsius":21}\n\nevent: end\ndata: {}\n\n',
     },
     { request: get("/sensors/none/readings?count=1"), httpStatus: 404, body: /^\{"code":5,/ },
-  ])("$request.httpMethod $request.path gets $httpStatus", async ({ request, httpStatus, body }) => {
+  ])("$request.httpMethod $request.path gets a $httpStatus response", async ({ request, httpStatus, body }) => {
     const response = await ask(request);
     expect(response.httpStatus).toBe(httpStatus);
     if (typeof body === "string") expect(response.body.toString()).toBe(body);

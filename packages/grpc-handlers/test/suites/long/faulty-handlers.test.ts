@@ -283,7 +283,7 @@ test.each(methods)("an error of %s that cannot be read is UNKNOWN", async (metho
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
-test.each(methods)("an interceptor of grpc-js sees one status of %s", async (method) => {
+test.each(methods)("an interceptor of grpc-js sees the status of %s once", async (method) => {
   const statuses: number[] = [];
   const listens: ServerInterceptor = (_definition, call) =>
     new ServerInterceptingCall(call, {

@@ -93,7 +93,7 @@ test("an endless generator waits for its client, and closes on cancellation", as
 test.each([
   { name: "its client cancels the call", message: {}, ends: status.CANCELLED },
   { name: "a message cannot be serialized", message: { leavesByName: { oak: 7 } }, ends: status.INTERNAL },
-])("a generator that waits between messages closes when $name", async ({ message, ends }) => {
+])("when $name, a generator that waits between messages closes", async ({ message, ends }) => {
   const closed = Promise.withResolvers<void>();
   const listTrees = async function* (): AsyncGenerator<object> {
     try {

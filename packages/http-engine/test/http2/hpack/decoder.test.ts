@@ -62,7 +62,7 @@ const response3 = [
 // The response examples use a table of 256 bytes, which this update sets.
 const table256 = "3fe101";
 
-describe("the decoder decodes RFC 7541's", () => {
+describe("the HPACK decoder", () => {
   test.each([
     [
       "C.2.1, a literal field with indexing",
@@ -119,7 +119,7 @@ describe("the decoder decodes RFC 7541's", () => {
       ],
       [response1, response2, response3],
     ],
-  ])("%s", (_, blocks, want) => {
+  ])("decodes the example %s (RFC 7541)", (_, blocks, want) => {
     expect(decodeAll(blocks.map((block) => block.replaceAll("\n", "")))).toStrictEqual(want);
   });
 });

@@ -294,7 +294,7 @@ describe.each(rows)("$about", ({ about, options, observe }) => {
   const wanted = documented.find(([first]) => first === about) ?? [];
 
   test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
-    "has the effect that the documentation lists for $name",
+    "over $name has its documented effect",
     async ({ name, want }) => {
       const isLimited = want !== undefined && want !== unlimited;
       expect(await observe({ every, name, isLimited })).toBe(want);

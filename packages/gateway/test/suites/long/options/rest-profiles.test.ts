@@ -227,7 +227,7 @@ describe("a profile", () => {
   );
 
   test.each(cases.filter(({ off }) => "service" in off))(
-    "$profile of a single service enables $option",
+    "$profile enables $option for a single service",
     async ({ profile, request, body, header }) => {
       const gatewayWide: RestOptions = { errors: "status", contentType: "application/json", endEvent: true };
       const ofAll = await send({ profile, ...gatewayWide }, request, body, header);

@@ -125,7 +125,7 @@ test.each([
   },
   { id: "stream.count.1", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
   { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
-])("$id fails without stopping the run on a response with a megabyte of $what", async ({ id, body }) => {
+])("a megabyte of $what fails $id without stopping the run", async ({ id, body }) => {
   await using served = await serve(sending(`${ok}\r\n${body}`));
   const results = await runAgainst(served.baseUrl, some(id));
   expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);

@@ -22,7 +22,7 @@ test.each([
     hasError: true,
   },
 ])(
-  "readStream parses a stream of $form",
+  "a stream of $form is parsed by readStream",
   ({ body, type = "application/json", isComplete = true, hasError = false }) => {
     const response = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isComplete };
     expect(readStream(response)).toEqual({ items, hasError });
