@@ -41,7 +41,9 @@ export type Expectation =
   | { readonly rpc: string; readonly message: Json }
   /** The backend was not called, and the status is one of these: `404`, or `4xx` for a class. */
   | { readonly refused: readonly string[]; readonly header?: Readonly<Record<string, string>> }
-  /** This response: status, header fields, and the body as JSON, as JSON that `has` these members, as bytes, or empty. */
+  /**
+   * This response: status, header fields, and the body as JSON, as JSON that `has` these members, as bytes, or empty.
+   */
   | {
       readonly status: string;
       readonly header?: Readonly<Record<string, string>>;
@@ -56,11 +58,13 @@ export type Expectation =
 /** One request, the expected outcome, and the sentence of a standard that requires it. */
 export interface Case {
   readonly id: string;
-  /** The name of its file. */
+  /** Its file's name. */
   readonly group: string;
   /** A short description. */
   readonly title: string;
-  /** `must`: the sentence allows only this and the alternatives in `or`. `should`: it or a related text recommends it. */
+  /**
+   * `must`: the sentence allows only this and the alternatives in `or`. `should`: it or a related text recommends it.
+   */
   readonly level: "must" | "should";
   /** The standard and its section. */
   readonly sentence: string;
@@ -71,10 +75,10 @@ export interface Case {
   readonly or: readonly Expectation[];
 }
 
-/** The folder of the cases in this package. */
+/** The case folder in this package. */
 export const casesFolder: string = join(import.meta.dirname, "..", "cases");
 
-/** Reads the cases of a folder: JSON Lines, one file for each group. Throws an error that names file and line. */
+/** Reads a folder's cases: JSON Lines, one file for each group. Throws an error that names file and line. */
 export function readCases(folder: string = casesFolder): readonly Case[] {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith(".jsonl"))

@@ -7,9 +7,9 @@ const differencesLimit = 8;
 const shownLimit = 200;
 
 /**
- * Returns the differences between expected and actual JSON. Members of objects have no order, and `float` fields are
- * compared as 32-bit numbers. A response may also have fields with default values, and the names of the definition instead
- * of those in lowerCamelCase, because serializers of ProtoJSON have options for both.
+ * Returns the differences between expected and actual JSON. Object members have no order, and `float` fields are
+ * compared as 32-bit numbers. A response may also have fields with default values, and the definition's names instead
+ * of those in lowerCamelCase, because ProtoJSON serializers have options for both.
  */
 export function differences(want: Json, got: unknown, { response }: { readonly response: boolean }): readonly string[] {
   return [...compare("", want, got, response)].slice(0, differencesLimit);

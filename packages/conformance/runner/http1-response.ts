@@ -4,7 +4,7 @@ import { type HttpResponse, bodyLimitBytes, fieldOf, headerLimitBytes, NoRespons
 interface Head {
   readonly status: number;
   readonly header: readonly Field[];
-  /** The offset of the body. */
+  /** The body's offset. */
   readonly end: number;
 }
 
@@ -15,7 +15,7 @@ interface Body {
 }
 
 /**
- * Parses the response to a request of `method` (RFC 9112) from all bytes received so far. `isClosed` when no more will
+ * Parses the response to a `method` request (RFC 9112) from all bytes received so far. `isClosed` when no more will
  * follow. Returns `undefined` while it is incomplete. Throws a `NoResponse` when it is invalid or too large.
  */
 export function readHttp1Response(bytes: Buffer, method: string, isClosed: boolean): HttpResponse | undefined {

@@ -16,7 +16,9 @@ import { readHttp1Response } from "./http1-response.ts";
 /** The bytes between two attempts to parse a response, because each attempt parses all bytes again. */
 const readStepBytes = 16 * 1024;
 
-/** Returns a function that sends requests over HTTP/1.1 to `base`, each on a new connection, without changing a byte. */
+/**
+ * Returns a function that sends requests over HTTP/1.1 to `base`, each on a new connection, without changing a byte.
+ */
 export function createHttp1Exchange(base: URL): Exchange {
   return (request, timeoutMs) => {
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
@@ -89,7 +91,7 @@ function toBytes(request: CaseRequest, base: URL): Buffer {
   return Buffer.concat([begin, isChunked ? encodeChunks(body, request.chunkBytes) : body]);
 }
 
-/** Returns the target after the path of the base. */
+/** Returns the target after the base's path. */
 export function targetOf({ target }: CaseRequest, base: URL): string {
   return `${base.pathname.replace(/\/$/, "")}${target}`;
 }

@@ -11,7 +11,7 @@ export type Verdict =
   /** The problems, one a line. */
   | { readonly isRight: false; readonly problems: readonly string[] };
 
-/** Compares a response with the expectations of a case. */
+/** Compares a response with a case's expectations. */
 export function judge({ expect, or }: Case, response: HttpResponse): Verdict {
   const problems = problemsOf(expect, response);
   if (problems.length === 0) return { isRight: true };
@@ -114,7 +114,7 @@ function bytesProblems(base64: string, response: HttpResponse): readonly string[
   return actualBase64 === base64 ? [] : [`expected the bytes ${show(base64)}, got ${show(actualBase64)}`];
 }
 
-/** Returns the Echo in a response, whose message is the JSON of the backend. */
+/** Returns the Echo in a response, whose message is the backend's JSON. */
 function echoOf(response: HttpResponse): { readonly rpc: string; readonly message: unknown } | undefined {
   const value = parseJson(textOf(response));
   if (!isRecord(value) || typeof value["rpc"] !== "string") return undefined;

@@ -30,7 +30,7 @@ Exit code: 0 if all \`must\` cases passed or are known to fail, 1 if another one
 /** Wrong usage, which prevents the run. */
 class UsageError extends Error {}
 
-/** The timeout of a case in ms: enough for a busy machine, and short enough for a thousand cases. */
+/** A case's timeout in ms: enough for a busy machine, and short enough for a thousand cases. */
 const defaultTimeoutMs = "5000";
 
 /** The longest interval of progress messages in ms, because a run with a hanging server takes hours. */

@@ -1,12 +1,12 @@
 import type { Outcome, Result } from "./run.ts";
 
-/** The forms of a report. */
+/** A report's forms. */
 export const reportForms = ["text", "json", "junit", "md"] as const;
 
 /** One of `reportForms`. */
 export type ReportForm = (typeof reportForms)[number];
 
-/** The number of cases by outcome. */
+/** The case count by outcome. */
 export type Tally = Readonly<Record<Outcome, number>>;
 
 /** Counts results by their outcomes. */
@@ -54,7 +54,7 @@ function writeText(results: readonly Result[]): string {
   return `${failures.join("")}${writeSummary(results)}\n`;
 }
 
-/** Returns the request, the problems and the sentence of a failed case. */
+/** Returns a failed case's request, problems and sentence. */
 function writeFailure({ case: { id, level, title, sentence, request }, outcome, problems }: Result): string {
   const body = request.json ?? request.text ?? request.base64;
   return [
@@ -69,7 +69,7 @@ function writeFailure({ case: { id, level, title, sentence, request }, outcome, 
   ].join("\n");
 }
 
-/** Returns a line with the number of cases by outcome. */
+/** Returns a line with the case count by outcome. */
 export function writeSummary(results: readonly Result[]): string {
   const must = countOutcomes(results.filter(({ case: { level } }) => level === "must"));
   const should = countOutcomes(results.filter(({ case: { level } }) => level === "should"));

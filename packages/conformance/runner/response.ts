@@ -6,7 +6,7 @@ export interface HttpResponse {
   /** The header fields in the order in which they arrived, with names in lower case. */
   readonly header: readonly Field[];
   readonly body: Buffer;
-  /** Whether the body has the announced length or end. The body of a failed stream may not. */
+  /** Whether the body has the announced length or end. A failed stream's body may not. */
   readonly isComplete: boolean;
 }
 
@@ -36,12 +36,12 @@ export function bodyOf({ json, text, base64 }: CaseRequest): Buffer | undefined 
   return body === undefined ? undefined : Buffer.from(body);
 }
 
-/** Returns the header fields of a request, without those for its framing. */
+/** Returns a request's header fields, without those for its framing. */
 export function headerOf({ header = [], json }: CaseRequest): readonly Field[] {
   return json === undefined ? header : [["content-type", "application/json"], ...header];
 }
 
-/** Returns the value of a header field; the first one of several. */
+/** Returns a header field's value; the first one of several. */
 export function fieldOf(header: readonly Field[], name: string): string | undefined {
   return header.find(([each]) => each === name)?.[1];
 }

@@ -3,10 +3,10 @@ import type { Case, Need } from "./case.ts";
 import { type HttpResponse, type Exchange, NoResponse } from "./response.ts";
 import { judge } from "./judge.ts";
 
-/** The outcome of a case. `known` and `fixed`: it is in the list of known failures, and failed or passed. */
+/** A case's outcome. `known` and `fixed`: it is in the list of known failures, and failed or passed. */
 export type Outcome = "pass" | "alternative" | "fail" | "known" | "fixed" | "not run";
 
-/** The result of a case. */
+/** A case's result. */
 export interface Result {
   readonly case: Case;
   readonly outcome: Outcome;
@@ -15,10 +15,10 @@ export interface Result {
   readonly ms: number;
 }
 
-/** The options of a run. */
+/** A run's options. */
 export interface RunOptions {
   readonly exchange: Exchange;
-  /** The timeout of a case, up to the end of the response, in ms. */
+  /** A case's timeout, up to the end of the response, in ms. */
   readonly timeoutMs: number;
   /** The features that the server lacks. Cases that need them are not run. */
   readonly without: readonly Need[];

@@ -3,17 +3,17 @@ import type { HttpResponse } from "./response.ts";
 import { fieldOf } from "./response.ts";
 import { bracketsOf, parseJson } from "./json-text.ts";
 
-/** The messages of a stream, and whether an error ended it. */
+/** A stream's messages, and whether an error ended it. */
 export interface StreamedItems {
   readonly items: readonly unknown[];
   readonly hasError: boolean;
 }
 
 /**
- * Parses a stream of messages in any common form: Server-Sent Events, a JSON array, or JSON values one after another,
- * such as lines, with or without an envelope `{"result": …}`. The errors of the stream are an event whose name contains
- * "error"; an envelope `{"error": …}` or `{"@error": …}`, or a google.rpc.Status, after the last message; and a
- * truncated body. Returns `undefined` for other forms.
+ * Parses a message stream in any common form: Server-Sent Events, a JSON array, or JSON values one after another, such
+ * as lines, with or without an envelope `{"result": …}`. The stream errors are an event whose name contains "error"; an
+ * envelope `{"error": …}` or `{"@error": …}`, or a google.rpc.Status, after the last message; and a truncated body.
+ * Returns `undefined` for other forms.
  */
 export function readStream(response: HttpResponse): StreamedItems | undefined {
   const text = response.body.toString("utf8");
@@ -34,7 +34,7 @@ function isStatus(value: unknown): boolean {
   return isRecord(value) && typeof value["code"] === "number" && typeof value["message"] === "string";
 }
 
-// The data of an event may have several lines. An event without data is ignored (WHATWG HTML §9.2.6).
+// An event's data may have several lines. An event without data is ignored (WHATWG HTML §9.2.6).
 function readEvents(text: string): readonly unknown[] | undefined {
   const values: unknown[] = [];
   for (const block of text.replaceAll(/\r\n?/g, "\n").split("\n\n")) {

@@ -5,17 +5,17 @@ import type { Protocol, ProtocolParts } from "./protocol.ts";
 export interface ProtocolExtension {
   /** The path of all its requests, without the gateway's prefix. */
   readonly path: string;
-  /** Returns the names of the tools among the RPCs of a gateway. RPCs that are not tools are missing. */
+  /** Returns the names of the tools among a gateway's RPCs. RPCs that are not tools are missing. */
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
 /** Creates a protocol when routes are compiled. For a proxy, each time descriptors are read. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
-// Not members of the extensions, because the parts of a protocol are not public.
+// Not the extensions' members, because the parts of a protocol are not public.
 const creators = new WeakMap<ProtocolExtension, CreateProtocol>();
 
-/** Returns an extension for the options of a gateway. */
+/** Returns an extension for a gateway's options. */
 export function createExtension(
   path: string,
   toolNamesOf: ProtocolExtension["toolNamesOf"],
@@ -26,7 +26,7 @@ export function createExtension(
   return extension;
 }
 
-/** Returns the function that creates the protocol of an extension, or `undefined` for any other value. */
+/** Returns the function that creates an extension's protocol, or `undefined` for any other value. */
 export function creatorOf(extension: ProtocolExtension): CreateProtocol | undefined {
   return creators.get(extension);
 }

@@ -8,13 +8,13 @@ import { proto } from "./formats/proto.ts";
 /** The first one is that of content types without a format. */
 const byName: Readonly<Record<FormatName, Format>> = { proto, json };
 
-/** The formats of RPC protocols. A content type without a format, such as `application/grpc`, means the first one. */
+/** The RPC protocol formats. A content type without a format, such as `application/grpc`, means the first one. */
 export const formats: readonly Format[] = Object.values(byName);
 
-/** The codecs of one RPC, by format name. */
+/** One RPC's codecs, by format name. */
 export type MethodCodecs = ReadonlyMap<string, Codec>;
 
-/** Creates the codecs of an RPC from Connect's options. */
+/** Creates an RPC's codecs from Connect's options. */
 export function createMethodCodecs(
   method: DescMethod,
   options: UniversalHandlerOptions,

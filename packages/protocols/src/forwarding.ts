@@ -19,24 +19,24 @@ export interface CallSignal {
  */
 export type MessageCheck = (message: Message, context: HandlerContext) => void;
 
-/** Reports faults to `onFault`, with the data of the request. */
+/** Reports faults to `onFault`, with the request's data. */
 export interface FaultReceiver {
   report(error: unknown, failure: Failure): void;
 }
 
 /**
- * Passes on the calls of an RPC, to another server or to a handler that decodes messages itself. Errors are thrown or
- * passed on; either way they end the call.
+ * Passes on an RPC's calls, to another server or to a handler that decodes messages itself. Errors are thrown or passed
+ * on; either way they end the call.
  */
 export interface Forwarder {
   /**
-   * The memory of requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces; "own"
-   * if an application gets them.
+   * The memory of requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces;
+   * "own" if an application gets them.
    */
   readonly memory: BodyMemory;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
-  /** Sends any other call, or one whose message is large. Returns the messages of the response as they arrive. */
+  /** Sends any other call, or one whose message is large. Returns the response messages as they arrive. */
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
   /** Encodes a message of a caller whose format is not binary. */
   encode(message: Message): Envelope;
@@ -44,7 +44,7 @@ export interface Forwarder {
   decode(message: Envelope): Message;
 }
 
-/** The caller of a forwarded call. */
+/** A forwarded call's caller. */
 export interface Caller {
   readonly request: AdmitRequest & FaultReceiver;
   /** The request header, and the response header and trailer, which get those of the other server. */
@@ -70,19 +70,19 @@ export interface ForwardReply {
 /** Runs interceptors, the last of which calls {@link InterceptedCall.forward}. */
 export type Intercept = (request: UnaryRequest) => Promise<UnaryResponse>;
 
-/** How the calls of an RPC are forwarded. */
+/** How an RPC's calls are forwarded. */
 export class Forwarding {
   readonly forwarder: Forwarder;
   readonly check: MessageCheck | undefined;
   readonly intercept: Intercept | undefined;
-  /** The memory of the bytes of a request. */
+  /** The memory of a request's bytes. */
   readonly memory: BodyMemory;
   /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs all of it. */
   readonly takesParts: boolean;
 
   /**
    * @param check - checks requests, which must then be complete
-   * @param intercept - runs the interceptors of a unary RPC; `undefined` if there are none
+   * @param intercept - runs a unary RPC's interceptors; `undefined` if there are none
    */
   constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
     this.forwarder = forwarder;

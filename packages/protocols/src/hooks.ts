@@ -2,7 +2,7 @@ import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "@plantstore/http";
 import type { ProtocolName } from "./protocol-name.ts";
 
-/** The properties of a request. Each hook gets some of them. */
+/** A request's properties. Each hook gets some of them. */
 export interface RequestView {
   /** `/package.Service/Method` of the called RPC, or `undefined` if the request matched none. */
   readonly procedure: string | undefined;
@@ -12,9 +12,9 @@ export interface RequestView {
   readonly target: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
+  /** The matched rule's path template, or the endpoint's path, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
-  /** The version of HTTP, or `undefined` over Fetch, which does not expose it. */
+  /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;
@@ -26,7 +26,7 @@ export interface RequestView {
   readonly requestId: string | undefined;
   /** Whether the RPC has a stream in at least one direction, so that it may fail after its response has begun. */
   readonly stream: boolean;
-  /** The sender of the request: the client that trusted proxies report, otherwise the peer of the connection. */
+  /** The request's sender: the client that trusted proxies report, otherwise the connection's peer. */
   readonly peer: Peer;
   /** Scheme and authority that the client used, as reported by trusted proxies if any: `https://orders.example`. */
   readonly origin: string;
@@ -75,14 +75,14 @@ export interface AdmitRequest extends Pick<
  * the body is read or decompressed. The `procedure` is `undefined` if the body names it, as in MCP.
  *
  * Return to admit the request, or return an {@link AdmitProcedure}, which decides about the procedure. Throw a
- * `ConnectError` to refuse the request; its metadata become response headers (trailers in the gRPC protocols). Any other
- * thrown value results in `Internal`.
+ * `ConnectError` to refuse the request; its metadata become response headers (trailers in the gRPC protocols). Any
+ * other thrown value results in `Internal`.
  */
 export type Admit = (request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>;
 
 /**
- * Admits or refuses the procedure (`/package.Service/Method`) of an admitted request, for example by the scopes of its
- * caller. Called once, as soon as the procedure is known: immediately if the path names the procedure, and otherwise
+ * Admits or refuses the procedure (`/package.Service/Method`) of an admitted request, for example by its caller's
+ * scopes. Called once, as soon as the procedure is known: immediately if the path names the procedure, and otherwise
  * when the body has named it, before the message is decoded. Not called for requests without a procedure.
  *
  * Throw to refuse the call, as in {@link Admit}.

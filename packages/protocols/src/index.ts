@@ -1,9 +1,9 @@
 /**
  * The protocols of calls.
  *
- * Each protocol is a folder, whose `protocol.ts` finds the targets of requests, opens their wires, and responds to
- * requests that never become a call. `protocols.ts` lists them. `formats`, and compression, envelopes and headers in
- * `shared`, are common to several protocols. Independent of authentication and authorization.
+ * Each protocol is a folder, whose `protocol.ts` finds the request targets, opens their wires, and responds to requests
+ * that never become a call. `protocols.ts` lists them. `formats`, and compression, envelopes and headers in `shared`,
+ * are common to several protocols. Independent of authentication and authorization.
  */
 export type {
   BinaryStreamWire,

@@ -7,14 +7,14 @@ import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
 import type { ResponseParts, Rpc, StreamRpc, UnaryRpc } from "./rpc.ts";
 
-/** The inputs for creating the protocols of a gateway. */
+/** The inputs for creating a gateway's protocols. */
 export interface ProtocolParts {
   readonly rpcs: readonly Rpc[];
   readonly restRoutes: RestRoutes;
   readonly writeErrorRecord: ErrorRecordWriter;
   /** The types that messages and error details in JSON may name. */
   readonly registry: Registry;
-  /** The origins whose pages may call, from the options of CORS, or `undefined` if CORS is off. */
+  /** The origins whose pages may call, from the CORS options, or `undefined` if CORS is off. */
   readonly corsOrigins: readonly string[] | "*" | undefined;
   /** Whether options may name RPCs that do not exist, because not all descriptors have been read yet. */
   readonly isIncomplete: boolean;
@@ -24,23 +24,23 @@ export interface ProtocolParts {
  * A protocol in which clients call RPCs. Everything specific to it is in its folder. To add one, add a folder, a
  * {@link ProtocolName} and an item to the list in `protocols.ts`.
  *
- * A protocol finds the target of a request, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds
- * to requests that never become a call.
+ * A protocol finds a request's target, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds to
+ * requests that never become a call.
  */
 export interface Protocol {
   readonly name: ProtocolName;
   /** Whether errors have an HTTP status other than 200. If not, REST responds with 405 to a wrong method. */
   readonly hasHttpStatus: boolean;
-  /** Returns the targets of POST requests to the path of an RPC, by their normalized content types. */
+  /** Returns the targets of POST requests to an RPC's path, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
   /**
    * Returns the target of a GET to the path of an RPC without side effects, or `undefined` if the query names no known
    * format.
    */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
-  /** Finds a target by a path that is not the path of an RPC. Missing if the protocol has no such paths. */
+  /** Finds a target by a path that is not an RPC's path. Missing if the protocol has no such paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
-  /** The only path of {@link find}, without the prefix, if all requests of the protocol are POSTs to it. */
+  /** The only path of {@link find}, without the prefix, if all protocol requests are POSTs to it. */
   readonly bodyPath?: string;
   /** Returns whether a request without a match should get its response in this protocol. */
   handlesUnmatched(head: RequestHead): boolean;
@@ -72,7 +72,7 @@ export type CallTarget = UnaryTarget | StreamTarget;
 
 interface AnyTarget {
   readonly protocol: Protocol;
-  /** The path template of the matched rule, without the gateway's prefix; `undefined` except on REST. */
+  /** The matched rule's path template, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
   /** Returns whether the response depends on the content of a body of this content type. Defaults to `true`. */
   needsBody?(contentType: string | null): boolean;
@@ -82,7 +82,7 @@ interface AnyTarget {
 export interface UnaryTarget extends AnyTarget {
   readonly kind: "unary";
   readonly rpc: UnaryRpc;
-  /** Reads the header of a call. An error in the header is stored as {@link Wire.problem}. Never throws. */
+  /** Reads a call header. An error in the header is stored as {@link Wire.problem}. Never throws. */
   open(exchange: Exchange): UnaryWire;
 }
 
@@ -122,7 +122,7 @@ export interface Refusal {
   readonly fields: HeaderFields;
   /** The RPC that the path names, if there is one. */
   readonly rpc: Rpc | undefined;
-  /** The target of the request, or `undefined` if nothing matched. */
+  /** The request's target, or `undefined` if nothing matched. */
   readonly target: CallTarget | undefined;
 }
 
@@ -153,7 +153,7 @@ export interface Wire {
 
   /**
    * Responds with an error, and with the header and trailer that the handler has set. May be called a second time,
-   * after {@link disableCompression}, while the promise of the first call is pending.
+   * after {@link disableCompression}, while the first call's promise is pending.
    */
   writeError(error: ConnectError): void | Promise<void>;
 
@@ -164,7 +164,7 @@ export interface Wire {
   release?(): void;
 }
 
-/** The wire of a unary call. */
+/** A unary call's wire. */
 export interface UnaryWire extends Wire {
   /** Set if its messages are binary, and can be forwarded without being decoded. */
   readonly binary?: BinaryUnaryWire | undefined;
@@ -173,8 +173,7 @@ export interface UnaryWire extends Wire {
 }
 
 /**
- * Reads and writes the messages of a unary call that are forwarded as bytes. Its methods correspond to those of the
- * wire.
+ * Reads and writes a unary call's messages that are forwarded as bytes. Its methods correspond to those of the wire.
  */
 export interface BinaryUnaryWire {
   /** Whether the response may be parts of a message, because the caller can detect a truncated message. */
@@ -183,7 +182,7 @@ export interface BinaryUnaryWire {
   writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void>;
 }
 
-/** Reads and writes the messages of a streaming call that are forwarded as bytes. */
+/** Reads and writes a streaming call's messages that are forwarded as bytes. */
 export interface BinaryStreamWire extends Pick<BinaryUnaryWire, "readEnvelope" | "writesParts"> {
   readEnvelopes(): AsyncIterable<ForwardedMessage>;
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array>;
@@ -218,14 +217,14 @@ export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readTarget(body: Uint8Array, caller: BodyCaller): CallTarget | BodyReply;
 }
 
-/** The messages of a streaming client. */
+/** A streaming client's messages. */
 export interface RequestMessages extends AsyncIterable<Message> {
   /** Frees resources when the call has ended, because its handler may never read the rest. */
   close?(): void;
 }
 
 /**
- * The wire of a streaming call.
+ * A streaming call's wire.
  *
  * A response is written by {@link begin}, {@link write} … and {@link end}, or by {@link respond} alone.
  */
@@ -239,20 +238,20 @@ export interface StreamWire extends Wire {
    * delayed until the first message or error, because an error changes the HTTP status.
    */
   readonly reportsErrorAtEnd: boolean;
-  /** Whether the header section of a server stream is sent alone if the first message is late. */
+  /** Whether a server stream's header section is sent alone if the first message is late. */
   readonly sendsHeaderEarly?: boolean;
   /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
   readonly isHeaderOnly?: boolean;
   /** The error that ends the call because its messages exceed a limit of the protocol. Read after {@link encode}. */
   readonly limitError?: ConnectError | undefined;
 
-  /** Reads the messages of a streaming client as they arrive. */
+  /** Reads a streaming client's messages as they arrive. */
   readMessages(): RequestMessages;
 
   /** Encodes a message for the body. Throws if it cannot be written. */
   encode(message: Message): Uint8Array | Promise<Uint8Array>;
 
-  /** Returns the header section of the response, including the fields that the handler has set. */
+  /** Returns the response's header section, including the fields that the handler has set. */
   headerToSend(header: Headers): HeaderFields;
 
   /** Sends the header section, before the first messages. */

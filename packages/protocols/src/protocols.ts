@@ -6,7 +6,7 @@ import type { Protocol, ProtocolParts, RequestHead } from "./protocol.ts";
 import type { ProtocolName } from "./protocol-name.ts";
 import { createRest } from "./rest/protocol.ts";
 
-/** Creates the protocols of a gateway. @param mcp - `undefined` if MCP is off */
+/** Creates a gateway's protocols. @param mcp - `undefined` if MCP is off */
 export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): Protocols {
   const rest = createRest(parts);
   // The order matters: the first one that claims a request responds to it, and REST claims every request.
@@ -27,16 +27,16 @@ export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): 
   };
 }
 
-/** The protocols of a gateway. */
+/** A gateway's protocols. */
 export interface Protocols {
   readonly all: readonly Protocol[];
   /** The protocol of all requests that are not calls. */
   readonly rest: Protocol;
-  /** The protocol that accepts GET at the path of an RPC. */
+  /** The protocol that accepts GET at an RPC's path. */
   readonly ofGet: WithGet | undefined;
   /** The protocols with paths other than those of RPCs. */
   readonly withPaths: readonly WithPaths[];
-  /** Whether errors of REST have their default form. */
+  /** Whether REST errors have their default form. */
   readonly hasDefaultErrors: boolean;
 }
 

@@ -20,13 +20,13 @@ import type { Forwarding } from "./forwarding.ts";
 /** One RPC of the routes, prepared before the first call. */
 export type Rpc = UnaryRpc | StreamRpc;
 
-/** The options of an RPC in Connect, including those of its router. */
+/** An RPC's options in Connect, including those of its router. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
 /** The parts of a response that a wire writes. */
 export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
-/** Receives the result of a handler. Its methods never throw. */
+/** Receives a handler's result. Its methods never throw. */
 export interface Reply {
   /** Receives the response. An untyped interceptor may pass a value of any type. */
   resolve(response: ResponseParts): void;
@@ -38,7 +38,7 @@ export interface Reply {
 interface AnyRpc {
   /** `/package.Service/Method` */
   readonly name: string;
-  /** The HTTP methods of its calls. */
+  /** Its calls' HTTP methods. */
   readonly httpMethods: readonly string[];
   readonly options: RpcOptions;
   readonly codecs: MethodCodecs;

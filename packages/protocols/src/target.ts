@@ -2,7 +2,7 @@ import type { Exchange } from "@plantstore/http";
 import type { Rpc } from "./rpc.ts";
 import type { CallTarget, Protocol, StreamWire, UnaryWire } from "./protocol.ts";
 
-/** Creates the target of an RPC. The target is shared by all calls to its path, unless the path names no RPC. */
+/** Creates an RPC's target. The target is shared by all calls to its path, unless the path names no RPC. */
 export function createTarget(
   protocol: Protocol,
   rpc: Rpc,

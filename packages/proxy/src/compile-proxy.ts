@@ -74,7 +74,7 @@ export function* compileProxy(
   };
 }
 
-/** Returns the options of REST, and the routes that each upstream offers and that belong to another. */
+/** Returns the REST options, and the routes that each upstream offers and that belong to another. */
 function* restOf(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
   claims: Parameters<typeof shareRoutes>[0],

@@ -64,11 +64,11 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP engine of `listen`. Defaults to the engine of `@plantstore/http-engine`. */
+  /** The HTTP engine of `listen`. Defaults to the `@plantstore/http-engine` engine. */
   readonly engine?: HttpEngine;
   /**
-   * Which elements with a rule of `google.api.visibility` exist for callers, as in `createGateway`. Others are also left
-   * out of {@link ProxyGateway.services}.
+   * Which elements with a rule of `google.api.visibility` exist for callers, as in `createGateway`. Others are also
+   * left out of {@link ProxyGateway.services}.
    */
   readonly visibility?: VisibilityOptions;
   /**
@@ -102,13 +102,13 @@ export interface ProxyGateway extends Gateway {
   /** The descriptor sets in use, including comments, in the order of the upstreams. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
-   * The last reload of the descriptors of each upstream, in the order of the upstreams. Until all were read once, calls
-   * of unknown paths fail with `Unavailable`.
+   * The last reload of each upstream's descriptors, in the order of the upstreams. Until all were read once, calls of
+   * unknown paths fail with `Unavailable`.
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * The options of REST in use: those given, without the routes that belong to another upstream. For `createOpenApi`
-   * and other descriptions of {@link services}. A reload may replace the object.
+   * The REST options in use: those given, without the routes that belong to another upstream. For `createOpenApi` and
+   * other descriptions of {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
   /**
@@ -132,9 +132,9 @@ export interface ProxyGateway extends Gateway {
  *
  * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages above
  * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
- * interceptors, messages of unary RPCs are decoded when one is read, and those of streams always. The remaining time of
- * the caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have
- * been processed are never retried.
+ * interceptors, unary RPC messages are decoded when one is read, and those of streams always. The remaining time of the
+ * caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been
+ * processed are never retried.
  *
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send
  * descriptors that are not valid: it retries them, and serves them once their descriptors are read.
@@ -343,7 +343,7 @@ function closedError(): Error {
   return new Error("the proxy is closed");
 }
 
-/** @throws TypeError if the patterns of services do not decide which upstream serves a service */
+/** @throws TypeError if the service patterns do not decide which upstream serves a service */
 function refuseSharedPatterns(upstreams: readonly ProxiedUpstream[]): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) =>
     pattern === undefined

@@ -4,7 +4,7 @@ import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { concatBytes } from "@plantstore/http";
 import { messageBytesMax } from "@plantstore/protocols";
 
-/** Settings for calls of RPCs without a rule. */
+/** Settings for calls to RPCs without a rule. */
 export interface ConnectCalls {
   readonly baseUrl: string;
   readonly fetch: typeof fetch;

@@ -40,18 +40,17 @@ import { RestMethod } from "./rest-method.ts";
 
 /** Options of {@link createRestTransport}. */
 export interface RestTransportOptions {
-  /** The URL of the API: `https://host`, optionally with a path prefix. In a web page, it may be `/`. */
+  /** The API's URL: `https://host`, optionally with a path prefix. In a web page, it may be `/`. */
   readonly baseUrl: string;
   /**
-   * Connect's interceptors, the first one outermost. The `url` of requests contains the path template of the first
-   * binding.
+   * Connect's interceptors, the first one outermost. The `url` of requests contains the first binding's path template.
    */
   readonly interceptors?: readonly Interceptor[];
   /** The function that sends requests. Defaults to the `fetch` of the runtime. */
   readonly fetch?: typeof fetch;
   /**
-   * The types that a google.protobuf.Any and the details of an error may contain. Details may also have the types of
-   * google/rpc/error_details.proto.
+   * The types that a google.protobuf.Any and an error's details may contain. Details may also have the
+   * google/rpc/error_details.proto types.
    */
   readonly registry?: Registry;
   /**
@@ -95,8 +94,8 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
 const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are never written" };
 
 /**
- * The default timeout of unary calls in milliseconds, the same as nginx waits for a response. Without a timeout, a
- * server that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
+ * The default unary call timeout in milliseconds, the same as nginx waits for a response. Without a timeout, a server
+ * that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
  */
 const unaryTimeoutMs = 60_000;
 
@@ -108,7 +107,7 @@ const unaryTimeoutMs = 60_000;
  * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails
  * with `InvalidArgument` before a request is sent. Redirects are not followed.
  *
- * @throws TypeError for unknown options, options of JSON without an effect, or an invalid `baseUrl`
+ * @throws TypeError for unknown options, JSON options without an effect, or an invalid `baseUrl`
  *
  * @example
  * ```ts
@@ -230,8 +229,8 @@ class RestTransport implements Transport {
   }
 
   /**
-   * Returns the timeout. As in Connect's transports, 0 or less means no timeout. A value above the limit of timers
-   * would fire immediately.
+   * Returns the timeout. As in Connect's transports, 0 or less means no timeout. A value above the timer limit would
+   * fire immediately.
    */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
     return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);

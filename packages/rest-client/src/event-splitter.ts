@@ -2,7 +2,7 @@ import { type MessageSplitter, messageTooLarge } from "@plantstore/protocols";
 
 /** A server-sent event. */
 export interface ServerEvent {
-  /** The name of the event, or `message` if the server sends none. */
+  /** The event name, or `message` if the server sends none. */
   readonly name: string;
   readonly data: string;
 }
@@ -21,7 +21,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - maximum length of the data of an event, in UTF-16 units; above: `ResourceExhausted` */
+  /** @param dataMax - maximum length of an event's data, in UTF-16 units; above: `ResourceExhausted` */
   constructor(dataMax: number) {
     this.#dataMax = dataMax;
   }

@@ -13,7 +13,7 @@ import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@pl
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** The body of a request. */
+/** A request body. */
 export interface EncodedBody {
   /** `undefined` for a google.api.HttpBody without a content type. */
   readonly contentType: string | undefined;
@@ -27,9 +27,7 @@ export interface EncodedBody {
  */
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
-/**
- * Creates the writer of a rule's bodies: JSON without the fields of the path, or the bytes of a google.api.HttpBody.
- */
+/** Creates the writer of a rule's bodies: JSON without the path fields, or a google.api.HttpBody's bytes. */
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;

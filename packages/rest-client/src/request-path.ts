@@ -29,7 +29,7 @@ export function writePath(rule: RestRule, message: Message, texts: UrlValues): s
   return path;
 }
 
-/** Returns the value of a variable as text, or `undefined` if it is not set. */
+/** Returns a variable's value as text, or `undefined` if it is not set. */
 export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlValues): string | undefined {
   let fields: FieldValues = asFieldValues(message);
   for (const field of path.slice(0, -1)) {
@@ -78,7 +78,7 @@ function fits(texts: readonly string[], template: readonly TemplateSegment[]): b
   return [...literalsAt(texts.length, template)].every(([at, literal]) => texts[at] === literal);
 }
 
-/** Returns the literals of a template by their positions in a path of this many segments. */
+/** Returns a template's literals by their positions in a path of this many segments. */
 function literalsAt(length: number, template: readonly TemplateSegment[]): ReadonlyMap<number, string> {
   const wildcardIndex = template.findIndex(({ kind }) => kind === "**");
   const literals = new Map<number, string>();

@@ -4,7 +4,7 @@ import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField
 import { Refusal } from "./refusal.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
-/** How the parameters of a query are written. */
+/** How a query's parameters are written. */
 export interface QueryStyle {
   readonly texts: UrlValues;
   /** Whether parameters have proto names rather than JSON names. */
@@ -51,7 +51,7 @@ function parametersOf(
   return parameters;
 }
 
-/** Returns the name of a parameter. @throws Refusal if all names of the field are ambiguous */
+/** Returns a parameter's name. @throws Refusal if all field names are ambiguous */
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
@@ -61,9 +61,9 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 }
 
 /**
- * Returns the names of a field that every server resolves to this field. A name must not contain dots, at which servers
- * split it, or brackets, which some servers treat as the key of a map. A name must not be the JSON name of one field
- * and the proto name of another.
+ * Returns a field's names that every server resolves to this field. A name must not contain dots, at which servers
+ * split it, or brackets, which some servers treat as a map key. A name must not be the JSON name of one field and the
+ * proto name of another.
  */
 const namesOf = memoize((field: DescField) => {
   const otherFields = field.parent.fields.filter((other) => other !== field);

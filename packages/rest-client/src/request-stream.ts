@@ -12,7 +12,7 @@ import type { RestRule } from "./rest-rule.ts";
  */
 const collectedBytesMax = 16 * 1024 * 1024;
 
-/** The first message of an input, and the rest, which has not been read. */
+/** An input's first message, and the rest, which has not been read. */
 export interface OpenedInput {
   readonly first: Message | undefined;
   readonly rest: AsyncIterator<Message>;
@@ -35,7 +35,7 @@ export async function onlyMessage(input: AsyncIterable<Message>): Promise<Messag
   throw new ConnectError("this RPC accepts only one request message", Code.InvalidArgument);
 }
 
-/** The body of a stream: its messages as lines of JSON, or the bytes of google.api.HttpBody messages. */
+/** The body of a stream: its messages as JSON lines, or the bytes of google.api.HttpBody messages. */
 export interface StreamBody {
   readonly contentType: string | undefined;
   readonly body: ReadableStream<Uint8Array> | Uint8Array;
@@ -44,9 +44,9 @@ export interface StreamBody {
 }
 
 /**
- * Opens the body of a stream.
+ * Opens a stream body.
  *
- * @throws ConnectError `ResourceExhausted` in a web page if the stream exceeds the limit; errors of the input are
+ * @throws ConnectError `ResourceExhausted` in a web page if the stream exceeds the limit; the input's errors are
  * rethrown
  */
 export async function openStreamBody(

@@ -6,8 +6,8 @@ import { CollectedBytes, noBytes } from "@plantstore/http";
 const errorRecordBytesMax = 64 * 1024;
 
 /**
- * Yields the pieces of a body. A body that is not read to the end is released by the signal of the call, which Connect
- * aborts when the call ends.
+ * Yields the pieces of a body. A body that is not read to the end is released by the call signal, which Connect aborts
+ * when the call ends.
  *
  * @throws ConnectError `Unavailable` if the body is incomplete
  */

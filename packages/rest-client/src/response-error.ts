@@ -1,5 +1,5 @@
 /**
- * Reads the error of a response: error records of grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
+ * Reads a response error: error records of grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
  * `application/problem+json`. Otherwise the HTTP status determines the error.
  */
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
@@ -10,25 +10,25 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/protobuf";
 import { codeNames } from "@plantstore/protocols";
 
-/** Returns the error of a response from its body, or `undefined` to read the body as one of the known formats. */
+/** Returns a response error from its body, or `undefined` to read the body as one of the known formats. */
 export type ReadErrorBody = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
 
 /** How errors are read. */
 export interface ErrorStyle {
   readonly readErrorBody: ReadErrorBody | undefined;
   /**
-   * The types of error details that are decoded from JSON. Details of other types are dropped, unless they are sent as
+   * The error detail types that are decoded from JSON. Details with other types are dropped, unless they are sent as
    * bytes.
    */
   readonly registry: Registry;
 }
 
 /**
- * Returns the error of a response.
+ * Returns a response error.
  *
  * @param record - the body; `undefined` if it is not JSON
- * @param httpStatus - the status of the response; 200 for the error at the end of a stream
- * @param header - becomes the metadata of the error
+ * @param httpStatus - the response status; 200 for the error at the end of a stream
+ * @param header - becomes the error metadata
  */
 export function readResponseError(
   record: JsonValue | undefined,
@@ -45,7 +45,7 @@ export function readResponseError(
   const message = found?.message ?? `HTTP status ${httpStatus}`;
   const error = new ConnectError(message, found?.code ?? standard, header);
   error.details.push(...(found?.details ?? []));
-  // With this property, Connect does not forward the metadata of an error that came from another server.
+  // With this property, Connect does not forward an error's metadata that came from another server.
   return Object.assign(error, { isWireError: true });
 }
 
@@ -69,7 +69,7 @@ function readRecord(outer: JsonObject, registry: Registry): RecordFound {
 
 const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [name, Number(number)]));
 
-/** Returns the code of a record. A number above the gRPC codes, which Google's APIs send, is an HTTP status. */
+/** Returns a record's code. A number above the gRPC codes, which Google's APIs send, is an HTTP status. */
 function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
   const codeByName = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
   const namedCode = codeByName ?? (typeof status === "string" ? codesByName.get(status) : undefined);

@@ -7,14 +7,14 @@ import { createRawReader, findProtoField } from "@plantstore/protocols";
 import { isJsonType, wrongType } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** Reads the messages of the responses of one rule. */
+/** Reads the messages of one rule's responses. */
 export interface ResponseReader {
   /** Creates a google.api.HttpBody from bytes and their content type, or `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
   /** Reads a message from JSON, or from the field that is the body. @throws ConnectError `Internal` for invalid JSON */
   readJson(json: Uint8Array | string): Message;
   /**
-   * Reads the body of a response.
+   * Reads a response body.
    *
    * @throws ConnectError `Internal` for a missing body, `Unknown` for an unexpected content type
    */

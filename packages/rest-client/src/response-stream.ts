@@ -1,6 +1,6 @@
 /**
- * Reads the messages of a stream: JSON values as lines, as an array or concatenated, server-sent events, or the bytes
- * of google.api.HttpBody messages, depending on the content type.
+ * Reads a stream's messages: JSON values as lines, as an array or concatenated, server-sent events, or the bytes of
+ * google.api.HttpBody messages, depending on the content type.
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -12,7 +12,7 @@ import type { ResponseReader } from "./response-reader.ts";
 import { EventSplitter } from "./event-splitter.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** The parameters for reading the stream of a response. */
+/** The parameters for reading a response stream. */
 export interface StreamReading {
   readonly rule: RestRule;
   readonly reader: ResponseReader;
@@ -22,7 +22,7 @@ export interface StreamReading {
 }
 
 /**
- * Opens the stream of a response.
+ * Opens a response stream.
  *
  * @throws ConnectError `Unknown` if the content type is not that of a stream, such as HTML
  */
@@ -42,7 +42,7 @@ async function* readBytes(
   readRaw: (bytes: Uint8Array, contentType: string) => Message,
   type: string,
 ): AsyncGenerator<Message, void> {
-  // In a stream of bytes, only the first message has the content type.
+  // In a byte stream, only the first message has the content type.
   let contentType = type;
   for await (const piece of readPieces(response.body)) {
     yield readRaw(piece, contentType);
@@ -78,14 +78,14 @@ async function* readValues(
   }
 }
 
-/** The first byte of a body that is not white space. */
+/** A body's first byte that is not white space. */
 interface FirstByte {
   byte: number | undefined;
 }
 
 const openBracket = 0x5b;
 
-/** Yields the values of a body as bytes. @throws ConnectError `Internal` for an invalid array */
+/** Yields a body's values as bytes. @throws ConnectError `Internal` for an invalid array */
 async function* splitValues(
   response: Response,
   start: FirstByte,

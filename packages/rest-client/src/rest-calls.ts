@@ -13,7 +13,7 @@ import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 import { type FetchRequest, sendRequest } from "./send-request.ts";
 
-/** The settings of all calls of a transport. */
+/** The settings of all transport calls. */
 export interface CallSettings {
   /** The base URL without a trailing slash. */
   readonly baseUrl: string;
@@ -23,7 +23,7 @@ export interface CallSettings {
   readonly readMaxBytes: number;
 }
 
-/** The parameters of a call, without its messages. */
+/** A call's parameters, without its messages. */
 export interface RestCall {
   readonly method: RestMethod;
   readonly header: Headers;
@@ -31,7 +31,7 @@ export interface RestCall {
   readonly timeoutMs: number | undefined;
 }
 
-/** Makes calls. Sends requests, and reads the messages of responses. */
+/** Makes calls. Sends requests, and reads the response messages. */
 export class RestCalls {
   readonly settings: CallSettings;
   readonly #readerOf: (rule: RestRule) => ResponseReader;
@@ -146,13 +146,13 @@ export class RestCalls {
   }
 }
 
-/** The result of a unary call. */
+/** A unary call's result. */
 interface UnaryResult {
   readonly header: Headers;
   readonly message: Message;
 }
 
-/** The result of a streaming call. */
+/** A streaming call's result. */
 interface StreamResult {
   readonly header: Headers;
   readonly messages: AsyncIterable<Message>;
@@ -166,7 +166,7 @@ async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Messag
   }
 }
 
-/** Returns why a call failed: the reason of its signal if that was aborted, otherwise the error. */
+/** Returns why a call failed: its signal's reason if that was aborted, otherwise the error. */
 function reasonOf(signal: AbortSignal, error: unknown): unknown {
   // Checked here because not every supported version of Connect checks the signal.
   return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : error;
@@ -205,7 +205,7 @@ function isOfOtherOrigin(baseUrl: string): boolean {
   return origin !== undefined && origin !== new URL(baseUrl).origin;
 }
 
-/** Yields the messages of a response. If the request body was aborted, throws the reason for that instead. */
+/** Yields a response's messages. If the request body was aborted, throws the reason for that instead. */
 async function* orFailure(messages: AsyncIterable<Message>, failure: () => unknown): AsyncGenerator<Message, void> {
   try {
     yield* messages;

@@ -24,7 +24,7 @@ export interface RestRequest {
   readonly body: EncodedBody | undefined;
 }
 
-/** A binding with its compiled writer of bodies. */
+/** A binding with its compiled body writer. */
 interface Binding {
   readonly rule: RestRule;
   readonly writeBody: BodyWriter;
@@ -79,7 +79,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body for a message of a stream after the first. The message must not set fields that belong to the URL.
+   * Returns the body for a stream message after the first. The message must not set fields that belong to the URL.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -104,7 +104,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body for the first message of a stream. If the body is a field that is not set, a line is written
+   * Returns the body for a stream's first message. If the body is a field that is not set, a line is written
    * nevertheless.
    *
    * @throws ConnectError `InvalidArgument` that names the field
@@ -147,7 +147,7 @@ export class RestMethod {
 /** Maximum problems in an error. An RPC may have many bindings, and the problems of the first ones help most. */
 const problemsShown = 3;
 
-/** Returns whether the body of a rule is raw bytes, not JSON. */
+/** Returns whether a rule's body is raw bytes, not JSON. */
 export function isRawBody({ method, pattern }: RestRule): boolean {
   if (pattern.body === "*") return isHttpBodyType(method.input);
   return isHttpBodyType(findProtoField(method.input, pattern.body)?.message);

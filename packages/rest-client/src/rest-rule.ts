@@ -42,7 +42,7 @@ export interface RestRule {
 
 /** The patterns of all RPCs of a proto file. */
 interface FileRoutes {
-  /** The patterns of each RPC, by selector. */
+  /** Each RPC's patterns, by selector. */
   readonly patterns: ReadonlyMap<string, readonly HttpPattern[]>;
   readonly table: RouteTable<HttpPattern>;
 }
@@ -50,8 +50,8 @@ interface FileRoutes {
 const findRule = createHttpRuleFinder([], [], false);
 
 /**
- * Returns the bindings of an RPC from its annotation: the main rule first, then the additional bindings. Empty if it
- * has no annotation.
+ * Returns an RPC's bindings from its annotation: the main rule first, then the additional bindings. Empty if it has no
+ * annotation.
  *
  * @throws ConnectError `Internal` for an invalid annotation
  */
@@ -82,7 +82,7 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
       for (const pattern of methodPatterns)
         table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
-      // Ignored here. The problem of an RPC is reported when that RPC is called.
+      // Ignored here. An RPC's problem is reported when that RPC is called.
       if (!(error instanceof RuleProblem)) throw error;
     }
   }

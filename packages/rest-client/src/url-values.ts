@@ -10,14 +10,13 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns the values of a field as strings for a URL: one per element of a repeated field, none if the field is not
- * set.
+ * Returns a field's values as strings for a URL: one per element of a repeated field, none if the field is not set.
  *
  * @throws Refusal if a value is not valid for the field
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
-/** Returns the writer of a field, or `undefined` if its values have no text form, such as a map and most messages. */
+/** Returns a field's writer, or `undefined` if its values have no text form, such as a map and most messages. */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
 /** Creates the writers. Values are written as in JSON, without quotes, and bytes as base64url. */
@@ -25,11 +24,11 @@ export function createUrlValues(style: JsonStyle): UrlValues {
   const forms = createMessageForms(style);
   const cachedWriters = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
   const create = (field: DescField): UrlValueWriter | undefined => {
-    // Values are checked with the parser of the gateway, so that nothing is sent that it would refuse.
+    // Values are checked with the gateway's parser, so that nothing is sent that it would refuse.
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
     const toJson = createFieldForm(field, forms);
-    // Bytes are written as base64url, because a slash of base64 would separate segments (RFC 4648 §5).
+    // Bytes are written as base64url, because a base64 slash would separate segments (RFC 4648 §5).
     const toText = isOfBytes(field)
       ? (value: JsonValue) => toUrlText(value).replaceAll("+", "-").replaceAll("/", "_")
       : toUrlText;

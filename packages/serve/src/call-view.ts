@@ -3,7 +3,7 @@ import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import type { Exchange } from "@plantstore/http";
 import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "@plantstore/protocols";
 
-/** The request of a call, as handlers see it. */
+/** A call's request, as handlers see it. */
 export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {
   /** Aborts when the call ends for any reason, or when the server shuts down. */
   readonly signal: AbortSignal;
@@ -19,7 +19,7 @@ export interface ViewedCall {
 }
 
 /**
- * The view of a call for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
+ * A call's view for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
  * `HandlerContext`.
  *
  * One object for both costs half as much as two. Every member is an own property, so that both can be spread. Header
@@ -33,7 +33,7 @@ export class CallView implements HandlerContext {
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The received message or stream of messages. Before it is read, a placeholder with an empty type name. */
+  /** The received message or message stream. Before it is read, a placeholder with an empty type name. */
   message: Message | AsyncIterable<Message> = unread;
   readonly protocolName: string;
   readonly requestHeader: Headers;

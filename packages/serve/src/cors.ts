@@ -12,7 +12,7 @@ export interface CorsOptions {
   readonly allowedHeaders?: readonly string[];
   /** Response header fields that pages may read, in addition to those of the protocols. */
   readonly exposedHeaders?: readonly string[];
-  /** How many seconds browsers may cache the response to a preflight. Default 7200, the limit of Chrome. */
+  /** How many seconds browsers may cache the response to a preflight. Default 7200, the Chrome limit. */
   readonly maxAgeSeconds?: number;
 }
 
@@ -27,7 +27,7 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
 /** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
 export interface Cors {
   /**
-   * Returns the header fields of the response to a preflight, a 204 without a body, or `undefined` for any other
+   * Returns the header fields for the response to a preflight, a 204 without a body, or `undefined` for any other
    * request.
    *
    * The response is the same for every path, so that it does not reveal which paths exist.
@@ -51,7 +51,7 @@ const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];
 const maxAgeSecondsDefault = 7200;
 
 /**
- * Creates the CORS header fields of a gateway.
+ * Creates a gateway's CORS header fields.
  *
  * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that accepts every method
  */
@@ -109,7 +109,7 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
 /**
  * Adds the CORS fields with which pages of other origins may read the response, unless they were already added.
  *
- * @param defaultOrigin - the origin of a request without the field `Origin`: `null`, or `""` if the header was not read
+ * @param defaultOrigin - a request's origin without the field `Origin`: `null`, or `""` if the header was not read
  * completely
  */
 export function allowPages(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {

@@ -59,11 +59,11 @@ import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
 export interface RpcPlatform {
-  /** Returns the prototype of descriptors that a CommonJS program creates with the same copy of protobuf-es. */
+  /** Returns the descriptor prototype that a CommonJS program creates with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
-  /** Creates the codecs of an RPC. By default, they decode and encode its messages. */
+  /** Creates an RPC's codecs. By default, they decode and encode its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
-  /** Returns whether the descriptors of a service were already validated when they were read. Defaults to `false`. */
+  /** Returns whether a service's descriptors were already validated when they were read. Defaults to `false`. */
   readonly isValidated?: (service: DescService) => boolean;
 }
 
@@ -82,14 +82,14 @@ export interface RpcRestrictions {
   readonly visibility?: VisibilityOptions | undefined;
 }
 
-/** The RPCs of a gateway. */
+/** A gateway's RPCs. */
 interface PreparedRpcs {
   readonly rpcs: readonly Rpc[];
   /** The types that JSON may name: those of the options, by default all types reachable from the services. */
   readonly registry: Registry;
   /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden: HiddenParts | undefined;
-  /** The labels of all rules of visibility. */
+  /** The labels of all visibility rules. */
   readonly visibilityLabels: ReadonlySet<string>;
 }
 
@@ -112,7 +112,7 @@ export function* createRpcs(
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const unvalidated = services.filter((service) => !isValidated(service));
   validateServices(unvalidated);
-  // The registry of validated services has visible types only.
+  // The validated service registry has visible types only.
   const registries = unvalidated.length < services.length ? [] : [...new Set(registered.flatMap(registriesOf))];
   const visible = visibility && new VisibleRpcs(unvalidated, registries, visibility, options.binaryOptions);
   const served = registered.flatMap(({ spec, serviceOptions }) => {
@@ -193,7 +193,8 @@ function registriesOf({ serviceOptions: { jsonOptions } }: RegisteredRpc): reado
 /**
  * Returns the options of a router, or of one of its RPCs, with Connect's defaults.
  *
- * @throws ConnectError for an invalid limit, and if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
+ * @throws ConnectError for an invalid limit, and if all protocols are disabled; TypeError for {@link
+ * ignoredJsonOptions}
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const mergedOptions = { ...base, ...override };
@@ -243,7 +244,7 @@ function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOpt
   return { ...common, kind: "stream", method, invoke: composeStream(spec, options.interceptors) };
 }
 
-/** Returns how the calls of an RPC are forwarded, or `undefined` if its handler is called. */
+/** Returns how an RPC's calls are forwarded, or `undefined` if its handler is called. */
 function createForwarding(
   { impl, kind }: MethodImplSpec,
   interceptors: readonly Interceptor[],
@@ -268,7 +269,7 @@ type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
-/** Composes the interceptors and the handler of an RPC, once. Connect's own handlers compose them for every call. */
+/** Composes an RPC's interceptors and handler, once. Connect's own handlers compose them for every call. */
 function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
@@ -342,7 +343,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
 }
 
-/** Returns the result of a streaming handler. @throws TypeError if it is not an async iterable */
+/** Returns a streaming handler's result. @throws TypeError if it is not an async iterable */
 function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<MessageInit> {
   if (isAsyncIterable(returned)) return returned;
   const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;

@@ -43,7 +43,7 @@ import type { Server } from "./server.ts";
 import type { Validation } from "./validation.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
-/** Options of every gateway, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
+/** Every gateway's options, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
 export interface ServingOptions extends ConnectRouterOptions {
   /** Registers the services, as for `connectNodeAdapter`. */
   readonly routes: (router: ConnectRouter) => void;
@@ -54,7 +54,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Deviations of REST and JSON from the standard mapping. */
   readonly rest?: RestOptions;
   /**
-   * Checks requests by the rules of their definition before the handler gets them, on every protocol: `await
+   * Checks requests by their definition's rules before the handler gets them, on every protocol: `await
    * openValidation()` of `@plantstore/gateway/validation`. Off by default.
    */
   readonly validation?: Validation;
@@ -70,7 +70,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
-   * Serves RPCs as tools of the Model Context Protocol: the result of `createMcp` of `@plantstore/gateway/mcp`. Off by
+   * Serves RPCs as Model Context Protocol tools: the `createMcp` result of `@plantstore/gateway/mcp`. Off by
    * default. Its code is then not loaded.
    */
   readonly mcp?: ProtocolExtension;
@@ -102,9 +102,9 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onResponse?: (request: CompletedRequest) => void;
   /**
-   * Called with the faults of the server, which no response reveals: a handler or an `admit` that threw anything but a
-   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard
-   * error with procedure, request id and stack, at most 20 in 10 seconds.
+   * Called with the server's faults, which no response reveals: a handler or an `admit` that threw anything but a
+   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard error
+   * with procedure, request id and stack, at most 20 in 10 seconds.
    */
   readonly onFault?: OnFault;
 }
@@ -140,9 +140,9 @@ export interface Platform extends RpcPlatform {
 }
 
 /**
- * Creates the server of a gateway.
+ * Creates a gateway's server.
  *
- * @param routes - the compiled routes of the gateway
+ * @param routes - the gateway's compiled routes
  */
 export function createServer(
   options: Omit<ServingOptions, "routes">,

@@ -110,7 +110,7 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Returns the members of an endpoint, including those that it inherits. */
+/** Returns an endpoint's members, including those that it inherits. */
 function membersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
   return { path, yieldsToRules, atRoot, httpMethods, open, handle };
 }

@@ -5,7 +5,7 @@ import type { FailedRequest } from "@plantstore/protocols";
  * Called with a fault on the server's side, which no response reveals, and a description of what failed.
  *
  * @param request - the affected request; `undefined` for a fault of a connection or of a callback
- * @param errorCode - the identifier of the fault, such as `ERR_HANDLER_FAILED`
+ * @param errorCode - the fault's identifier, such as `ERR_HANDLER_FAILED`
  */
 export type OnFault = (
   error: unknown,
@@ -22,7 +22,7 @@ export const responseNotWritten: RequestFailure = {
   errorCode: "ERR_RESPONSE_FAILED",
   what: "cannot write the response",
 };
-/** The failure of a request without a more specific cause. */
+/** A request's failure without a more specific cause. */
 export const requestFailed: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",
   what: "cannot process the request",
@@ -75,7 +75,7 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns the message of an error and the line of code that threw it, without the rest of the stack. */
+/** Returns an error message and the line of code that threw it, without the rest of the stack. */
 function causeOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return typeof error;
@@ -98,10 +98,7 @@ const printedLengthMax = 4096;
 /** The most causes printed of an error: enough for a driver's error inside a store's error. */
 const printedCausesMax = 5;
 
-/**
- * Creates a function that prints faults on standard error, or on the console of the platform. The function never
- * throws.
- */
+/** Creates a function that prints faults on standard error, or on the platform's console. The function never throws. */
 function createFaultPrinter(): FaultReporter {
   let intervalStartMs = Number.NEGATIVE_INFINITY;
   let printed = 0;

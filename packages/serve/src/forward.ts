@@ -49,7 +49,7 @@ export function withForwarder<H extends object>(handler: H, forwarder: Forwarder
   return Object.assign(handler, { [forwarderKey]: forwarder });
 }
 
-/** Returns what forwards the calls of a handler, or `undefined` to call the handler. */
+/** Returns what forwards a handler's calls, or `undefined` to call the handler. */
 export function forwarderOf(handler: object): Forwarder | undefined {
   return (handler as { readonly [forwarderKey]?: Forwarder })[forwarderKey];
 }
@@ -79,7 +79,7 @@ class ForwardedCall
   #view: CallView | undefined;
   /** The request of a call with interceptors. An envelope until one of them reads the message. */
   #received: Message | Envelope | undefined;
-  /** The messages of a streaming client that are decoded. */
+  /** A streaming client's messages that are decoded. */
   #requests: RequestMessages | undefined;
   /** The response if it is a stream, or a message in pieces. */
   #response: StreamResponse<Message | ForwardedMessage> | undefined;
@@ -309,7 +309,7 @@ const requestMessage: PropertyDescriptor & ThisType<{ readonly call: ForwardedCa
   },
 };
 
-/** Returns whether the wire of an RPC is that of a unary call. */
+/** Returns whether an RPC's wire is that of a unary call. */
 function isUnary(_wire: UnaryWire | StreamWire, rpc: Rpc): _wire is UnaryWire {
   return rpc.kind === "unary";
 }

@@ -5,7 +5,7 @@ import { Envelope, type ResponseParts, type UnaryRpc } from "@plantstore/protoco
 /** The parts of a response whose message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
 
-/** The response of a forwarded call that interceptors get. Its message is decoded at the first access. */
+/** A forwarded call's response that interceptors get. Its message is decoded at the first access. */
 export class ForwardedResponse implements UnaryResponse {
   readonly stream = false;
   readonly service: UnaryResponse["service"];
@@ -16,7 +16,7 @@ export class ForwardedResponse implements UnaryResponse {
   readonly #decode: (message: Envelope) => Message;
   #received: Message | Envelope;
 
-  /** @param received - the message, decoded if the format of the caller is not binary */
+  /** @param received - the message, decoded if the caller's format is not binary */
   constructor(
     { method }: UnaryRpc,
     { responseHeader, responseTrailer }: HandlerContext,

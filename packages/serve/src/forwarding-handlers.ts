@@ -16,8 +16,8 @@ import { beginResponse } from "./serve-stream.ts";
 type AnyMethod = DescMethodUnary | DescMethodServerStreaming | DescMethodClientStreaming | DescMethodBiDiStreaming;
 
 /**
- * Registers an RPC whose calls are forwarded. The gateway passes on the bytes of messages. For streams with
- * interceptors, and on Connect's own router, the registered handler passes on decoded messages.
+ * Registers an RPC whose calls are forwarded. The gateway passes on the message bytes. For streams with interceptors,
+ * and on Connect's own router, the registered handler passes on decoded messages.
  *
  * @param decoding - options for decoding all messages, for an RPC whose bytes must not be passed on
  */
@@ -79,7 +79,7 @@ function callerOf(context: HandlerContext): Caller {
   return {
     request: requestOf(context),
     headers: context,
-    // An interceptor may have replaced the signal of a spread copy.
+    // An interceptor may have replaced a spread copy's signal.
     signal: context instanceof CallView ? requestOf(context) : context.signal,
     takesParts: false,
     timeoutMs: () => context.timeoutMs(),

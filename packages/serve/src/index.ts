@@ -1,5 +1,5 @@
 /**
- * The lifecycle of requests: finding the target, admission, calling the handler, and the response.
+ * The request lifecycle: finding the target, admission, calling the handler, and the response.
  *
  * `serve.ts` has the steps in order. Depends on RPCs and their handlers, but not on sockets or on how a protocol writes
  * its messages.

@@ -9,9 +9,9 @@ export interface GatewayRoute {
    * the gateway responds to CORS preflights.
    */
   readonly httpMethods: readonly string[];
-  /** The path with the prefix of the gateway, such as `/shop.v1.Shop/GetOrder`. For REST, a template. */
+  /** The path with the gateway's prefix, such as `/shop.v1.Shop/GetOrder`. For REST, a template. */
   readonly path: string;
-  /** The parsed template of a REST route, without the prefix. */
+  /** A REST route's parsed template, without the prefix. */
   readonly template: PathTemplate | undefined;
 }
 

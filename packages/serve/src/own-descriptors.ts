@@ -12,10 +12,10 @@ interface Descriptor {
  * Rejects descriptors that were created by another copy of protobuf-es.
  *
  * Copies of different versions misread each other's descriptors without an error. For example, JSON would contain a
- * number instead of the name of an enum value.
+ * number instead of an enum value's name.
  *
- * @param commonJsPrototype - returns the prototype of descriptors that the same copy creates in CommonJS; `undefined`
- * on platforms without CommonJS
+ * @param commonJsPrototype - returns the descriptor prototype that the same copy creates in CommonJS; `undefined` on
+ * platforms without CommonJS
  * @throws Error that names the first such descriptor, and how to install a single copy
  */
 export function requireOwnDescriptors(

@@ -17,7 +17,7 @@ export interface BodyReader extends BodyReceiver {
   readonly wire: Pick<Wire, "body">;
 }
 
-/** Reads the body of a request unless there is none or it is ignored. */
+/** Reads a request body unless there is none or it is ignored. */
 export function readBody(reader: BodyReader): void {
   const { body } = exchangeOf(reader.request);
   const plan = reader.wire.body;

@@ -4,7 +4,7 @@ import { allowPages } from "./cors.ts";
 import type { Server } from "./server.ts";
 
 /**
- * Responds to a request that never becomes a call, in the format of a protocol. Never throws: if the response cannot be
+ * Responds to a request that never becomes a call, in a protocol's format. Never throws: if the response cannot be
  * written, resets the exchange and reports the error.
  */
 export function refuse(
@@ -21,7 +21,7 @@ export function refuse(
   }
 }
 
-/** Responds to a request that is not valid HTTP, in the format of REST. Never throws. */
+/** Responds to a request that is not valid HTTP, in the REST format. Never throws. */
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
   const { cors } = server.routes;

@@ -58,7 +58,7 @@ export interface ServedCall extends AnyCall {
 /** The timeout for compressing an error: much longer than gzip takes for a megabyte. */
 const errorCompressionMsMaxDefault = 1000;
 
-/** Returns the exchange of a request. Not a member, because hooks get the request and must not respond to it. */
+/** Returns a request's exchange. Not a member, because hooks get the request and must not respond to it. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
 /** Returns the server of a request. */
 export let serverOf: (request: ServedRequest) => Server;
@@ -88,7 +88,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   abortReason: unknown;
   readonly #server: Server;
   readonly #exchange: Exchange;
-  /** The call of the request, or `undefined` until it is opened, and if the request is not a call. */
+  /** The request's call, or `undefined` until it is opened, and if the request is not a call. */
   #call: AnyCall | undefined;
   /** When the request began, or 0 if there is no `onResponse`. */
   readonly #startMs: number;
@@ -143,7 +143,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return pathOf(this.#exchange.target);
   }
 
-  /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */
+  /** The matched rule's path template, or the endpoint's path, with the gateway's prefix. */
   get httpRoute(): string | undefined {
     const { target } = this;
     const { prefix } = this.#server.routes;
@@ -276,7 +276,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     } catch (fault) {
       resetExchange(fault);
     }
-    // Settled after writing, so that the status of the response is known.
+    // Settled after writing, so that the response status is known.
     if (!(written instanceof Promise)) return this.#onSettled(error);
     // A compression of the application may never finish, and the deadline or a disconnect no longer ends the call.
     const timeout = Promise.withResolvers<void>();
@@ -291,7 +291,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
       .finally(stopTimer);
   }
 
-  /** Ends a request before it is a call, with an error in the protocol of its target. */
+  /** Ends a request before it is a call, with an error in its target's protocol. */
   #refuseTarget(error: ConnectError): void {
     const { target } = this;
     const { protocol, rpc } = target;
@@ -338,7 +338,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
   }
 
-  /** Releases the resources of the request. */
+  /** Releases the request's resources. */
   #end(error: ConnectError | undefined): void {
     this.isDone = true;
     this.#exchange.abortReceiver = undefined;
@@ -362,7 +362,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     if (fault !== undefined) this.report(fault.thrown, fault.failure);
   }
 
-  /** Reports a fault, after `onError`, which may have added the id of the request to the response. */
+  /** Reports a fault, after `onError`, which may have added the request id to the response. */
   report(error: unknown, failure: Failure): void {
     const { procedure, contextValues } = this;
     this.#server.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
@@ -386,7 +386,7 @@ export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
   return headers === own ? own : new Headers([...headers]);
 }
 
-/** The header of a request for the program. Hides the exchange, because the program must not respond to it. */
+/** A request header for the program. Hides the exchange, because the program must not respond to it. */
 class RequestHeader implements HeaderReader {
   readonly #exchange: Exchange;
 

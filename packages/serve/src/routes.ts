@@ -19,7 +19,7 @@ import {
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
-/** The target of a request, determined by its method, path and header. */
+/** A request's target, determined by its method, path and header. */
 export type Target = CallTarget | BodyTarget | EndpointTarget | Unmatched;
 
 /** A matched {@link Endpoint}. */
@@ -35,7 +35,7 @@ export interface EndpointTarget {
 /** A request that does not become a call, and how to respond to it once it is admitted. */
 export interface Unmatched {
   readonly kind: "unmatched";
-  /** The protocol of the request, in which a refusal of `admit` is written. */
+  /** The request's protocol, in which an `admit` refusal is written. */
   readonly protocol: Protocol;
   /** Writes {@link refusal}. */
   readonly responder: Pick<Protocol, "refuse">;
@@ -59,7 +59,7 @@ export class RpcPath {
     this.#protocols = protocols;
   }
 
-  /** Returns the target of a POST with this content type. */
+  /** Returns a POST's target with this content type. */
   find(contentType: string): CallTarget | undefined {
     const targets = (this.#targets ??= this.#prepare());
     // Nearly all clients send the normalized form.
@@ -72,7 +72,7 @@ export class RpcPath {
   }
 }
 
-/** All possible targets of requests, indexed by path. */
+/** All possible request targets, indexed by path. */
 export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
@@ -82,7 +82,7 @@ export interface Routes {
   readonly prefix: string;
   /** CORS, or `undefined` if it is off. */
   readonly cors: Cors | undefined;
-  /** The routes of REST, whose templates are below the prefix. */
+  /** The REST routes, whose templates are below the prefix. */
   readonly rest: RestRoutes;
   /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden?: HiddenParts | undefined;
@@ -110,7 +110,7 @@ export function indexPaths(
   ]);
 }
 
-/** Returns the path of an endpoint, with the prefix unless it is at the root. */
+/** Returns an endpoint's path, with the prefix unless it is at the root. */
 export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
   return atRoot === true ? path : prefix + path;
 }
@@ -125,7 +125,7 @@ export function pathOf(target: string): string {
   return questionMark < 0 ? target : target.slice(0, questionMark);
 }
 
-/** Finds the target of a request. Depends only on method, target and header, and on `onUnknownPath`. */
+/** Finds a request's target. Depends only on method, target and header, and on `onUnknownPath`. */
 export function findTarget(routes: Routes, head: RequestHead): Target {
   const { target } = head;
   const { protocols, prefix } = routes;
@@ -188,7 +188,7 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
 }
 
 /**
- * Returns the refusal of a wrong method or content type at the path of an RPC, in most cases a status without a body.
+ * Returns the refusal of a wrong method or content type at an RPC's path, in most cases a status without a body.
  * Clients of Connect and gRPC would mistake a JSON body for an error of their protocol, and Connect's conformance suite
  * expects none. The response has a body if the error record is configured, and for requests that look like curl,
  * because no RPC client posts a form or omits the content type.
@@ -241,7 +241,7 @@ function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
 
 function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectError, fields: HeaderFields): Unmatched {
   const protocol = claimedBy(protocols, head);
-  // A wrong method is an error of HTTP, which a protocol without HTTP statuses cannot express.
+  // A wrong method is an HTTP error, which a protocol without HTTP statuses cannot express.
   return {
     ...unmatchedTarget(protocol, error, undefined, fields),
     responder: protocol.hasHttpStatus ? protocol : protocols.rest,

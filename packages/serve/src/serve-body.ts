@@ -14,7 +14,7 @@ import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
 type OpenCall = (request: ServedRequest, target: CallTarget) => void;
 
 /**
- * Reads the body of an admitted request to find out which RPC it calls.
+ * Reads an admitted request's body to find out which RPC it calls.
  *
  * @param check - decides about the RPC before the call is opened
  */

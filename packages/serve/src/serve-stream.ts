@@ -30,7 +30,7 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
   readonly response: StreamResponse<Message>;
   /** The messages that the handler yields, or `undefined` if an interceptor has replaced them. */
   #yielded: YieldedMessages | undefined;
-  /** The messages of a streaming client. */
+  /** A streaming client's messages. */
   #requests: RequestMessages | undefined;
 
   constructor(request: ServedRequest, rpc: StreamRpc, wire: StreamWire) {
@@ -93,9 +93,9 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
 }
 
 /**
- * Sends the header of a streaming response before its first message ({@link StreamResponse.beginSoon}).
+ * Sends a streaming response's header before its first message ({@link StreamResponse.beginSoon}).
  *
- * @param context - the context of the handler of the stream
+ * @param context - the context of the stream handler
  */
 export function beginResponse(context: HandlerContext): void {
   const { call } = context as Partial<CallView>;

@@ -1,5 +1,5 @@
 /**
- * The lifecycle of a request, from its header to its response:
+ * A request's lifecycle, from its header to its response:
  *
  *     find its target → announce → admit → open → begin → read → decode → run → write
  *
@@ -41,7 +41,7 @@ import { explainUnwritable } from "./wrong-value.ts";
  * Serves one exchange. Never throws. On an exception, an HTTP server could only close the connection, and a mounted
  * handler would exit the process.
  *
- * @param target - the target of the request, if the caller has already found it
+ * @param target - the request's target, if the caller has already found it
  * @param createValues - returns the initial context values; errors that it throws are handled like those of `admit`
  */
 export function serve(
@@ -101,7 +101,7 @@ function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
 }
 
 /**
- * Opens the target of the request.
+ * Opens the request's target.
  *
  * @param check - decides about the procedure that a body names
  */
@@ -194,7 +194,7 @@ class UnaryCall implements ServedCall, MessageCall<Message>, Reply {
   }
 }
 
-/** Calls the handler of an endpoint, and sends its response. */
+/** Calls an endpoint's handler, and sends its response. */
 function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
   const response = endpoint.handle(new EndpointExchange(exchangeOf(request), request));
   // A pending response may be another library's thenable.

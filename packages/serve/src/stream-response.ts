@@ -39,7 +39,7 @@ export interface StreamedCall<M> extends ServedCall {
 }
 
 /**
- * The response of a call, written as its messages arrive.
+ * A call's response, written as its messages arrive.
  *
  * The messages of one turn of the event loop are sent in one write. Under backpressure, the handler is paused. A
  * response that completes within a turn is sent in one write, too.
@@ -160,7 +160,7 @@ export class StreamResponse<M> {
   }
 
   /**
-   * Sends the header after this turn of the event loop, with the messages of the turn, instead of together with the first
+   * Sends the header after this turn of the event loop, with the turn's messages, instead of together with the first
    * message. Has no effect if an error before the first message has its own HTTP status, as on REST.
    */
   beginSoon(): void {
@@ -299,9 +299,8 @@ function beginStream(response: StreamResponse<unknown>): void {
 }
 
 /**
- * Returns a function that closes an iterator early, in the async context in which `closerOf` was called. The event of a
- * disconnected client has a different context. The result is not awaited, so that a stuck handler cannot delay the
- * response.
+ * Returns a function that closes an iterator early, in the async context in which `closerOf` was called. A disconnected
+ * client's event has a different context. The result is not awaited, so that a stuck handler cannot delay the response.
  */
 function closerOf(messages: AsyncIterator<unknown>): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -3,8 +3,8 @@ import { problem } from "@plantstore/protobuf";
 import { type RequestFailure } from "@plantstore/http";
 
 /**
- * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only the message of
- * a ConnectError is intended for clients. Anything else is a {@link toFault fault}. Never throws.
+ * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only a
+ * ConnectError's message is intended for clients. Anything else is a {@link toFault fault}. Never throws.
  *
  * @param failure - the description if it is a fault
  */
@@ -54,8 +54,8 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
   const code = codes.has(error.code) ? error.code : Code.Unknown;
-  // Messages that are not strings are not intended for clients. `new ConnectError(error)` would reveal the message of a
-  // fault.
+  // Messages that are not strings are not intended for clients. `new ConnectError(error)` would reveal a fault's
+  // message.
   const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
   const metadata = toHeaders(error.metadata);
   const details = toDetails(error.details);
@@ -89,7 +89,7 @@ function isDetail(detail: unknown): boolean {
   return "type" in detail && typeof detail.type === "string" && "value" in detail && detail.value instanceof Uint8Array;
 }
 
-// `Code` also maps the names of the codes to their numbers.
+// `Code` also maps the code names to their numbers.
 const codes: ReadonlySet<unknown> = new Set(Object.values(Code).filter((code) => typeof code === "number"));
 
 const internalError = "internal error";

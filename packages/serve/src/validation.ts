@@ -2,7 +2,7 @@ import type { DescMessage, DescService, Message, Registry } from "@bufbuild/prot
 import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
 import type { MessageCheck } from "@plantstore/protocols";
 
-/** Checks request messages by the rules of their definition, such as those of `buf.validate`. */
+/** Checks request messages by their definition's rules, such as those of `buf.validate`. */
 export interface Validation {
   /** Whether the rules may come from a server that is not trusted: hostile ones are refused or interrupted. */
   readonly isUntrusted?: boolean;
@@ -10,7 +10,7 @@ export interface Validation {
    * Prepares the checks of the requests of these services.
    *
    * @param registry - the types of the services and their extensions
-   * @returns a function that returns the check of a request type; `undefined` if the type has no rules
+   * @returns a function that returns a request type's check; `undefined` if the type has no rules
    * @throws Error that lists the rules that cannot be compiled
    */
   prepare(services: readonly DescService[], registry: Registry): (type: DescMessage) => MessageCheck | undefined;

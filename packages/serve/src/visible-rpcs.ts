@@ -28,7 +28,7 @@ export class VisibleRpcs {
 
   /**
    * @param registries - the types that JSON may name, in addition to those of the services
-   * @throws Error if the first value of an enum is hidden, or two files with the same name differ
+   * @throws Error if an enum's first value is hidden, or two files with the same name differ
    */
   constructor(
     services: readonly DescService[],
@@ -52,7 +52,7 @@ export class VisibleRpcs {
     return methods?.find(({ name }) => name === method.name) as Method | undefined;
   }
 
-  /** Returns the visible types of a registry. */
+  /** Returns a registry's visible types. */
   registryOf(registry: Registry): Registry {
     const visible = [...registry].flatMap((type) =>
       this.#fileNames.has(type.file.proto.name) ? (this.#types.get(type.typeName) ?? []) : [type],
@@ -62,7 +62,7 @@ export class VisibleRpcs {
 
   /**
    * Returns an interceptor, the outermost one, that converts messages between their visible part and what the next
-   * interceptor expects, or `undefined` if the messages of the RPC have no hidden part.
+   * interceptor expects, or `undefined` if the RPC's messages have no hidden part.
    */
   converterOf(visible: DescMethod, registered: DescMethod, binaryOptions: BinaryOptions): Interceptor | undefined {
     const { hidden } = this;
@@ -71,7 +71,7 @@ export class VisibleRpcs {
       hidden.removeFrom(visible.input, message);
       return retype(message, visible.input, registered.input, binaryOptions);
     };
-    // The message of the handler is not changed, because the handler may keep it.
+    // The handler's message is not changed, because the handler may keep it.
     const toVisible = (message: Message): Message => {
       const response = retype(message, registered.output, visible.output, binaryOptions);
       hidden.removeFrom(visible.output, response);

@@ -34,7 +34,7 @@ function messageProblem(desc: DescMessage, message: unknown, path: string): stri
   return undefined;
 }
 
-/** Returns the value of a field, or `undefined` if it is not set. */
+/** Returns a field value, or `undefined` if it is not set. */
 function valueOf({ oneof, localName }: DescField, message: object): unknown {
   if (oneof === undefined) return Reflect.get(message, localName);
   const { case: name, value }: { case?: unknown; value?: unknown } = Object(Reflect.get(message, oneof.localName));

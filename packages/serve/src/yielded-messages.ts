@@ -4,7 +4,7 @@ import { create, type DescMessage, type Message, type MessageInitShape } from "@
  * The messages that a streaming handler yields.
  *
  * Interceptors iterate over this object. Without interceptors, a call reads the source directly and converts each item
- * with {@link toMessage}, which saves the promises of an intermediate iterator.
+ * with {@link toMessage}, which saves an intermediate iterator's promises.
  */
 export class YieldedMessages implements AsyncIterable<Message> {
   readonly source: AsyncIterable<MessageInitShape<DescMessage>>;

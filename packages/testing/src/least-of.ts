@@ -4,7 +4,7 @@ const rounds = 5;
 /**
  * Measures until a value is below a bound, at most five times, and returns the minimum.
  *
- * A bug exceeds the bound each time; a busy machine, garbage collection or the compiler of V8 only sometimes.
+ * A bug exceeds the bound each time; a busy machine, garbage collection or the V8 compiler only sometimes.
  */
 export async function leastOf(measure: () => Promise<number>, bound: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;

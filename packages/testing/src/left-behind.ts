@@ -9,9 +9,10 @@ import { reserveWindow, windowBytesMax } from "../../protocols/src/compression/w
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
-// Setup file of each test file. After a file, no resource that the source code has opened may remain: no timer, no account of
-// a budget, no listener of a signal, no window of a decoder, no uncredited bytes of an HTTP/2 window, no connection. A missing
-// cleanup thus fails the files that need it, even if all their results are correct. So does an error that is only logged.
+// Setup file of each test file. After a file, no resource that the source code has opened may remain: no timer, no
+// account of a budget, no listener of a signal, no window of a decoder, no uncredited bytes of an HTTP/2 window, no
+// connection. A missing cleanup thus fails the files that need it, even if all their results are correct. So does an
+// error that is only logged.
 
 /** A resource that was opened. */
 interface OpenResource {
@@ -176,7 +177,7 @@ interface Call {
   readonly self: unknown;
   readonly args: readonly unknown[];
   readonly result: unknown;
-  /** Returns the stack of the caller. Valid only within the callback of {@link watch}. */
+  /** Returns the caller's stack. Valid only within the callback of {@link watch}. */
   readonly callers: () => readonly string[];
 }
 
@@ -192,7 +193,7 @@ function watch(holder: object, name: string, onCall: (call: Call) => void): void
 }
 
 /**
- * Returns the callers of a function, nearest first, as strings, because an Error would retain their objects. Returns none
+ * Returns a function's callers, nearest first, as strings, because an Error would retain their objects. Returns none
  * unless the nearest caller outside node is in a {@link sourceFile}.
  */
 function callersOf(callee: (...args: never[]) => unknown, most: number): readonly string[] {
@@ -200,7 +201,7 @@ function callersOf(callee: (...args: never[]) => unknown, most: number): readonl
   Error.prepareStackTrace = (_, calls) => {
     const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
     const file = caller?.getFileName() ?? "";
-    // The listener of the health service has the lifetime of its signal.
+    // The health service's listener has its signal's lifetime.
     const [, path = ""] = file.split(projectFolder);
     if (!sourceFile.test(path) || caller?.getFunctionName() === "createHealthService") return [];
     return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Returns whether the installed version of a peer dependency is this one or newer. `.ci/lift-packages` runs the tests with
+ * Returns whether a peer dependency's installed version is this one or newer. `.ci/lift-packages` runs the tests with
  * the oldest.
  */
 export function isSince(peer: "@bufbuild/protobuf" | "@connectrpc/connect", since: string): boolean {

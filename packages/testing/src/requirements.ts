@@ -2,7 +2,7 @@
 type Source =
   /** A Debian package. */
   | { readonly debian: string }
-  /** Packages of Debian 13, unpacked into the folder `debian-13` of the tools, in addition to those of the machine. */
+  /** Debian 13 packages, unpacked into the folder `debian-13` of the tools, in addition to those of the machine. */
   | { readonly debian13: string }
   /** A Go command with its version. */
   | { readonly go: string }
@@ -18,7 +18,8 @@ export type RequirementSpec = Source & {
 };
 
 /**
- * Requirements of suites in addition to `npm ci`: `npm run suite` names missing ones, and `.ci/install-tools` installs them.
+ * Suite requirements in addition to `npm ci`: `npm run suite` names missing ones, and `.ci/install-tools` installs
+ * them.
  *
  * A requirement of a single suite, such as h2spec, is downloaded by that suite in a fixed version.
  */
@@ -83,8 +84,8 @@ export const requirements = {
   oasdiff: { found: "command -v oasdiff", go: "github.com/oasdiff/oasdiff@v1.37.0" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; nice-grpc; Google's clients;
-  // Deno and Bun; the conformance runner of protobuf; frameworks.
+  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; nice-grpc; Google's
+  // clients; Deno and Bun; the conformance runner of protobuf; frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm test/suites/a2a": { found: "[ -d test/suites/a2a/node_modules ]", npm: "test/suites/a2a" },
@@ -119,5 +120,5 @@ export const requirements = {
   },
 } as const;
 
-/** The name of a requirement. */
+/** A requirement's name. */
 export type Requirement = keyof typeof requirements;

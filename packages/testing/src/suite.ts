@@ -5,7 +5,7 @@ export type Occasion = "test" | "run" | "nightly";
 
 interface CommonSuite {
   readonly name: string;
-  /** The subject of its tests, as a phrase. */
+  /** Its tests' subject, as a phrase. */
   readonly about: string;
   readonly occasion: Occasion;
   /** Why `npm test` does not run it. */
@@ -15,8 +15,8 @@ interface CommonSuite {
 }
 
 /**
- * Test files, which vitest runs as a project of this name. They are in the folders `suites/NAME/` of the tests; those of
- * `unit` are outside `suites/`.
+ * Test files, which vitest runs as a project of this name. They are in the folders `suites/NAME/` of the tests; those
+ * of `unit` are outside `suites/`.
  */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
@@ -27,8 +27,8 @@ export interface FileSuite extends CommonSuite {
   /** Number of files that run concurrently. By default, as chosen by vitest. */
   readonly workers?: number;
   /**
-   * Whether its tests block their process while they wait for builds, installations and other programs. In other suites,
-   * such a test is stopped, and a file that leaks resources fails (test/support).
+   * Whether its tests block their process while they wait for builds, installations and other programs. In other
+   * suites, such a test is stopped, and a file that leaks resources fails (test/support).
    */
   readonly blocks?: boolean;
   /** Whether each test may take as long as a build (`buildLimitMs`). */
@@ -41,9 +41,7 @@ export interface FileSuite extends CommonSuite {
   readonly prepare?: string;
 }
 
-/**
- * A test program in `suites/` that writes a report in the format of vitest to the file in `TEST_REPORT`.
- */
+/** A test program in `suites/` that writes a report in the vitest format to the file in `TEST_REPORT`. */
 export interface ProgramSuite extends CommonSuite {
   readonly kind: "program";
   /** Its path relative to the project folder. A comment at its start describes its options. */
@@ -52,7 +50,7 @@ export interface ProgramSuite extends CommonSuite {
 
 export type Suite = FileSuite | ProgramSuite;
 
-/** Returns the patterns of the test files of a suite, relative to the project folder, and of those that they exclude. */
+/** Returns the patterns of a suite's test files, relative to the project folder, and of those that they exclude. */
 export function filePatternsOf({ name, repeats }: FileSuite): {
   readonly include: string[];
   readonly exclude: string[];

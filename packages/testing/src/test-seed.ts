@@ -7,7 +7,7 @@ export const testSeed: number = Number(process.env["TEST_SEED"] ?? 1);
 /** Whether the inputs are new, so that running more of them is useful. */
 export const isNightly: boolean = process.env["TEST_SEED"] !== undefined;
 
-/** Returns the number of runs of a property: twenty times as many with new inputs, within the time limit. */
+/** Returns the number of a property's runs: twenty times as many with new inputs, within the time limit. */
 export function numRunsOf(count: number): number {
   return isNightly ? 20 * count : count;
 }

@@ -4,7 +4,7 @@ import type { Protovalidate } from "./protovalidate.ts";
 
 /**
  * Returns the problems of CEL expressions that cannot be compiled. protovalidate compiles an expression when a message
- * first has the field of its rule, so each expression is made the rule of an empty message, which is then validated.
+ * first has its rule's field, so each expression is made an empty message's rule, which is then validated.
  */
 export function compileProblems(
   { createValidator, message: messageRules, MessageRulesSchema }: Protovalidate,

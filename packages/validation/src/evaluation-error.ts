@@ -8,7 +8,7 @@ import type { Rules } from "./rules.ts";
 import { sampleMessages } from "./sample-message.ts";
 
 /**
- * Errors of CEL for an expression that reads a field that does not exist, calls an unknown function, or uses a value of
+ * CEL errors for an expression that reads a field that does not exist, calls an unknown function, or uses a value of
  * another type. protovalidate has no type checker, so that such an expression fails when it is evaluated.
  */
 const typeErrors =
@@ -18,10 +18,10 @@ const typeErrors =
 const dynamicValues = /null_type|google\.protobuf\./;
 
 /**
- * Returns the type errors of CEL expressions, with the name of the message type. Each rule is evaluated on an empty
- * message and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
+ * Returns the type errors of CEL expressions, with the message type's name. Each rule is evaluated on an empty message
+ * and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
  *
- * @param rulesOfInputs - the rules of each input type. A type that several of them contain is evaluated once
+ * @param rulesOfInputs - each input type's rules. A type that several of them contain is evaluated once
  */
 export function findTypeErrors(
   validator: Pick<Validator, "validate">,

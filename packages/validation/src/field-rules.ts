@@ -19,7 +19,7 @@ import { exampleOf } from "./rule-example.ts";
 import { keywordsOf } from "./rule-keywords.ts";
 
 /**
- * Describes the `buf.validate` rules of fields for documents, by their options and by validating messages. Untrusted rules
+ * Describes the `buf.validate` field rules for documents, by their options and by validating messages. Untrusted rules
  * are not evaluated: patterns and CEL, which messages of responses may have too, could take long or fill the memory.
  */
 export class DescribedRules implements FieldRules {

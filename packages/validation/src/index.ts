@@ -1,3 +1,3 @@
-/** Request validation by the rules of `buf.validate`, with protovalidate. */
+/** Request validation by the `buf.validate` rules, with protovalidate. */
 export { openValidation, type ValidationOptions } from "./open-validation.ts";
 export type { Validation } from "@plantstore/serve";

@@ -28,7 +28,7 @@ export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
  * @throws Error on a platform without `node:vm`
  */
 export function openTimeLimit(): TimeLimit {
-  // Bundlers for browsers and workers fail at an import of `node:vm`.
+  // Bundlers for browsers and workers fail at a `node:vm` import.
   const vm = globalThis.process?.getBuiltinModule?.("node:vm");
   if (vm === undefined)
     throw withCode(new Error("the option untrusted of openValidation requires node:vm"), "ERR_OPTIONS");

@@ -17,8 +17,8 @@ const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +1202555
 );
 
 /**
- * Returns a value that satisfies the keywords of a rule, or `undefined` if none is found. The value may violate rules
- * that are not among the keywords.
+ * Returns a value that satisfies a rule's keywords, or `undefined` if none is found. The value may violate rules that
+ * are not among the keywords.
  */
 export function exampleOf(keywords: OpenApiSchema): string | number | boolean | undefined {
   const { examples, const: fixed, enum: allowed, format, pattern } = keywords;

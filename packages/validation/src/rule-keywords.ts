@@ -5,7 +5,7 @@ import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validat
 import { shortestFloat } from "@plantstore/protobuf";
 import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
 
-// The standard rules of buf.validate as keywords of JSON Schema. Rules that it cannot express are left out. The schema
+// The standard rules of buf.validate as JSON Schema keywords. Rules that it cannot express are left out. The schema
 // then accepts more than the server, and less only where patterns of ECMAScript treat spaces and line ends beyond ASCII
 // differently. The test of these keywords lists the rules that are left out.
 
@@ -18,7 +18,7 @@ type ToJson = (value: unknown) => Choice[];
 /**
  * Returns the keywords of a field's rules.
  *
- * @param rulesType - the descriptor of buf.validate.FieldRules
+ * @param rulesType - the buf.validate.FieldRules descriptor
  */
 export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescMessage): FieldKeywords | undefined {
   if (isIgnored(rules)) return undefined;
@@ -55,7 +55,7 @@ function isIgnored({ ignore }: FieldRules): boolean {
   return ignore !== notIgnored;
 }
 
-/** Returns the keywords of the rules of one value: that of a singular field, or an element. */
+/** Returns the keywords of one value's rules: that of a singular field, or an element. */
 function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJson): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || isIgnored(rules)) return {};
@@ -65,7 +65,7 @@ function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJs
   return choiceKinds.has(kind) ? choices(given, toJson) : {};
 }
 
-/** Returns the keywords of the rules of a key, which is always a string in JSON. */
+/** Returns the keywords of a key's rules, which is always a string in JSON. */
 function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, formsOf(undefined));
@@ -188,7 +188,7 @@ function boundOf(given: GivenRules, keywords: Readonly<Record<string, string>>):
   return Object.fromEntries(finite.map(([rule, keyword]) => [keyword, Number(given.get(rule))]));
 }
 
-/** The formats of strings, by the rules that require them. */
+/** The string formats, by the rules that require them. */
 const formats: Readonly<Record<string, string>> = {
   email: "email",
   hostname: "hostname",

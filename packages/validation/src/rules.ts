@@ -64,7 +64,7 @@ function patternOf({ type }: FieldRules): string {
   return type.case === "string" || type.case === "bytes" ? type.value.pattern : "";
 }
 
-/** Returns the rules of a field, and those of its items, keys and values. */
+/** Returns a field's rules, and those of its items, keys and values. */
 function nestedRules(rules: FieldRules): readonly FieldRules[] {
   const { type } = rules;
   if (type.case === "repeated") return [rules, ...(type.value.items ? nestedRules(type.value.items) : [])];

@@ -8,7 +8,7 @@ import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_deta
 import type { Protovalidate } from "./protovalidate.ts";
 
 /**
- * The most violations in the details of an error, which are header fields in gRPC: 20 take about 3 kB, and many clients
+ * The most violations in an error's details, which are header fields in gRPC: 20 take about 3 kB, and many clients
  * accept no more than 8 KiB of header fields.
  */
 const violationsMax = 20;
@@ -17,8 +17,8 @@ const violationsMax = 20;
 const violationLengthMax = 400;
 
 /**
- * The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB, and an
- * element may have one for each of its fields.
+ * The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB, and
+ * an element may have one for each of its fields.
  */
 const elementsMax = 100;
 

@@ -25,7 +25,7 @@ export interface ServedMethod {
   readonly exposesMessages: boolean;
 }
 
-/** Runs the interceptors and a call handler. */
+/** Runs a call's interceptors and its handler. */
 export function serveCall(base: BaseCall, method: ServedMethod): void {
   const { definition, interceptors } = method;
   if (interceptors.length === 0) {

@@ -22,10 +22,10 @@ interface CompleteFiles {
 /**
  * Turns files into a definition that registries accept, even if some imported files are missing.
  *
- * Well-known files are added. Fields of a missing type are removed, and the services whose messages contain such a
- * field are omitted, because those messages would be read incompletely. Options that a missing file declares are
- * unknown fields of descriptor.proto, and are ignored. The JSON names of fields, which servers in C++, Java and Python
- * leave out, are derived from the field names.
+ * Well-known files are added. A missing type's fields are removed, and the services whose messages contain such a field
+ * are omitted, because those messages would be read incompletely. Options that a missing file declares are unknown
+ * descriptor.proto fields, and are ignored. The JSON field names, which servers in C++, Java and Python leave out, are
+ * derived from the field names.
  *
  * Yields after each message and service.
  *
@@ -135,7 +135,9 @@ class TypeIndex {
     return copyWith(file, { ...parts, dependency, publicDependency: [], weakDependency: [] });
   }
 
-  /** Returns the services that need a missing type, each with the reason, and the files that may declare those types. */
+  /**
+   * Returns the services that need a missing type, each with the reason, and the files that may declare those types.
+   */
   *incompleteServices(): Generator<number, Omit<CompleteFiles, "set">> {
     const omitted = new Map<string, string>();
     const missingFiles = new Set<string>();
@@ -183,8 +185,8 @@ class TypeIndex {
   }
 
   /**
-   * Returns the first field type that no file declares. The entry type of a map is always declared, because it is part
-   * of the message.
+   * Returns the first field type that no file declares. A map's entry type is always declared, because it is part of
+   * the message.
    */
   #missingIn({ field: fields }: DescriptorProto): string | undefined {
     const names = fields.map(({ typeName }) => withoutLeadingDot(typeName));
@@ -197,14 +199,14 @@ function mayDeclare(file: string, typeName: string): boolean {
   return typeName.replaceAll(".", "/").startsWith(file.slice(0, file.lastIndexOf("/") + 1));
 }
 
-/** Returns a copy of a message with changed values and the same prototype, which has the defaults of proto2. */
+/** Returns a copy of a message with changed values and the same prototype, which has the proto2 defaults. */
 export function copyWith<Copied extends object>(message: Copied, changes: Partial<Copied>): Copied {
   const prototype: object | null = Object.getPrototypeOf(message);
   const copy: Copied = Object.create(prototype);
   return Object.assign(copy, message, changes);
 }
 
-/** Returns a type name without the leading dot of a fully qualified name. */
+/** Returns a type name without a fully qualified name's leading dot. */
 function withoutLeadingDot(typeName: string): string {
   return typeName.startsWith(".") ? typeName.slice(1) : typeName;
 }

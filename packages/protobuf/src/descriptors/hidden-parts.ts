@@ -21,8 +21,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
 /**
- * The most messages inside each other that are encoded as bytes: in a google.protobuf.Any, or as an extension. Deeper ones
- * are removed.
+ * The most messages inside each other that are encoded as bytes: in a google.protobuf.Any, or as an extension. Deeper
+ * ones are removed.
  */
 const encodedDepthMax = 16;
 
@@ -31,8 +31,8 @@ type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
 type IncomingDetail = Exclude<Detail, OutgoingDetail>;
 
 /**
- * Removes from messages what `google.api.visibility` hides: fields, extensions and enum numbers that the visible part of
- * the definition lacks, and messages of hidden types in a google.protobuf.Any.
+ * Removes from messages what `google.api.visibility` hides: fields, extensions and enum numbers that the visible part
+ * of the definition lacks, and messages of hidden types in a google.protobuf.Any.
  */
 export class HiddenParts {
   readonly #types: Registry;
@@ -74,7 +74,7 @@ export class HiddenParts {
     this.#clean(desc, message, 0);
   }
 
-  /** Removes the hidden parts of the details of an error, and details of hidden types. */
+  /** Removes the hidden parts of an error's details, and details of hidden types. */
   removeFromDetails(error: ConnectError): void {
     error.details = error.details.flatMap((detail): ConnectError["details"] => {
       const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
@@ -112,7 +112,7 @@ export class HiddenParts {
     return !isHidden(value);
   }
 
-  /** Keeps the visible extensions of a message, and drops its other unknown fields. */
+  /** Keeps a message's visible extensions, and drops its other unknown fields. */
   #cleanExtensions(message: Message, encodedDepth: number): void {
     const sent = new Set(message.$unknown?.map(({ no }) => no));
     const visible = this.#extensions.get(message.$typeName)?.filter(({ number }) => sent.has(number)) ?? [];
@@ -145,7 +145,7 @@ export class HiddenParts {
     return encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, encodedDepth) : new Uint8Array();
   }
 
-  /** Returns the bytes of a message without its hidden parts, or none if they are not valid. */
+  /** Returns a message's bytes without its hidden parts, or none if they are not valid. */
   #cleanBytes(desc: DescMessage, bytes: Uint8Array, encodedDepth: number): Uint8Array {
     try {
       const limit = this.#recursionLimit;
@@ -175,20 +175,20 @@ function valueOf(message: Message, { localName, oneof }: DescField): unknown {
   return typeof member === "object" && member !== null ? Reflect.get(member, "value") : undefined;
 }
 
-/** Returns the number of an extension. `getExtension` returns the default value of a closed enum for hidden numbers. */
+/** Returns the number of an extension. `getExtension` returns a closed enum's default value for hidden numbers. */
 function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number | undefined {
   const sent = $unknown?.findLast(({ no, wireType }) => no === number && wireType === WireType.Varint);
   return sent && new BinaryReader(sent.data).int32();
 }
 
-/** Removes the items of a list for which a function returns true. The list may be too long to be passed as arguments. */
+/** Removes a list's items for which a function returns true. The list may be too long to be passed as arguments. */
 function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): void {
   let length = 0;
   for (const item of list) if (!isRemoved(item)) list[length++] = item;
   list.length = length;
 }
 
-/** Returns the values of a field: of a list, of a map, or the single one. */
+/** Returns a field's values: of a list, of a map, or the single one. */
 function itemsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return typeof value === "object" && value !== null && !isMessage(value) ? Object.values(value) : [value];

@@ -38,11 +38,11 @@ const extensionNumber = 72295727;
 const restrictionNumber = 1;
 
 /**
- * Returns files without the services, methods, messages, fields, enums and enum values that have a rule of
- * `google.api.visibility` without an allowed label, and without everything that uses a hidden type. Comments keep their
- * descriptors. Yields after each file.
+ * Returns files without the services, methods, messages, fields, enums and enum values that have a
+ * `google.api.visibility` rule without an allowed label, and without everything that uses a hidden type. Comments keep
+ * their descriptors. Yields after each file.
  *
- * @throws Error if the first value of an enum is hidden, which is the default of its fields
+ * @throws Error if an enum's first value is hidden, which is its fields' default
  */
 export function* hideRestricted(
   input: readonly FileDescriptorProto[],
@@ -84,7 +84,7 @@ class Rules {
     this.#allowed = allowed;
   }
 
-  /** Adds the hidden types of a scope. If `isHidden`, the scope is a hidden message, and all types in it are hidden. */
+  /** Adds a scope's hidden types. If `isHidden`, the scope is a hidden message, and all types in it are hidden. */
   addHiddenTypes(
     messages: readonly DescriptorProto[],
     enums: readonly EnumDescriptorProto[],
@@ -223,7 +223,7 @@ function hasOneof(field: FieldDescriptorProto): boolean {
   return Object.hasOwn(field, "oneofIndex");
 }
 
-/** Returns the labels of an encoded VisibilityRule. @throws RangeError if it is malformed */
+/** Returns an encoded VisibilityRule's labels. @throws RangeError if it is malformed */
 function labelsOfRule({ data, wireType }: UnknownField): readonly string[] {
   if (wireType !== WireType.LengthDelimited) return [];
   const rule = new BinaryReader(new BinaryReader(data).bytes());

@@ -1,14 +1,14 @@
 /**
- * The positions of list items before and after some of them were removed, for the paths of SourceCodeInfo.
+ * The list item positions before and after some of them were removed, for the SourceCodeInfo paths.
  *
- * A path alternates field numbers and list indexes (descriptor.proto), such as `[4, 0, 2, 3]` for the fourth field of the
- * first message.
+ * A path alternates field numbers and list indexes (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's
+ * fourth field.
  */
 export class ListPositions {
-  /** The new index of each item that is kept, by the old path of the list. */
+  /** The new index of each item that is kept, by the list's old path. */
   readonly #lists = new Map<string, ReadonlyMap<number, number>>();
 
-  /** Returns the items to keep, with their old indexes. @param path - the old path of the list */
+  /** Returns the items to keep, with their old indexes. @param path - the list's old path */
   filter<Item>(
     path: readonly number[],
     items: readonly Item[],
@@ -19,7 +19,7 @@ export class ListPositions {
     return kept;
   }
 
-  /** Returns the new path of an element, or `undefined` if it was removed. */
+  /** Returns an element's new path, or `undefined` if it was removed. */
   translate(path: number[]): number[] | undefined {
     if (this.#lists.size === 0) return path;
     const translated = [...path];

@@ -10,10 +10,10 @@ export interface ExternalDocs {
   readonly url: string;
 }
 
-/** The options of one descriptor. A member is missing if it is not set. */
+/** One descriptor's options. A member is missing if it is not set. */
 export interface OpenApiDescOptions {
   readonly tags?: readonly string[];
-  /** The name of a tag, for a service. */
+  /** A tag's name, for a service. */
   readonly name?: string;
   readonly summary?: string;
   readonly description?: string;
@@ -57,10 +57,10 @@ interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: Ope
   readonly unread: string[];
 }
 
-/** Reads the value of a field. @param name - the full name of the field */
+/** Reads a field value. @param name - the field's full name */
 type ReadField = (reader: BinaryReader, found: Found, name: string, wireType: WireType) => void;
 
-/** The fields of an option by number. The name, and how the value is read. */
+/** An option's fields by number. The name, and how the value is read. */
 type Fields = Readonly<Record<number, readonly [name: string, read?: ReadField]>>;
 
 function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Found): void {

@@ -8,7 +8,7 @@ const pieceBytes = 64 * 1024;
 /** The deepest nesting of messages in a file. 99: 100 in a set, as in protobuf's readers. */
 const recursionLimit = 99;
 
-/** The number of the repeated field that contains the files of a set. */
+/** The number of the repeated field that contains a set's files. */
 const filesNumber = FileDescriptorSetSchema.field.file.number;
 
 /** The number of the field with comments, the only field of a file that is large without being a definition. */
@@ -59,8 +59,9 @@ function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
 /**
  * Splits an encoded message between its fields.
  *
- * @param splitNumber - the number of a field whose message is split between its fields too, such as that of the comments,
- * which is split between locations. Messages below it are not split, so that nesting does not multiply the work
+ * @param splitNumber - the number of a field whose message is split between its fields too, such as that of the
+ * comments, which is split between locations. Messages below it are not split, so that nesting does not multiply the
+ * work
  */
 function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;

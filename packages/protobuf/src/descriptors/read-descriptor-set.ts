@@ -8,7 +8,7 @@ import { neededFiles } from "./needed-files.ts";
 import { parseFiles } from "./parse-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
-/** The services of a set that can be served, and all types of the set. */
+/** A set's services that can be served, and all types of the set. */
 export interface DescribedServices {
   readonly services: readonly DescService[];
   readonly types: Registry;
@@ -18,7 +18,7 @@ export interface DescribedServices {
   readonly missingFiles: ReadonlySet<string>;
   /** The messages without some of their fields, by full name, because of their visibility. */
   readonly restricted: ReadonlySet<string>;
-  /** The labels of all rules of visibility. Empty if all elements are visible. */
+  /** The labels of all visibility rules. Empty if all elements are visible. */
   readonly labels: ReadonlySet<string>;
 }
 

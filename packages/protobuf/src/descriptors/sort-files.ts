@@ -3,8 +3,8 @@ import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSche
 import { toShortLine } from "@plantstore/http";
 
 /**
- * The maximum length of a chain of imports. 200: ten times the longest one in Google's APIs, and too short to overflow
- * the stack.
+ * The maximum length of an import chain. 200: ten times the longest one in Google's APIs, and too short to overflow the
+ * stack.
  */
 const importDepthMax = 200;
 

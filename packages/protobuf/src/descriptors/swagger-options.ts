@@ -14,12 +14,12 @@ export interface SwaggerScheme {
   readonly scopes?: { readonly scope?: Readonly<Record<string, string>> };
 }
 
-/** Scopes by the name of the scheme. */
+/** Scopes by the scheme's name. */
 export interface SwaggerRequirement {
   readonly security_requirement?: Readonly<Record<string, { readonly scope?: readonly string[] }>>;
 }
 
-/** The fields of `openapiv2_swagger` that describe a document, by their names in openapiv2.proto. */
+/** The `openapiv2_swagger` fields that describe a document, by their names in openapiv2.proto. */
 export interface SwaggerOptions {
   readonly info?: {
     readonly title?: string;
@@ -40,10 +40,10 @@ export interface SwaggerOptions {
 /** A value that was read. Messages and maps are objects. */
 type SwaggerValue = string | number | readonly SwaggerValue[] | { readonly [name: string]: SwaggerValue };
 
-/** How the value of a field is read. */
+/** How a field value is read. */
 type Shape = "text" | "number" | "numbers" | Fields | { readonly list: Shape } | { readonly map: Shape };
 
-/** The fields of a message by number. */
+/** A message's fields by number. */
 interface Fields {
   readonly [number: number]: readonly [name: string, shape: Shape];
 }

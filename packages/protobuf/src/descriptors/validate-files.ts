@@ -14,12 +14,14 @@ import { toShortLine } from "@plantstore/http";
 const nameMax = 1_000;
 
 /**
- * The maximum number of fields of a message, or of values of an enum. 10,000: three times as many as Java's generated
+ * The maximum number of fields of a message, or of values in an enum. 10,000: three times as many as Java's generated
  * code can have.
  */
 const membersMax = 10_000;
 
-/** The maximum number of messages, enums and services of a set. 200,000: several times as many as all of Google's APIs. */
+/**
+ * The maximum number of messages, enums and services in a set. 200,000: several times as many as all of Google's APIs.
+ */
 const typesMax = 200_000;
 
 /** The largest field number: 31 bits, as in a MessageSet. Other messages have at most 29 bits. */
@@ -29,13 +31,13 @@ const fieldNumberMax = 2 ** 31 - 1;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Checks what protoc guarantees, because another program may have created these files. Names are identifiers. The names
- * of types, and the names and numbers of fields, are unique. Yields after each type.
+ * Checks what protoc guarantees, because another program may have created these files. Names are identifiers. The type
+ * names, and the names and numbers of fields, are unique. Yields after each type.
  *
  * @param files - as {@link distinctFiles} returns them
  * @param needed - the files among them that must be valid
  * @returns the valid files
- * @throws Error that names the first problem of a needed file, or says that there are too many types
+ * @throws Error that names a needed file's first problem, or says that there are too many types
  */
 export function* validateFiles(
   files: readonly FileDescriptorProto[],
@@ -43,7 +45,7 @@ export function* validateFiles(
 ): Generator<number, readonly FileDescriptorProto[]> {
   const types = new Set<string>();
   const invalid = new Set<FileDescriptorProto>();
-  // Needed files come first, so that other files cannot take the names of their types.
+  // Needed files come first, so that other files cannot take their types' names.
   for (const file of [...needed, ...files.filter((each) => !needed.has(each))]) {
     try {
       yield* validateFile(file, types);
@@ -55,7 +57,7 @@ export function* validateFiles(
   return files.filter((file) => !invalid.has(file));
 }
 
-/** @param types - names of types that are declared already; those of the file are added */
+/** @param types - type names that are declared already; those of the file are added */
 function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator<number, void> {
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
@@ -91,7 +93,7 @@ function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator
   for (const { name } of file.extension) requireIdentifier(name);
 }
 
-/** Returns the full name of a type in a scope, which is a package or another type. */
+/** Returns a type's full name in a scope, which is a package or another type. */
 export function joinNames(scope: string, name: string): string {
   return scope === "" ? name : `${scope}.${name}`;
 }
@@ -125,7 +127,7 @@ export function isPlaceholder({ syntax, messageType, enumType, extension, servic
 }
 
 /**
- * Checks the fields, oneofs and extensions of a message, not its nested types.
+ * Checks a message's fields, oneofs and extensions, not its nested types.
  *
  * @throws Error that names the first problem
  */
@@ -150,7 +152,7 @@ export function validateMessage({ field: fields, oneofDecl, extension }: Descrip
   }
 }
 
-/** Checks the values of an enum. @throws Error that names the first problem */
+/** Checks an enum's values. @throws Error that names the first problem */
 export function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
   if (values.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} values`);
   if (values.length === 0) throw new Error(`${toShortLine(typeName)} has no values`);
@@ -160,7 +162,7 @@ export function validateEnum({ value: values }: EnumDescriptorProto, typeName: s
   );
 }
 
-/** Checks that the members of a type have valid and unique names. @throws Error that names the first problem */
+/** Checks that a type's members have valid and unique names. @throws Error that names the first problem */
 export function requireDistinct(names: readonly string[], owner: string): void {
   const seen = new Set<string>();
   for (const name of names) {

@@ -16,7 +16,7 @@ export interface VisibleTypes extends Pick<DescribedServices, "types" | "restric
  * Returns the visible part of descriptors, for example of generated code, and of all files that they import.
  *
  * @param described - services or types
- * @throws Error if the first value of an enum is hidden, or two files with the same name differ
+ * @throws Error if an enum's first value is hidden, or two files with the same name differ
  */
 export function hideInFiles(
   described: Iterable<{ readonly file: DescFile }>,
@@ -36,7 +36,7 @@ export function hideInFiles(
  * Returns services without the parts that a gateway with the option `visibility` hides, for `createOpenApi` and
  * `createReflectionService`. Hidden services are left out.
  *
- * @throws Error if the first value of an enum is hidden, which is the default of its fields
+ * @throws Error if an enum's first value is hidden, which is its fields' default
  */
 export function visibleServices(
   services: readonly DescService[],

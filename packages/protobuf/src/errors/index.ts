@@ -1,4 +1,4 @@
-/** Errors of calls: a `ConnectError` with the identifier of a problem. */
+/** Call errors: a `ConnectError` with a problem's identifier. */
 export {
   errorCodeOf,
   optionOf,

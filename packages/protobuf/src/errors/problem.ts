@@ -3,7 +3,7 @@ import { type NamedOption, type ProblemName, problems } from "@plantstore/http";
 
 /** How an error differs from its entry in {@link problems}, and its cause. */
 export interface ProblemDetails {
-  /** A code other than that of the entry. The HTTP status is then the standard status of this code. */
+  /** A code other than that of the entry. The HTTP status is then this code's standard status. */
   readonly code?: Code;
   /** An HTTP status on REST other than that of the entry. */
   readonly httpStatus?: number;
@@ -22,11 +22,11 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
   return error;
 }
 
-/** The HTTP statuses passed to {@link problem}. Not properties of the errors, because programs log those. */
+/** The HTTP statuses passed to {@link problem}. Not the errors' properties, because programs log those. */
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**
- * Returns the HTTP status of an error on REST: the one passed to {@link problem}, or that of its entry.
+ * Returns an error's HTTP status on REST: the one passed to {@link problem}, or that of its entry.
  *
  * @returns `undefined` if the standard status of the error's code applies, because the code differs from that of the
  * entry, or there is no entry
@@ -62,8 +62,8 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
 }
 
 /**
- * Returns the identifier of an error, such as `ERR_NO_ROUTE`: the gateway's, or the `errorCode` that a program has set
- * on its own error, or `undefined` if there is none.
+ * Returns an error's identifier, such as `ERR_NO_ROUTE`: the gateway's, or the `errorCode` that a program has set on
+ * its own error, or `undefined` if there is none.
  */
 export function errorCodeOf(error: ConnectError): string | undefined {
   return "errorCode" in error && typeof error.errorCode === "string" ? error.errorCode : undefined;

@@ -32,7 +32,7 @@ export const zstd: StreamCompression = createCompression("zstd", () => {
   return { deflate: promisify(zstdCompress), inflate: promisify(zstdDecompress), options };
 });
 
-/** The functions of a coding. */
+/** A coding's functions. */
 interface Functions {
   readonly deflate: (bytes: Uint8Array) => Promise<Buffer>;
   readonly inflate: (bytes: Uint8Array, options: ZstdOptions) => Promise<unknown>;

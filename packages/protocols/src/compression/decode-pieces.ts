@@ -35,7 +35,7 @@ export type ZlibCoding = keyof typeof openDecoder;
  * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
-  // The window of gzip counts as 0, because its 32 KiB are less than the memory of any stream.
+  // The window of gzip counts as 0, because its 32 KiB are less than any stream's memory.
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,
@@ -43,12 +43,12 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 };
 
 /**
- * The maximum number of decoded bytes per received byte, checked once a body is longer than the limit of a message.
+ * The maximum number of decoded bytes per received byte, checked once a body is longer than the message limit.
  *
- * The length of a stream is not limited, and some codings turn a kilobyte into a gigabyte, all of which the gateway
- * would read line by line.
+ * A stream's length is not limited, and some codings turn a kilobyte into a gigabyte, all of which the gateway would
+ * read line by line.
  */
-// The highest ratio of gzip, so that no gzip body is rejected and no other coding costs more.
+// The highest gzip ratio, so that no gzip body is rejected and no other coding costs more.
 const decodedRatioMax = 1032;
 
 /** Implements {@link StreamCompression.decodePieces}. */

@@ -12,7 +12,7 @@ export const windowBytesMax: number = 256 * 1024 * 1024;
 let reservedBytes = 0;
 
 /**
- * Reserves memory for the window of a decoder, which node counts neither as heap nor as buffers.
+ * Reserves memory for a decoder's window, which node counts neither as heap nor as buffers.
  *
  * @returns a function that releases it, to be called once
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded

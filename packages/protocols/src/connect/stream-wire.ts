@@ -31,7 +31,7 @@ export class ConnectStreamWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // This is the last write of the response, so backpressure can be ignored.
+    // This is the response's last write, so backpressure can be ignored.
     void this.write(endOfStream(trailer, error));
     this.exchange.end();
   }

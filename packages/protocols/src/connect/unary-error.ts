@@ -4,7 +4,7 @@ import type { HeaderFields } from "@plantstore/http";
 import { metadataFields } from "../shared/error-metadata.ts";
 
 /**
- * Returns an error as the header and the body of a unary response ("Error" of the specification).
+ * Returns an error as the header and body of a unary response ("Error" of the specification).
  *
  * @param header - other header fields of the response
  */

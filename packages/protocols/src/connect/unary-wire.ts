@@ -33,7 +33,7 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   readonly #query: URLSearchParams | undefined;
   #isCompressionDisabled = false;
 
-  /** @param query - the query of a GET, which holds the message, or `undefined` for POST */
+  /** @param query - a GET's query, which holds the message, or `undefined` for POST */
   constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
     const { options } = rpc;
     const encoding = query === undefined ? exchange.common.contentEncoding : query.get("compression");

@@ -3,8 +3,8 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "@plantstore/protobuf";
 
 /**
- * The name of a format. Code outside this folder that differs per format uses a `Record<FormatName, …>`, so that it does
- * not compile until a new format is added to it.
+ * A format's name. Code outside this folder that differs per format uses a `Record<FormatName, …>`, so that it does not
+ * compile until a new format is added to it.
  */
 export type FormatName = "json" | "proto";
 
@@ -20,7 +20,7 @@ export interface Format {
   createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
 }
 
-/** Converts the messages of one RPC to and from bytes, in one format. */
+/** Converts one RPC's messages to and from bytes, in one format. */
 export interface Codec {
   /**
    * Decodes a request.

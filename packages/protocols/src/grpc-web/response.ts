@@ -26,7 +26,7 @@ export function writeResponse(
 // The last envelope of nearly every response, encoded once.
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
-/** Returns the last envelope of a response, which contains the trailer section. */
+/** Returns a response's last envelope, which contains the trailer section. */
 export function trailerEnvelope(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   const fields = endTrailer(trailer, error);
   if (fields === statusOk) return statusOkEnvelope;

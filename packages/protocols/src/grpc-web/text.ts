@@ -4,7 +4,7 @@ import { problem } from "@plantstore/protobuf";
 import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
 
 /**
- * Decodes a body of `application/grpc-web-text`. Base64 in one or more padded runs, because a sender may encode each of
+ * Decodes an `application/grpc-web-text` body. Base64 in one or more padded runs, because a sender may encode each of
  * its chunks separately (gRPC-Web protocol, "Message Encoding").
  *
  * @throws ConnectError `InvalidArgument` if the body is not valid base64
@@ -32,8 +32,8 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
 }
 
 /**
- * Decodes a body of `application/grpc-web-text` in pieces. An incomplete group of four characters is kept until the
- * next piece.
+ * Decodes an `application/grpc-web-text` body in pieces. An incomplete group of four characters is kept until the next
+ * piece.
  */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let incompleteGroup = noBytes;
@@ -47,14 +47,14 @@ export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): Asyn
   if (incompleteGroup.byteLength > 0) yield decodeGrpcWebText(incompleteGroup);
 }
 
-/** Encodes bytes for a body of `application/grpc-web-text`. */
+/** Encodes bytes for an `application/grpc-web-text` body. */
 export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
   return toUtf8(base64Encode(bytes));
 }
 
 /**
- * Returns the maximum length in base64 of a body of `bytes` bytes that is encoded in up to three runs, each of which has
- * its own padding.
+ * Returns the maximum length in base64 of a body of `bytes` bytes that is encoded in up to three runs, each of which
+ * has its own padding.
  */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;
@@ -62,7 +62,7 @@ export function grpcWebTextBytes(bytes: number): number {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const paddingByte = 0x3d;
-// RFC 4648 §4: the six bits of each character, by character code; -1 for characters outside the alphabet.
+// RFC 4648 §4: each character's six bits, by character code; -1 for characters outside the alphabet.
 const sextets = new Int8Array(256).fill(-1);
 for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
 

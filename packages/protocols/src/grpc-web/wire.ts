@@ -10,7 +10,7 @@ import type { Rpc } from "../rpc.ts";
 import { trailerEnvelope, writeResponse } from "./response.ts";
 import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText } from "./text.ts";
 
-/** A call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
+/** A gRPC-Web call, binary or base64 text: gRPC with its trailer section at the end of the body. */
 export class GrpcWebWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
   readonly #isText: boolean;
@@ -35,7 +35,7 @@ export class GrpcWebWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // This is the last write of the response, so backpressure can be ignored.
+    // This is the response's last write, so backpressure can be ignored.
     void this.write(trailerEnvelope(trailer, error));
     this.exchange.end();
   }

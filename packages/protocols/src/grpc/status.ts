@@ -4,12 +4,12 @@ import { type Exchange, type HeaderFields, prepareHeaderFields } from "@plantsto
 import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 
-/** The trailer of a successful response, unless the handler adds to it. */
+/** A successful response's trailer, unless the handler adds to it. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
 /**
- * Returns the trailer of a successful response. Metadata of the handler cannot replace the status, because the names of
- * the protocol are reserved (gRPC over HTTP/2, "Custom-Metadata").
+ * Returns a successful response's trailer. Metadata of the handler cannot replace the status, because the protocol's
+ * names are reserved (gRPC over HTTP/2, "Custom-Metadata").
  */
 export function okTrailer(trailer: Headers): HeaderFields {
   if (trailer instanceof LazyHeaders && trailer.isPristine) return trailer.fields;
@@ -20,7 +20,7 @@ export function okTrailer(trailer: Headers): HeaderFields {
   return headerFieldsToSend(metadata, statusOk);
 }
 
-/** Returns the trailer of a response: with the status of the error, or with OK if there is no error. */
+/** Returns a response trailer: with the error status, or with OK if there is no error. */
 export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
   if (error === undefined) return okTrailer(trailer);
   setStatus(trailer, error);
@@ -42,7 +42,7 @@ export function writeTrailersOnly(
 const delaySeconds = /^\d{1,5}$/;
 
 /**
- * Sets the status of a response in its trailer, with the metadata of the error.
+ * Sets a response status in its trailer, with the error metadata.
  *
  * A `retry-after` is also sent as `grpc-retry-pushback-ms` (gRFC A6), because gRPC clients honor only that.
  */
@@ -50,8 +50,8 @@ export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
-  // setTrailerStatus requires a copy of the error without metadata. The copy is a fifth of the cost of a refusal, so it
-  // is only made for errors with details.
+  // setTrailerStatus requires a copy of the error without metadata. The copy is a fifth of a refusal's cost, so it is
+  // only made for errors with details.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
   else trailer.set(statusName, String(error.code));
   // encodeURI instead of encodeURIComponent, which Connect uses, because grpc-js does not decode "%3A" and "%2C".

@@ -8,7 +8,7 @@ import type { ResponseParts, Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
 import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";
 
-/** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
+/** A gRPC call over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
 export class GrpcWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
 
@@ -34,7 +34,7 @@ export class GrpcWire extends EnvelopedWire {
     const { exchange } = this;
     const trailerFields = okTrailer(trailer);
     exchange.begin(200, this.headerToSend(header));
-    // The two calls are the last writes of the response, so backpressure can be ignored.
+    // The two calls are the response's last writes, so backpressure can be ignored.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }

@@ -5,7 +5,7 @@ import type { StreamWire } from "../protocol.ts";
 import { protectBytes } from "./protect-bytes.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 
-/** A stream of bytes in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
+/** A byte stream in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
 export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #contentType: string | undefined;
   /** The `Content-Length` that the handler has set, and its header field. */

@@ -1,15 +1,15 @@
 import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-/** The prefixes that clients of grpc-gateway use for the metadata of gRPC. */
+/** The prefixes that clients of grpc-gateway use for the gRPC metadata. */
 const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 
 /**
  * Returns whether a field may also be sent with the prefix. Excluded are fields that identify the caller, because
  * `admit` and proxies check only the field without the prefix; fields that describe the message, its connection or its
- * route; and fields of RPC protocols. Cookies are excluded because scripts of a page must not read `HttpOnly` ones (RFC
- * 6265 §4.1.2.6).
+ * route; and RPC protocol fields. Cookies are excluded because a page's scripts must not read `HttpOnly` ones (RFC 6265
+ * §4.1.2.6).
  */
 function isMetadata(name: string): boolean {
   return !notPrefixed.has(name) && !excludedNames.test(name);
@@ -19,8 +19,8 @@ const excludedNames =
   /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|forwarded|origin|via|x-real-ip)$)/;
 
 /**
- * Returns the header fields of a request, adding each `Grpc-Metadata-Name` also as `name`, unless the request already
- * has that field.
+ * Returns a request's header fields, adding each `Grpc-Metadata-Name` also as `name`, unless the request already has
+ * that field.
  */
 export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   const added: string[] = [];
@@ -33,7 +33,7 @@ export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   return added.length === 0 ? fields : [...fields, ...added];
 }
 
-/** Returns the metadata of a response, adding each field also as `Grpc-Metadata-Name` unless it is excluded. */
+/** Returns a response's metadata, adding each field also as `Grpc-Metadata-Name` unless it is excluded. */
 export function withResponseMetadata(fields: HeaderFields): HeaderFields {
   const prefixed: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
@@ -43,15 +43,15 @@ export function withResponseMetadata(fields: HeaderFields): HeaderFields {
   return [...fields, ...prefixed];
 }
 
-/** The trailer section of a response, and the header field that announces it. */
+/** A response's trailer section, and the header field that announces it. */
 export interface RestTrailer {
   readonly announcement: HeaderFields;
   readonly fields: HeaderFields;
 }
 
 /**
- * Returns the trailer of an RPC as trailer fields `Grpc-Trailer-Name`, or `undefined` if there are none, or the client
- * did not send `TE: trailers` (RFC 9110 §6.5.1).
+ * Returns an RPC's trailer as trailer fields `Grpc-Trailer-Name`, or `undefined` if there are none, or the client did
+ * not send `TE: trailers` (RFC 9110 §6.5.1).
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;

@@ -10,7 +10,7 @@ type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 /** The kind of the current value: an object or array, a string, or anything else. */
 type ValueKind = "nested" | "string" | "scalar";
 
-/** Receives the values of a body, for example to convert them to messages. */
+/** Receives a body's values, for example to convert them to messages. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
   /** Called at the end of the body. Returns the message of a body without values, if it has one. */
@@ -21,8 +21,8 @@ export interface ValueStream<T> {
  * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
  * array.
  *
- * Finds only where values end. The stream checks whether they are valid JSON. Time and memory are proportional to the
- * received bytes of a value. Throws a `ConnectError` that names the number of the message: the error of the stream,
+ * Finds only where values end. The stream checks whether they are valid JSON. Time and memory are proportional to a
+ * value's received bytes. Throws a `ConnectError` that names the number of the message: the stream error,
  * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the limit.
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {

@@ -11,9 +11,8 @@ const lineFeed = 0x0a;
 /**
  * Reads a body's messages, one per line. Blank lines are skipped but counted. The last line may lack its line feed.
  *
- * Time and memory are proportional to the received bytes of a line, in any number of pieces. Throws a `ConnectError`
- * that names the number of the line: the error of the stream, or `ResourceExhausted` as soon as a line is longer than
- * the limit.
+ * Time and memory are proportional to a line's received bytes, in any number of pieces. Throws a `ConnectError` that
+ * names the number of the line: the stream error, or `ResourceExhausted` as soon as a line is longer than the limit.
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;

@@ -8,7 +8,7 @@ import type { StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 import type { RestSelection } from "./selection.ts";
 
-/** A stream of JSON messages: lines, one array, or Server-Sent Events. */
+/** A JSON message stream: lines, one array, or Server-Sent Events. */
 export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
   readonly heartbeat: Uint8Array | undefined;
   readonly sendsHeaderEarly = true;
@@ -35,7 +35,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
 
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
-    // Short first messages are compressed too, because the length of the response is not known yet.
+    // Short first messages are compressed too, because the response length is not known yet.
     const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
@@ -59,7 +59,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   #finish(end: Uint8Array): void {
-    // This is the last write of the response, so backpressure can be ignored.
+    // This is the response's last write, so backpressure can be ignored.
     if (end.byteLength > 0) void this.exchange.write(end);
     this.exchange.end();
   }

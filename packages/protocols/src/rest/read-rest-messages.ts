@@ -11,8 +11,8 @@ import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./selection.ts";
 
 /**
- * Reads the messages that a client streams in the body of a REST request: one per line, JSON values if the service
- * accepts them, or the bytes as they arrive if the body is a google.api.HttpBody.
+ * Reads the messages that a client streams in a REST request's body: one per line, JSON values if the service accepts
+ * them, or the bytes as they arrive if the body is a google.api.HttpBody.
  *
  * @param coding - the content coding of the body, which must be able to decode pieces; `undefined` for none
  * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, `ResourceExhausted` for one
@@ -63,9 +63,7 @@ async function* decodePieces(
   if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
 }
 
-/**
- * Converts bytes to messages: one for each piece of the body, or several if the piece exceeds the limit of a message.
- */
+/** Converts bytes to messages: one for each piece of the body, or several if the piece exceeds the message limit. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

@@ -37,7 +37,7 @@ export interface Representations {
 }
 
 /**
- * Creates the representations of a rule. Returns `undefined` if it has only JSON in one line.
+ * Creates a rule's representations. Returns `undefined` if it has only JSON in one line.
  *
  * As in grpc-gateway, a response has the format that `Accept` names, otherwise that of the request. The parameter
  * `pretty` is a convention of its documentation.
@@ -93,7 +93,7 @@ function indentJson(json: string): string {
   let depth = 0;
   let isString = false;
   const line = (): string => `\n${"  ".repeat(depth)}`;
-  // Strings are not matched as a whole. One of ten megabytes would overflow the stack of the regular expression.
+  // Strings are not matched as a whole. One of ten megabytes would overflow the regular expression's stack.
   return json.replaceAll(/\\.|\{\}|\[\]|["{}[\],:]/g, (token) => {
     if (token === '"') isString = !isString;
     if (isString || token === '"') return token;
@@ -129,7 +129,7 @@ function createProtobuf(
   };
 }
 
-/** Returns the function that encodes the body of a response, or `undefined` if the body is not a message. */
+/** Returns the function that encodes a response body, or `undefined` if the body is not a message. */
 function createProtobufWriter(
   { method, codecs, options }: UnaryRpc,
   { responseBody }: HttpPattern,

@@ -1,7 +1,7 @@
 import type { HeaderFields } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-// Fields that are not copied from the metadata of a handler, because the gateway sets or interprets them itself.
+// Fields that are not copied from a handler's metadata, because the gateway sets or interprets them itself.
 const gatewayFields: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-type",
@@ -11,7 +11,7 @@ const gatewayFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the metadata of an RPC as header fields of a REST response: name, value, name, value, …
+ * Returns an RPC's metadata as header fields of a REST response: name, value, name, value, …
  *
  * Trailers also become header fields, because plain HTTP clients do not read trailers. A header field takes precedence
  * over a trailer of the same name.
@@ -30,7 +30,7 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
 
 /**
  * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3),
- * or `undefined` if there is none, or it does not match the outcome of the call.
+ * or `undefined` if there is none, or it does not match the call's outcome.
  *
  * @param failed - whether the call failed: errors may have 4xx or 5xx, other responses 2xx or 3xx
  */

@@ -12,7 +12,7 @@ export interface RestSelection {
   readonly writeErrorRecord: ErrorRecordWriter;
   /** The representations of messages other than JSON in one line, or `undefined` if there are none. */
   readonly representations: Representations | undefined;
-  /** The values of the variables in the path template. */
+  /** The variable values in the path template. */
   readonly captures: readonly string[];
   /** The query as sent, without its question mark. */
   readonly query: string;

@@ -82,7 +82,7 @@ export class RestUnaryWire implements UnaryWire {
     return decompressed.then((bytes) => this.#decode(bytes));
   }
 
-  /** Reads the messages of a streaming client as they arrive. */
+  /** Reads a streaming client's messages as they arrive. */
   readMessages(): RequestMessages {
     return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
   }
@@ -102,19 +102,19 @@ export class RestUnaryWire implements UnaryWire {
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
     const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
-    // The bytes of an HttpBody are sent unchanged.
+    // An HttpBody's bytes are sent unchanged.
     if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, protectBytes(fields), body, end?.fields);
     return this.respondEncoded(httpStatus, fields, body, end?.fields);
   }
 
-  /** Returns the fields for caches: the request's header may select the format and the fields of the response. */
+  /** Returns the fields for caches: the request's header may select the format and the response fields. */
   protected varyFields(): HeaderFields {
     const { binding, representations } = this.selection;
     const formatFields = representations === undefined ? noFields : ["vary", "accept"];
     return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
   }
 
-  /** Returns the metadata of a response as header fields. */
+  /** Returns a response's metadata as header fields. */
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
     const fields = toRestHeader(header, trailer);
     return this.selection.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;

@@ -21,7 +21,7 @@ export interface PieceDecompression extends Compression {
 
 /** A compression that can also decompress and compress bodies in pieces. */
 export interface StreamCompression extends PieceDecompression {
-  /** Opens the encoder of one body. The encoder holds memory until it has ended or is closed. */
+  /** Opens one body's encoder. The encoder holds memory until it has ended or is closed. */
   openEncoder(): PieceEncoder;
 }
 

@@ -19,15 +19,15 @@ const endsInTextFormat = new RegExp(`[/+](?:${textNames.join("|")})$`);
 /** The format of the calls of an RPC with a certain content type. */
 export interface CallFormat {
   readonly codec: Codec;
-  /** The content type of the response, as a header field. */
+  /** The response's content type, as a header field. */
   readonly contentType: HeaderFields;
   /** How the body is read when the client sends one message. */
   readonly body: BodyPlan;
 }
 
 /**
- * Returns the content types of a protocol, each with the format of its calls: `base+format`, such as
- * `application/grpc+json`, and `base` alone, which means the first format.
+ * Returns a protocol's content types, each with its calls' format: `base+format`, such as `application/grpc+json`, and
+ * `base` alone, which means the first format.
  */
 export function callFormatsOf(
   base: string,
@@ -39,7 +39,7 @@ export function callFormatsOf(
   return first === undefined ? [] : [[base, first[1]], ...typesWithFormat];
 }
 
-/** Returns a content type with the format of its calls. */
+/** Returns a content type with its calls' format. */
 export function callFormat(
   contentType: string,
   codec: Codec,
@@ -58,7 +58,7 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns the content type of a refusal: the one that the client sent, if the protocol defines it.
+ * Returns a refusal's content type: the one that the client sent, if the protocol defines it.
  *
  * @param bases - the content types of the protocol without a format, longer ones first
  */

@@ -23,7 +23,7 @@ export const wholeMessageBytesMax: number = 64 * 1024;
 /** Flag: the message is compressed with the encoding of the call. */
 export const compressedFlag = 0b0000_0001;
 
-/** Flag of gRPC-Web. The envelope has the trailer section, in the format of an HTTP/1.1 header. */
+/** Flag of gRPC-Web. The envelope has the trailer section, in an HTTP/1.1 header's format. */
 export const trailerFlag = 0b1000_0000;
 
 /** A received envelope of one encoded message. */
@@ -54,7 +54,7 @@ export class Envelope {
 }
 
 /**
- * Reads the envelope of a unary body.
+ * Reads a unary body's envelope.
  *
  * @throws ConnectError `Unimplemented` for no message or more than one (as Connect does), `ResourceExhausted` for a
  * length over the limit, `InvalidArgument` for a body that is truncated or has reserved flags
@@ -119,7 +119,7 @@ async function* piecesOf(
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
-  // Multiplied, because the result of a shift would be signed.
+  // Multiplied, because a shift's result would be signed.
   return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
 }
 
@@ -144,7 +144,7 @@ export function envelopePrefix(messageBytes: number): Uint8Array {
 
 function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uint8Array {
   into[0] = flags;
-  // The array stores the lowest eight bits of each value.
+  // The array stores each value's lowest eight bits.
   into[1] = messageBytes >>> 24;
   into[2] = messageBytes >>> 16;
   into[3] = messageBytes >>> 8;
@@ -153,7 +153,7 @@ function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uin
 }
 
 /**
- * Reads the envelopes of a stream.
+ * Reads a stream's envelopes.
  *
  * Time and memory are proportional to the received bytes, for any number of pieces and any announced length. Throws a
  * `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within an
@@ -164,7 +164,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** An incomplete envelope. `announcedBytes` is the length of the prefix until the prefix has arrived. */
+  /** An incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
   /** The bytes of a message that is read in parts that have not been taken. */

@@ -31,7 +31,7 @@ export interface EnvelopedHeader {
   readonly problem?: ConnectError | undefined;
 }
 
-/** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
+/** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the Connect streams. */
 export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnaryWire, BinaryStreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly reportsErrorAtEnd = true;
@@ -111,7 +111,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
     return decompressed.then(toEnvelope);
   }
 
-  /** Returns the body of a streaming client as it arrives. */
+  /** Returns a streaming client's body as it arrives. */
   protected pieces(): AsyncIterable<Uint8Array> {
     return this.exchange.body?.pieces() ?? noPieces;
   }

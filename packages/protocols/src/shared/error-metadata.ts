@@ -2,12 +2,12 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "@plantstore/http";
 import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
 
-/** Returns the metadata of an error as header fields, without fields of the protocols. */
+/** Returns an error's metadata as header fields, without protocol fields. */
 export function metadataFields(error: ConnectError): HeaderFields {
   return toFields(ownMetadata(error));
 }
 
-/** Returns the metadata of an error without fields of the protocols. */
+/** Returns an error's metadata without protocol fields. */
 export function ownMetadata(error: ConnectError): Headers {
   const metadata = new Headers();
   appendOwnMetadata(metadata, error);
@@ -16,7 +16,7 @@ export function ownMetadata(error: ConnectError): Headers {
 
 /** Appends {@link ownMetadata} to a header or trailer. */
 export function appendOwnMetadata(into: Headers, error: ConnectError): void {
-  // Metadata received from another server describes that call, not this one. Errors of Connect before 2.2 have no
+  // Metadata received from another server describes that call, not this one. Connect errors before 2.2 have no
   // `isWireError`. The metadata of a received one includes the response header, and thus its content type.
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
@@ -26,8 +26,8 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
 }
 
 /**
- * Returns an error without metadata, for functions of Connect that would also write the metadata. Which fields they
- * write depends on the minor version of Connect.
+ * Returns an error without metadata, for Connect functions that would also write the metadata. Which fields they write
+ * depends on the minor version of Connect.
  */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });

@@ -2,7 +2,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import { clientGone, type HttpProblem } from "@plantstore/http";
 
-/** Returns the error for a problem of HTTP. */
+/** Returns the error for an HTTP problem. */
 export function httpError({ errorCode, message, code, httpStatus, option }: HttpProblem): ConnectError {
   return problem(errorCode, message, { code: Code[code], httpStatus, option });
 }

@@ -115,8 +115,8 @@ class HeadersOfFields implements LazyHeaders {
 }
 
 /**
- * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The declared type of the class would
- * have the members of Node's `Headers`, and the `Headers` of other platforms has other members.
+ * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The class's declared type would have
+ * the members of Node's `Headers`, and the `Headers` of other platforms has other members.
  */
 export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;
 
@@ -127,7 +127,7 @@ Object.defineProperty(HeadersOfFields.prototype, Symbol.for("nodejs.util.inspect
   },
 });
 
-/** Returns whether a handler has not changed the header and the trailer of its response. */
+/** Returns whether a handler has not changed its response's header and trailer. */
 export function areUnchanged(header: Headers, trailer: Headers): boolean {
   const isUnchanged = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.isPristine;
   return isUnchanged(header) && isUnchanged(trailer);
@@ -155,7 +155,7 @@ const colon = 0x3a;
 /**
  * Returns the fields to send for a response header or trailer.
  *
- * @param own - the fields of the protocol, which are kept even if an interceptor replaces the Headers object
+ * @param own - the protocol's fields, which are kept even if an interceptor replaces the Headers object
  */
 export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
@@ -165,9 +165,8 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
 }
 
 /**
- * Returns the fields of a response header, with reserved fields replaced by the protocol's own. Metadata of a handler
- * must not set the status of the call, which clients of gRPC-Web also read from the header, or the compression of
- * messages.
+ * Returns a response header's fields, with reserved fields replaced by the protocol's own. A handler's metadata must
+ * not set the call status, which clients of gRPC-Web also read from the header, or the message compression.
  */
 export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
   const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(nameAt(all, at)));

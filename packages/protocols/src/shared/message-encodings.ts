@@ -4,11 +4,11 @@ import type { HeaderFields } from "@plantstore/http";
 import { problem, quote } from "@plantstore/protobuf";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
 
-/** How the messages of one call are compressed. */
+/** How one call's messages are compressed. */
 export interface MessageEncodings {
-  /** The compression of the request messages, or `undefined` for none. */
+  /** The request messages' compression, or `undefined` for none. */
   readonly request: Compression | undefined;
-  /** The compression of the response messages, or `undefined` for none. */
+  /** The response messages' compression, or `undefined` for none. */
   readonly response: Compression | undefined;
   /** `Unimplemented` if the client uses an unsupported encoding. */
   readonly problem: ConnectError | undefined;
@@ -25,11 +25,11 @@ const identity: MessageEncodings = {
 };
 
 /**
- * Negotiates the encodings of a call as defined in the compression document of gRPC, which Connect follows as well.
+ * Negotiates a call's encodings as defined in the compression document of gRPC, which Connect follows as well.
  *
- * @param sent - the value of the encoding header field
- * @param accepted - the value of the accept-encoding header field
- * @param acceptName - the name of that field, in which a refusal lists the supported encodings
+ * @param sent - the encoding header field's value
+ * @param accepted - the accept-encoding header field's value
+ * @param acceptName - that field's name, in which a refusal lists the supported encodings
  */
 export function negotiateEncodings(
   available: readonly Compression[],

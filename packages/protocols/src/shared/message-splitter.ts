@@ -7,17 +7,17 @@ export interface MessageSplitter<T> {
   add(piece: Uint8Array): void;
   /** Returns the next message, in a promise if it must be decompressed, or `undefined` if it is incomplete. */
   take(): T | Promise<T> | undefined;
-  /** Returns the last message of a complete body, or `undefined` if there are no more. */
+  /** Returns a complete body's last message, or `undefined` if there are no more. */
   end(): T | undefined;
 }
 
-/** Reads the messages of a body as they arrive. Throws what the splitter throws, or why the body was aborted. */
+/** Reads a body's messages as they arrive. Throws what the splitter throws, or why the body was aborted. */
 export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: MessageSplitter<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
 // Replaces an async generator, which would need three turns of the microtask queue per message instead of one and
-// double the cost of a small message.
+// double a small message's cost.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #splitter: MessageSplitter<T>;

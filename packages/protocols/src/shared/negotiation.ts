@@ -36,8 +36,8 @@ export function readAccept(list: string): readonly AcceptItem[] {
  * Returns the content coding of a response (RFC 9110 §12.5.3): the one with the highest weight; among equal weights,
  * the first in `available`.
  *
- * @param acceptEncoding - the value of `Accept-Encoding`, `null` if it was not sent
- * @param available - the codings of the server, preferred ones first, with names in lower case
+ * @param acceptEncoding - the `Accept-Encoding` value, `null` if it was not sent
+ * @param available - the server's codings, preferred ones first, with names in lower case
  * @returns `undefined` if the client accepts none of them or prefers identity
  */
 export function negotiateCoding<Coding extends { readonly name: string }>(
@@ -57,7 +57,7 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
  * it is the first that the client names, then `fallback`, then the first in `offered`. `fallback` if the client accepts
  * none. Parameters are ignored.
  *
- * @param accept - the value of the field, `null` if it was not sent
+ * @param accept - the field value, `null` if it was not sent
  */
 export function negotiateType<Form extends { readonly contentType: string }>(
   accept: string | null,

@@ -2,10 +2,10 @@ import type { Exchange } from "@plantstore/http";
 
 /**
  * Returns whether the page that sent a request may call, which protects servers on a developer's machine from DNS
- * rebinding (Streamable HTTP, "Security & Endpoint"). Requests of programs have no `Origin`.
+ * rebinding (Streamable HTTP, "Security & Endpoint"). Requests from programs have no `Origin`.
  *
- * Allowed are the origins of the option `cors`; pages on loopback, if the request is to loopback; and pages of this
- * server over https, where another name for this address would not match the certificate.
+ * Allowed are the origins of the option `cors`; pages on loopback, if the request is to loopback; and this server's
+ * pages over https, where another name for this address would not match the certificate.
  */
 export function isOriginAllowed(exchange: Exchange, corsOrigins: readonly string[] | "*" | undefined): boolean {
   const origin = exchange.get("origin");

@@ -44,7 +44,7 @@ class DecompressionQueue {
 // Shared by all gateways that use this copy of the module. Each message may hold a window of 8 MiB (16 MiB if
 // `readMaxBytes` is above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all
 // running decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the
-// default size of the pool; two leave half of its threads to other messages.
+// pool's default size; two leave half of its threads to other messages.
 const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);
 
@@ -54,7 +54,7 @@ const highRatioQueue = new DecompressionQueue(2);
  * Messages with a high compression ratio have a separate queue, so that small malicious messages cannot delay others. A
  * compression that the user has added is not queued, because it may never finish.
  *
- * @param exchange - the exchange of the call: a call that has ended in the meantime is not decompressed
+ * @param exchange - the call's exchange: a call that has ended in the meantime is not decompressed
  */
 export async function decompressQueued(
   compression: Compression,

@@ -4,7 +4,7 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { problem, type ProblemDetails } from "@plantstore/protobuf";
 import type { HeaderReader } from "@plantstore/http";
 
-/** The timeout of a request: milliseconds from now, an error (`InvalidArgument`), or neither. */
+/** A request timeout: milliseconds from now, an error (`InvalidArgument`), or neither. */
 export interface Timeout {
   readonly timeoutMs?: number | undefined;
   readonly error?: ConnectError | undefined;
@@ -21,12 +21,12 @@ function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
   return timeoutMs === undefined ? {} : { option: "maxTimeoutMs" };
 }
 
-/** Reads the value of `Connect-Timeout-Ms`. */
+/** Reads the `Connect-Timeout-Ms` value. */
 export function readConnectTimeout(text: string | null, maxTimeoutMs: number): Timeout {
   return text === null ? noTimeout : withErrorCode(parseConnectTimeout(text.slice(0, charactersMax), maxTimeoutMs));
 }
 
-/** Reads the value of `Grpc-Timeout`. */
+/** Reads the `Grpc-Timeout` value. */
 export function readGrpcTimeout(text: string | null, maxTimeoutMs: number): Timeout {
   return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, charactersMax), maxTimeoutMs));
 }
@@ -39,8 +39,8 @@ function withErrorCode(timeout: Timeout): Timeout {
 
 /**
  * Reads the timeout of a REST request from the fields of other protocols and proxies: `Connect-Timeout-Ms`,
- * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A timeout of
- * zero has already passed.
+ * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A zero timeout
+ * has already passed.
  */
 export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
   const connectTimeoutMs = header.get("connect-timeout-ms");

@@ -21,8 +21,8 @@ import { type Survey, checkServices } from "./survey.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /**
- * Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. With
- * `--against`, reports the changes that break clients of an older definition.
+ * Reports whether the gateway would start with a descriptor set's services, and if not, every reason. With `--against`,
+ * reports the changes that break clients of an older definition.
  */
 export const checkCommand: CommandOf<CommandOutput> = {
   name: "check",

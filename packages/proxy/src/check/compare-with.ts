@@ -8,7 +8,7 @@ import { readText } from "./read-input.ts";
 /** Maximum size of a file of accepted changes. 1 MiB: ten thousand changes. */
 const acceptedMaxBytes = 1024 * 1024;
 
-/** The options of a comparison. */
+/** A comparison's options. */
 export interface ComparisonOptions {
   readonly rest: RestOptions;
   /** Whether both versions contain only what callers with some labels of visibility see. */
@@ -21,7 +21,9 @@ export interface ComparisonOptions {
   readonly warn: (text: string) => void;
 }
 
-/** Compares services with those of an older definition. @param name - of the older one, for messages @throws InputError */
+/**
+ * Compares services with those of an older definition. @param name - of the older one, for messages @throws InputError
+ */
 export async function compareWith(
   before: readonly DescService[],
   now: readonly DescService[],

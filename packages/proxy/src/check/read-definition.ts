@@ -6,7 +6,7 @@ import { InputError } from "./input-error.ts";
 export const definitionMaxBytes: number = 200 * 1024 * 1024;
 
 /**
- * Reads the bytes of a definition.
+ * Reads a definition's bytes.
  *
  * @param name - what is read, for messages
  * @throws InputError if there are more than {@link definitionMaxBytes}

@@ -2,14 +2,14 @@ import { messageOf } from "@plantstore/http";
 import { readRegularFile } from "@plantstore/command-line";
 import { InputError } from "./input-error.ts";
 
-/** Reads a file of text. @throws InputError if it is empty, larger than `maxBytes`, not a regular file, or unreadable */
+/** Reads a text file. @throws InputError if it is empty, larger than `maxBytes`, not a regular file, or unreadable */
 export async function readInput(path: string, maxBytes: number): Promise<string> {
   const text = await readText(path, maxBytes);
   if (text === "") throw new InputError(`${path} is empty`);
   return text;
 }
 
-/** Reads a file of text, which may be empty. @throws as {@link readInput} does */
+/** Reads a text file, which may be empty. @throws as {@link readInput} does */
 export async function readText(path: string, maxBytes: number): Promise<string> {
   const bytes = await readRegularFile(path, maxBytes).catch((error: unknown) => {
     throw new InputError(`cannot read ${path}: ${messageOf(error)}`);

@@ -4,7 +4,7 @@ import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";
 import { readInput } from "./read-input.ts";
 
-/** Reads the HTTP rules of a service config. @throws InputError if the file contains no rules */
+/** Reads a service config's HTTP rules. @throws InputError if the file contains no rules */
 export async function readRules(path: string): Promise<readonly ExternalHttpRule[]> {
   const text = await readInput(path, serviceConfigMaxBytes);
   try {

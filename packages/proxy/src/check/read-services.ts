@@ -11,7 +11,7 @@ import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 
 /**
- * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Images of buf have the same format.
+ * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Buf images have the same format.
  *
  * @param labels - the labels of visibility that are allowed; `undefined` for everything
  * @throws InputError for any other file, or if every service lacks a type
@@ -20,7 +20,7 @@ export async function readServices(path: string, labels?: readonly string[]): Pr
   return servicesOf(path, await readBytes(path), labels);
 }
 
-/** Returns the services of a set. @param path - where it is from, for messages @throws as {@link readServices} does */
+/** Returns a set's services. @param path - where it is from, for messages @throws as {@link readServices} does */
 export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly string[]): ReadServices {
   const { services, omitted, missingFiles, labels: used } = describe(path, bytes, labels);
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
@@ -31,7 +31,7 @@ export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly st
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
 
-/** The services of a file. */
+/** A file's services. */
 export interface ReadServices {
   readonly services: readonly DescService[];
   /** One message for each service that lacks a type, and for each label that is not used. */
@@ -45,7 +45,8 @@ const googleApis =
   'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
 /**
- * Reads a file or a pipe. A pipe is accepted because only the command `check` uses this function, which an interrupt ends.
+ * Reads a file or a pipe. A pipe is accepted because only the command `check` uses this function, which an interrupt
+ * ends.
  *
  * @throws InputError if it cannot be read, is empty, or is larger than {@link definitionMaxBytes}
  */
@@ -65,7 +66,7 @@ function describe(path: string, bytes: Uint8Array, labels: readonly string[] | u
   const notADescriptorSet = (reason: string): InputError =>
     new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howToCreate}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notADescriptorSet("is compressed with gzip");
-  // 0x0a is the tag of `file`, the only field of a FileDescriptorSet.
+  // 0x0a is the `file` tag, the only field of a FileDescriptorSet.
   if (bytes[0] !== 0x0a)
     throw notADescriptorSet(isText(bytes) ? "is text" : "does not start with a FileDescriptorProto");
   try {

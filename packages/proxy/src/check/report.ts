@@ -1,7 +1,7 @@
 import type { ToolSurvey } from "./survey-tools.ts";
 import type { Survey } from "./survey.ts";
 
-/** Formats the result of a survey. */
+/** Formats a survey's result. */
 export function writeReport(file: string, { services, bindings, problems, unreadOptions, tools }: Survey): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];

@@ -1,7 +1,7 @@
 import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/protocols";
 import { InputError } from "./input-error.ts";
 
-/** The names of the boolean members of a type. */
+/** The names of a type's boolean members. */
 type BooleansOf<Options> = {
   [Name in keyof Options]-?: NonNullable<Options[Name]> extends boolean ? Name : never;
 }[keyof Options];
@@ -57,7 +57,7 @@ export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfi
   return { profile, service: () => ofServices, fullyDecodeReservedExpansion };
 }
 
-/** Parses the name of a profile. @throws InputError that lists all names */
+/** Parses a profile's name. @throws InputError that lists all names */
 export function parseProfile(name: string): RestProfile {
   const profileName = profileNames.find((each) => each === name);
   if (profileName === undefined)

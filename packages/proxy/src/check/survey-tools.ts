@@ -3,7 +3,7 @@ import { createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/pro
 
 /** The tools of AI agents that `--mcp` selects. RPCs are `package.Service.Method`. */
 export interface ToolSurvey {
-  /** The names of the tools, by RPC. */
+  /** The tool names, by RPC. */
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
   readonly clientStreams: readonly string[];

@@ -13,11 +13,11 @@ export interface Survey {
   readonly problems: readonly string[];
   /** The `openapiv2_*` fields that descriptions do not use, each with the descriptors that set it. */
   readonly unreadOptions: ReadonlyMap<string, readonly string[]>;
-  /** `undefined` without selectors of tools. */
+  /** `undefined` without tool selectors. */
   readonly tools: ToolSurvey | undefined;
 }
 
-/** Checks services with these options. @param selectors - of the RPCs that are tools of AI agents */
+/** Checks services with these options. @param selectors - of the RPCs that are AI agent tools */
 export async function checkServices(
   services: readonly DescService[],
   rest: RestOptions,
@@ -32,7 +32,7 @@ export async function checkServices(
 
 /** Returns the problems that the gateway itself reports. */
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
-  // A dynamic import. A static one would make the bundler split the main entry of the package into several files.
+  // A dynamic import. A static one would make the bundler split the package's main entry into several files.
   const { createGateway } = await import("@plantstore/gateway");
   try {
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });

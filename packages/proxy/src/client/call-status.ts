@@ -6,9 +6,9 @@ import { problem } from "@plantstore/protobuf";
 import { LazyHeaders } from "@plantstore/protocols";
 
 /**
- * Reads the status of a call from its trailer, or from the header of a "Trailers-Only" response.
+ * Reads a call status from its trailer, or from the header of a "Trailers-Only" response.
  *
- * @param header - fields that are added to the metadata of the error
+ * @param header - fields that are added to the error metadata
  * @returns `undefined` for success
  */
 export function readStatus(trailer: HeaderFields, header: HeaderFields): ConnectError | undefined {
@@ -38,7 +38,7 @@ function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefine
 
 function withoutDetails(trailer: HeaderFields, code: Code): ConnectError {
   const message = percentDecoded(readHeaderField(trailer, "grpc-message") ?? "");
-  // With this property, Connect does not forward the metadata of an error that came from another server.
+  // With this property, Connect does not forward an error's metadata that came from another server.
   return Object.assign(new ConnectError(message, code, new LazyHeaders(trailer)), { isWireError: true });
 }
 
@@ -82,13 +82,13 @@ export function resetError(code: number, lossReason?: string): ConnectError {
   return new ConnectError(text, status);
 }
 
-/** Returns the error of a call whose response has a header or trailer above the limit of the receiver. */
+/** Returns the error of a call whose response has a header or trailer above the receiver's limit. */
 export function responseHeaderTooLarge(limitBytes: number, receiver: "client" | "proxy"): ConnectError {
   const text = `the header fields of the response are larger than ${limitBytes} bytes, the limit of the ${receiver}`;
   return new ConnectError(text, Code.ResourceExhausted);
 }
 
-/** Returns the error of a call whose header is above the limit of the upstream. */
+/** Returns the error of a call whose header is above the upstream limit. */
 export function requestHeaderTooLarge(limitBytes: number): ConnectError {
   const text = `the header fields are larger than ${limitBytes} bytes, the limit of the upstream`;
   return problem("ERR_HEADER_TOO_LARGE", text);

@@ -8,7 +8,7 @@ import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@plant
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 
-/** Settings of all calls of a transport. */
+/** Settings of all transport calls. */
 export interface CallSettings {
   readonly scheme: string;
   readonly authority: string;
@@ -31,7 +31,7 @@ export interface CallSettings {
 export abstract class ClientMethod<T> {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
-  /** The first fields of each header section, including `user-agent`. */
+  /** Each header section's first fields, including `user-agent`. */
   readonly stableFields: StableFields;
   #stableWithoutUserAgent: StableFields | undefined;
 
@@ -46,7 +46,7 @@ export abstract class ClientMethod<T> {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
 
-  /** Whether messages of responses are copied to separate buffers or to shared blocks. */
+  /** Whether response messages are copied to separate buffers or to shared blocks. */
   get memory(): BodyMemory {
     return "own";
   }
@@ -56,15 +56,13 @@ export abstract class ClientMethod<T> {
     return undefined;
   }
 
-  /** Returns a message of a request in its envelope. A promise if it is compressed. Throws a ConnectError. */
+  /** Returns a request message in its envelope. A promise if it is compressed. Throws a ConnectError. */
   abstract envelop(message: unknown): Uint8Array | Promise<Uint8Array>;
 
-  /** Converts a message of a response, which is not compressed. Throws a ConnectError. */
+  /** Converts a response message, which is not compressed. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
-  /**
-   * Converts a message of a response. Returns a promise if it is compressed. Throws, or rejects with, a ConnectError.
-   */
+  /** Converts a response message. Returns a promise if it is compressed. Throws, or rejects with, a ConnectError. */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {
@@ -90,7 +88,7 @@ export abstract class ClientMethod<T> {
   }
 }
 
-/** Returns the error for a message of a request that cannot be encoded. */
+/** Returns the error for a request message that cannot be encoded. */
 export function cannotEncode(cause: unknown): ConnectError {
   return new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, cause);
 }

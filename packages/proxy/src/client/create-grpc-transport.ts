@@ -45,9 +45,8 @@ import { PromisedCall, type UnaryCallResponse } from "./unary-call.ts";
 /** Options of {@link createGrpcTransport}. */
 export interface GrpcTransportOptions {
   /**
-   * The address of the server: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which
-   * resolves to one or more servers. All use HTTP/2. Alternatively an upstream, which stays open when the transport is
-   * disposed of.
+   * The server's address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to
+   * one or more servers. All use HTTP/2. Alternatively an upstream, which stays open when the transport is disposed of.
    */
   readonly baseUrl: string | Upstream;
   /** Connect's interceptors. The first one is called first. */
@@ -58,7 +57,7 @@ export interface GrpcTransportOptions {
   readonly tls?: UpstreamTls;
   /** Maximum connections, from 1 to 1,000. One is opened when all streams of the open ones are in use. Default 100. */
   readonly connections?: number;
-  /** Compression of messages of at least {@link compressMinBytes}. None by default. */
+  /** Compression for messages of at least {@link compressMinBytes}. None by default. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
   /** Minimum size in bytes of a message to compress. Default 1,024. */
   readonly compressMinBytes?: number;
@@ -272,7 +271,7 @@ class Http2GrpcTransport implements GrpcTransport {
   }
 }
 
-/** A response whose messages have the types of the RPC. */
+/** A response whose messages have the RPC's types. */
 type DecodedUnary<O extends DescMessage> = Pick<UnaryResponse<DescMessage, O>, "header" | "message" | "trailer">;
 type DecodedStream<O extends DescMessage> = Pick<StreamResponse<DescMessage, O>, "header" | "message" | "trailer">;
 

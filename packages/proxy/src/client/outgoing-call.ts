@@ -25,7 +25,7 @@ export interface CancelSignal {
   removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
 }
 
-/** The parameters of a call. */
+/** A call's parameters. */
 export interface CallInit<T> {
   readonly upstream: Upstream;
   readonly method: ClientMethod<T>;
@@ -37,7 +37,7 @@ export interface CallInit<T> {
   readonly retries?: Retries;
   /** Whether large messages of the response are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
-  /** Gets the header of the response, unless it is trailers-only, and the trailer of a complete response. */
+  /** Gets the response header, unless the response is trailers-only, and a complete response's trailer. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once at the end of the call. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
@@ -45,7 +45,7 @@ export interface CallInit<T> {
 
 /** The end of a call, after its last attempt. */
 export interface CallEnd {
-  /** The error of the call, or `undefined` if its status is success. */
+  /** The call error, or `undefined` if its status is success. */
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
   /** Milliseconds for which the call waited for a connection or a stream, or 0 if it was sent immediately. */
@@ -61,15 +61,15 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod<T>;
   protected stream: ClientStream | undefined;
   protected coding: ResponseCoding;
-  /** The header of the response, or `undefined` before it arrives, and for a trailers-only response. */
+  /** The response header, or `undefined` before it arrives, and for a trailers-only response. */
   protected head: HeaderFields | undefined;
   protected isDone = false;
   readonly #init: CallInit<T>;
-  /** The connection of the current attempt. */
+  /** The current attempt's connection. */
   #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** Number of attempts: in total, and since the last pushback of a server. */
+  /** Number of attempts: in total, and since a server's last pushback. */
   #attempts = 1;
   #attemptsSincePushback = 1;
   /**
@@ -152,7 +152,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   /**
    * Called once when the response is complete and its status is success.
    *
-   * @returns the error of the call, if its message is not valid
+   * @returns the call error, if its message is not valid
    */
   protected abstract completed(trailer: HeaderFields): ConnectError | undefined;
 
@@ -224,7 +224,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return this.#init.streamsLargeMessages === true;
   }
 
-  /** Returns the messages of the response as they arrive. */
+  /** Returns the response messages as they arrive. */
   protected readResponse(messages: ResponseMessages): AsyncIterable<T> {
     const { method } = this;
     const openPart = this.streamsLargeMessages ? method.openPart : undefined;

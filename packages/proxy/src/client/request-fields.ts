@@ -37,7 +37,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
 }
 
 /**
- * Encodes the fields of a call, its deadline, and the number of previous attempts (gRFC A6).
+ * Encodes a call's fields, its deadline, and the number of previous attempts (gRFC A6).
  *
  * @throws ConnectError `InvalidArgument` if HTTP does not allow a field
  */

@@ -4,13 +4,13 @@ import { readHeaderField } from "@plantstore/http";
 import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
-/** The compression of the messages of a response, or `undefined` if they are not compressed. */
+/** The compression of a response's messages, or `undefined` if they are not compressed. */
 export type ResponseCoding = Compression | undefined;
 
 /**
- * Reads the header section of a response.
+ * Reads a response's header section.
  *
- * @returns the compression of the messages, or an error if this is not a gRPC response. The error never contains header
+ * @returns the messages' compression, or an error if this is not a gRPC response. The error never contains header
  * values
  */
 export function readResponseHead(

@@ -13,13 +13,13 @@ export interface ReadCall {
   malformed(error: ConnectError): ConnectError;
 }
 
-/** The messages of a response, which the server sends as fast as they are read. */
+/** A response's messages, which the server sends as fast as they are read. */
 export class ResponseMessages {
   readonly #body: RequestBody;
   /** Why the call failed. */
   #error: ConnectError | undefined;
 
-  /** @param consumed - called with a number of bytes when the server may send as many more */
+  /** @param consumed - called with a byte count when the server may send as many more */
   constructor(consumed: (bytes: number) => void) {
     this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
   }

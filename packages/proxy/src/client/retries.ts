@@ -17,7 +17,7 @@ export interface RetryPolicy {
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /** Returns whether calls of a method may be processed twice. By default, all methods. */
+  /** Returns whether a method's calls may be processed twice. By default, all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
    * Limits the retries of all calls together. Each failure removes one token, each success adds `tokenRatio` up to
@@ -46,14 +46,14 @@ export interface FailedCall {
   readonly pushback: string | null;
   /** Number of attempts so far. */
   readonly attempts: number;
-  /** Number of attempts since the last pushback of a server. */
+  /** Number of attempts since a server's last pushback. */
   readonly attemptsSincePushback: number;
 }
 
 /** Waits vary randomly by this fraction, so that callers do not retry at the same time. */
 const jitter = 0.2;
 
-/** Decides when calls of a transport are retried, with or without a policy. */
+/** Decides when a transport's calls are retried, with or without a policy. */
 export class Retries {
   /** Whether calls that were certainly not processed are retried. */
   readonly retriesUnprocessed: boolean;
@@ -93,7 +93,7 @@ export class Retries {
   }
 }
 
-/** Returns whether calls of a method may be processed twice. `methods` must return `true`. A promise does not count. */
+/** Returns whether a method's calls may be processed twice. `methods` must return `true`. A promise does not count. */
 function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   if (methods === undefined) return true;
   const isAllowed: unknown = methods(method);

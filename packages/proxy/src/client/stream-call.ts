@@ -7,7 +7,7 @@ import { LazyHeaders } from "@plantstore/protocols";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";
 
-/** The response of a streaming call. */
+/** A streaming call's response. */
 export interface StreamCallResponse {
   readonly header: Headers;
   readonly message: AsyncIterable<Message>;
@@ -16,13 +16,13 @@ export interface StreamCallResponse {
 }
 
 /**
- * Maximum bytes of sent messages that are kept until the response header arrives, so that a refused call can be retried.
- * 96 KiB, after which a call is not retried: the initial window of HTTP/2, which is full when a server refuses a large
- * message, and two frames that are queued.
+ * Maximum bytes of sent messages that are kept until the response header arrives, so that a refused call can be
+ * retried. 96 KiB, after which a call is not retried: the initial window of HTTP/2, which is full when a server refuses
+ * a large message, and two frames that are queued.
  */
 const keptBytesMax = 96 * 1024;
 
-/** A call with a stream of messages in one or both directions. */
+/** A call with a message stream in one or both directions. */
 export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   /**
    * The caller's async context, in which its messages are read. Socket events run in that of the call that opened the
@@ -31,7 +31,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   readonly #context = new AsyncResource("OutgoingStream");
   readonly #input: AsyncIterator<unknown>;
   readonly #received = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
-  /** The messages of the response as they arrive. Throw if the call fails. */
+  /** The response messages as they arrive. Throw if the call fails. */
   readonly messages: AsyncIterable<T>;
   /** The envelopes that were sent, for a retry. `undefined` once the response has begun or they exceed the limit. */
   #retryMessages: Uint8Array[] | undefined = [];
@@ -124,7 +124,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   }
 }
 
-/** A streaming call of a transport that settles a promise with the header of the response. */
+/** A streaming call of a transport that settles a promise with the response header. */
 export class PromisedStream extends OutgoingStream<Message> {
   readonly #resolve: (response: StreamCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;

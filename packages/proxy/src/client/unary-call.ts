@@ -13,7 +13,7 @@ import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";
 
-/** The response of a unary call. */
+/** A unary call's response. */
 export interface UnaryCallResponse {
   readonly header: Headers;
   readonly message: Message;
@@ -43,7 +43,7 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   /** Called instead of {@link succeeded} with the parts of a large message, which throw if the call fails. */
   protected receivedLarge(_parts: AsyncIterable<T>): void {}
 
-  /** Ends the parts with the error of the call. @returns `false` if the message is not read in parts */
+  /** Ends the parts with the call error. @returns `false` if the message is not read in parts */
   protected failParts(error: ConnectError, isComplete: boolean): boolean {
     if (isComplete) this.#parts?.end(error);
     else this.#parts?.fail(error);

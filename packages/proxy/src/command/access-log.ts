@@ -9,7 +9,7 @@ import { shownNames } from "./shown-names.ts";
 const pathLengthMax = 256;
 
 /**
- * Returns a function that writes one line of JSON per request, or `undefined` if the log is off. Header fields, queries
+ * Returns a function that writes one JSON line per request, or `undefined` if the log is off. Header fields, queries
  * and bodies are never logged.
  */
 export function createAccessLog(

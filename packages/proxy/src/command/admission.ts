@@ -15,7 +15,7 @@ import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScope } from "./required-scopes.ts";
 import type { Output } from "./terminal.ts";
 
-/** The path of MCP. */
+/** The MCP path. */
 export const mcpPath = "/mcp";
 
 const schemeName = "bearerAuth";

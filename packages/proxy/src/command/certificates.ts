@@ -94,7 +94,7 @@ export function requireCertificates({ tls: files, upstreams, problemAt }: ProxyS
       throw problemAt(path, `has a certificate that cannot be read: ${messageOf(error)}`);
     }
   };
-  // Only the first certificate of a chain must be valid now, and at least one of the authorities.
+  // Only a chain's first certificate must be valid now, and at least one of the authorities.
   requireValid("listen.tls.cert", certificatesOf("listen.tls.cert", tls?.cert).slice(0, 1));
   for (const [at, { connection }] of upstreams.entries()) {
     const path = `upstreams[${at}].tls`;

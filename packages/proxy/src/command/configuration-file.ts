@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@plantstore/http";
 import type { ProxySettings } from "./proxy-settings.ts";
 
-/** The configuration file in use, for the metrics of its reloads. */
+/** The configuration file in use, for its reloads' metrics. */
 export class ConfigurationFile {
   readonly path: string;
   /** When the file was last used, in ms since 1970. */

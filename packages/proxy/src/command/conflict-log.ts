@@ -16,7 +16,7 @@ export class ConflictLog {
     this.#output = output;
   }
 
-  /** Logs the new conflicts. @param names - the names of the upstreams */
+  /** Logs the new conflicts. @param names - the upstream names */
   record(names: readonly string[], reloads: readonly DescriptorReload[]): void {
     const lines = reloads.map(({ conflicts }, at) => conflicts.map((each) => `upstream ${names[at]}: ${each}`));
     for (const [at, ofUpstream] of lines.entries()) {

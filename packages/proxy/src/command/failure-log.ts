@@ -38,7 +38,7 @@ export class FailureLog {
   }
 }
 
-/** Returns the messages of an error and its causes, on one line. */
+/** Returns an error's messages and its causes, on one line. */
 export function describeCauses(error: unknown): string {
   let text = "";
   // At most five levels, which is more than any code here creates.

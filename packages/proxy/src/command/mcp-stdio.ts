@@ -13,7 +13,7 @@ export interface StdioClient {
   readonly printError: (text: string) => void;
 }
 
-/** The most characters of a line. 8 MiB: twice the default of the largest message. */
+/** The most characters of a line. 8 MiB: twice the default message limit. */
 const lineLengthMax = 8 * 1024 * 1024;
 
 /** The most requests that run at the same time. 32: agents call a few tools concurrently. Other requests are queued. */
@@ -48,7 +48,7 @@ interface QueuedRequest {
 }
 
 /**
- * Serves MCP on the streams of a process. Each line is one message. When the input ends or a stop is requested, no more
+ * Serves MCP on a process's streams. Each line is one message. When the input ends or a stop is requested, no more
  * messages are read, and calls in progress and queued calls get their results. Resolves when these are written. After
  * the timeout, calls are cancelled, and results that the client does not read are dropped.
  */
@@ -89,7 +89,7 @@ class StdioServer {
     while (this.#calls.size > 0) await Promise.race(this.#calls);
     await this.#flush();
     clearTimeout(timer);
-    // Releases the listeners of its signal.
+    // Releases its signal's listeners.
     this.#closed.abort();
   }
 
@@ -114,7 +114,9 @@ class StdioServer {
     this.#closed.abort();
   }
 
-  /** Waits until the client reads the refusal. Meanwhile, no messages are read, so the end of the input is not noticed. */
+  /**
+   * Waits until the client reads the refusal. Meanwhile, no messages are read, so the end of the input is not noticed.
+   */
   async #refuse(message: StdioMessage): Promise<void> {
     const timer = setTimeout(() => {
       this.#client.printError("the MCP client does not read its responses");
@@ -235,7 +237,7 @@ function encodeValue(value: string): string {
   return isPlain ? value : `=?base64?${Buffer.from(value.slice(0, 1024)).toString("base64")}?=`;
 }
 
-/** Adds the id of a request to a refusal, which has none because the body was not read. */
+/** Adds a request id to a refusal, which has none because the body was not read. */
 function withId(text: string, id: unknown): string {
   return isId(id) && text.startsWith('{"jsonrpc":"2.0","error":')
     ? `{"id":${JSON.stringify(id)},${text.slice(1)}`
@@ -246,7 +248,7 @@ function isId(id: unknown): id is string | number {
   return typeof id === "string" || typeof id === "number";
 }
 
-/** Yields the messages of a response: the events of a stream, or its body. */
+/** Yields a response's messages: a stream's events, or its body. */
 async function* messagesOf(response: Response): AsyncGenerator<string, void> {
   const { headers, body } = response;
   if (body === null || headers.get("content-type") !== "text/event-stream") {
@@ -265,8 +267,8 @@ async function* messagesOf(response: Response): AsyncGenerator<string, void> {
 }
 
 /**
- * Yields the lines of a stream. The last one may lack its line feed, unless the stream is destroyed. Ends after a line
- * that is too long, and reports it.
+ * Yields a stream's lines. The last one may lack its line feed, unless the stream is destroyed. Ends after a line that
+ * is too long, and reports it.
  */
 async function* linesOf(input: Readable, printError: StdioClient["printError"]): AsyncGenerator<string, void> {
   let rest = "";

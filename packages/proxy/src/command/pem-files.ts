@@ -2,7 +2,7 @@ import { messageOf } from "@plantstore/http";
 import { readRegularFileSync } from "@plantstore/command-line";
 import { InputError } from "../check/index.ts";
 
-/** The PEM files of a certificate chain and its private key. */
+/** A certificate chain's PEM files and its private key. */
 export interface CertificateFiles {
   /** Both paths, for messages. */
   readonly path: string;
@@ -16,12 +16,12 @@ export interface CertificatePair {
   readonly key: string;
 }
 
-/** Returns the files of a certificate and its key. */
+/** Returns a certificate's files and its key. */
 export function toCertificateFiles(cert: string, key: string): CertificateFiles {
   return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
 
-/** Maximum bytes of a PEM file. 1 MiB: more than all authorities of a system. */
+/** Maximum bytes of a PEM file. 1 MiB: more than all system authorities. */
 const pemBytesMax = 1024 * 1024;
 
 /** Reads a PEM file. @throws InputError if it cannot be read or is not PEM */

@@ -56,7 +56,7 @@ const serveCommand: CommandOf<ProxyTerminal> = {
   },
 };
 
-/** Returns the token of the client of MCP. @throws InputError if it is not a bearer token, without its value */
+/** Returns the token of the MCP client. @throws InputError if it is not a bearer token, without its value */
 function readToken(): string | undefined {
   const token = process.env["MCP_TOKEN"];
   // RFC 6750 §2.1, "b64token".

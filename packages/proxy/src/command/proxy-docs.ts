@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@plantstore/docs-page";
 import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@plantstore/gateway";
 
-/** The endpoints of the API description. */
+/** The API description's endpoints. */
 export interface ProxyDocs {
   readonly endpoints: readonly Endpoint[];
   /** Discards the description. The next request creates a new one. */
@@ -10,7 +10,7 @@ export interface ProxyDocs {
 }
 
 /**
- * Creates the description of a proxy.
+ * Creates a proxy's description.
  *
  * @param getServed - returns what is served; called at the first request
  */

@@ -34,7 +34,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** The end of the message of a failed reload. "These". Other upstreams may use new descriptors. */
+/** The end of a failed reload's message. "These". Other upstreams may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** How `--check` reports what would be served, or `none` to serve. */
@@ -44,7 +44,7 @@ export type ReportFormat = "none" | "text" | "json";
  * Serves by settings until a stop is requested, or prints what would be served.
  *
  * @param file - the configuration file, which SIGHUP reloads; `undefined` if only flags have settings
- * @param client - the client of MCP to serve instead of a port
+ * @param client - the MCP client to serve instead of a port
  * @returns the exit code
  * @throws SettingsProblem or InputError for settings that are not valid
  */
@@ -173,7 +173,7 @@ class ProxyServer {
   /** Opens the proxy, unless a stop is requested before there are descriptors. */
   async #open(stopped: Promise<unknown>): Promise<void> {
     const stop = stopped.then(() => undefined);
-    // A dynamic import. A static one would make the bundler split the entries of the package into several files.
+    // A dynamic import. A static one would make the bundler split the package's entries into several files.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const parts = this.#parts;
@@ -239,7 +239,7 @@ class ProxyServer {
     };
   }
 
-  /** Listens until a stop is requested, or serves the client of MCP, whose input may end before. */
+  /** Listens until a stop is requested, or serves the MCP client, whose input may end before. */
   async #serve(proxy: ProxyGateway, stopped: Promise<unknown>): Promise<void> {
     const { timeoutMs } = this.#settings.drain;
     if (this.#client !== undefined) {
@@ -367,7 +367,7 @@ class ProxyServer {
   }
 }
 
-/** Adds the token of a client of MCP that has started this process, who is the user that has set it. */
+/** Adds the token of an MCP client that has started this process, who is the user that has set it. */
 function withToken(
   forwarding: UpstreamSettings["forwarding"],
   token: string | undefined,

@@ -15,7 +15,7 @@ import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.t
 
 type JsonOptions = NonNullable<GatewayOptions["jsonOptions"]>;
 
-/** The settings of the proxy command. */
+/** The proxy command's settings. */
 export interface ProxySettings {
   readonly upstreams: readonly UpstreamSettings[];
   readonly rest: RestOptions;
@@ -23,7 +23,7 @@ export interface ProxySettings {
   readonly json: JsonOptions;
   /** The services and RPCs (`package.Service.Method`) that `methodConfig` names. */
   readonly configuredMethods: readonly string[];
-  /** The names of `rest.services`. */
+  /** The `rest.services` names. */
   readonly restServices: readonly string[];
   readonly host: string;
   readonly port: number;
@@ -38,7 +38,7 @@ export interface ProxySettings {
   /** Maximum bytes of a request message. */
   readonly requestBytes: number;
   readonly hasDocs: boolean;
-  /** The selectors of tools for AI agents. */
+  /** The tool selectors for AI agents. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
   /** Whose definitions have the rules by which requests are checked. */
@@ -53,7 +53,7 @@ export interface ProxySettings {
 }
 
 /**
- * Returns the settings of the command, with the contents of the files that they name.
+ * Returns the command settings, with the contents of the files that they name.
  *
  * @throws SettingsProblem for contradictions, InputError for an invalid file
  */

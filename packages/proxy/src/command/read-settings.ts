@@ -26,7 +26,7 @@ const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
   ]),
 );
 
-/** The flags of settings, with the texts of the table. */
+/** The setting flags, with the table texts. */
 export const settingFlags: SettingFlags = {
   flags: flagTexts,
   help: [

@@ -24,7 +24,7 @@ export class ReloadLog {
     return this.#problem !== undefined;
   }
 
-  /** Records the result of a reload. @param problem - why it failed, or `undefined` if it succeeded */
+  /** Records a reload's result. @param problem - why it failed, or `undefined` if it succeeded */
   record(problem: string | undefined): void {
     if (problem === this.#problem) return;
     this.#problem = problem;

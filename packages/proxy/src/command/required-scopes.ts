@@ -2,8 +2,8 @@
  * Creates a function that returns the scope that a procedure (`/package.Service/Method`) requires, or `undefined` for
  * none.
  *
- * @param scopes - the scopes by selector: full names of RPCs, or prefixes with `*`. The most specific selector applies:
- * the full name, otherwise the longest prefix
+ * @param scopes - the scopes by selector: full RPC names, or prefixes with `*`. The most specific selector applies: the
+ * full name, otherwise the longest prefix
  */
 export function createRequiredScope(
   scopes: Readonly<Record<string, string>>,

@@ -105,7 +105,7 @@ export async function closeParts(
 }
 
 function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
-  // Found by the text of their settings, because comparing each upstream with all others takes the square of the time.
+  // Found by their settings' text, because comparing each upstream with all others takes the square of the time.
   const shareable = Map.groupBy(previous?.upstreams ?? [], (_, at) =>
     JSON.stringify(previous?.settings.upstreams[at]?.connection),
   );

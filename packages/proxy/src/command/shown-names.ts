@@ -1,7 +1,7 @@
 import type { ProxyOptions } from "../create-proxy.ts";
 
 /**
- * The settings that refused requests name instead of options of the gateway, or `undefined` if no setting accepts them.
+ * The settings that refused requests name instead of the gateway's options, or `undefined` if no setting accepts them.
  */
 export const shownNames: Required<Exclude<ProxyOptions["nameOptions"], boolean | undefined>> = {
   acceptCompression: undefined,

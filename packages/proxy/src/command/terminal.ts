@@ -1,12 +1,12 @@
 import { LineOutput } from "@plantstore/telemetry/logs";
 
-/** The output of a command. */
+/** A command's output. */
 export interface Output {
   readonly print: (text: string) => void;
   readonly printError: (text: string) => void;
 }
 
-/** The output of a long-running command, and the signals that it receives. */
+/** A long-running command's output, and the signals that it receives. */
 export interface Terminal extends Output {
   /**
    * Resolves at the first SIGTERM or SIGINT. A second signal exits the process immediately, unless it is the same
@@ -24,7 +24,7 @@ export interface Terminal extends Output {
 const duplicateSignalMs = 1_000;
 
 /**
- * Returns the terminal of this process. Lines are dropped while 4 MiB of them are not read. Adds listeners of SIGTERM and
+ * Returns this process's terminal. Lines are dropped while 4 MiB of them are not read. Adds listeners of SIGTERM and
  * SIGINT only when they are requested.
  */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {

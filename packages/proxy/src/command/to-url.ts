@@ -1,4 +1,4 @@
-/** Returns the URL of a listening server, with an IPv6 address in brackets (RFC 3986 §3.2.2). */
+/** Returns a listening server's URL, with an IPv6 address in brackets (RFC 3986 §3.2.2). */
 export function toUrl(
   scheme: "http" | "https",
   { address, port }: { readonly address: string; readonly port: number },

@@ -7,7 +7,7 @@ import type { ProxySettings } from "./proxy-settings.ts";
 /** The kinds of RPCs that can be tools. */
 const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 
-/** More than for options, because the names of a package have many letters in common. */
+/** More than for options, because a package's names have many letters in common. */
 const lettersPerEdit = 10;
 
 /**

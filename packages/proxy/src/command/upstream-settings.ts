@@ -11,7 +11,7 @@ import { findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../
 import { toMethodSettings } from "./method-settings.ts";
 import { readPem } from "./pem-files.ts";
 
-/** The settings of an upstream. */
+/** An upstream's settings. */
 export interface UpstreamSettings {
   /** The first address, for metrics and messages. The second upstream with the same one is named `ADDRESS#2`. */
   readonly name: string;
@@ -66,7 +66,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
   });
 }
 
-/** @throws SettingsProblem with the lines to add, if the patterns of services do not decide who serves a service */
+/** @throws SettingsProblem with the lines to add, if the service patterns do not decide who serves a service */
 function requireServices(upstreams: readonly UpstreamFile[], { problemAt, flagOf }: ReadSettings): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) => {
     const path = `upstreams[${at}].services`;
@@ -146,7 +146,7 @@ function firstSet(tls: UpstreamTlsFile): string {
   return Object.entries(tls).find(([, value]) => value !== undefined)?.[0] ?? "";
 }
 
-/** @param hidden - names of fields that are never forwarded */
+/** @param hidden - field names that are never forwarded */
 function toForwardRules(rules: HeaderRulesFile | undefined, hidden: readonly string[]): ForwardRules {
   const { allow, deny = [], rename = {}, set = {} } = rules ?? {};
   const added = Object.keys(set).length === 0 ? undefined : { set: () => set };

@@ -8,19 +8,19 @@ export interface RoutePair {
   readonly now: RestBinding;
 }
 
-/** Compares where two routes have the fields of their messages, and the status of their responses. */
+/** Compares where two routes have their messages' fields, and their responses' status. */
 export function compareBindings(pair: RoutePair, changes: ChangeList): void {
   comparePaths(pair, changes);
   compareBodies(pair, changes);
   compareStatus(pair, changes);
 }
 
-/** Returns the request of a route, such as `GET /v1/{id}`. */
+/** Returns a route's request, such as `GET /v1/{id}`. */
 export function requestOf({ pattern }: RestBinding): string {
   return `${pattern.httpMethod} ${pattern.pathTemplate}`;
 }
 
-/** Returns the subject of changes of a route: its RPC and its request. */
+/** Returns the subject of a route's changes: its RPC and its request. */
 export function subjectOf(binding: RestBinding): string {
   return `${selectorOf(binding.method)} ${requestOf(binding)}`;
 }

@@ -29,7 +29,7 @@ function compareValue(old: DescEnumValue, now: DescEnum, { direction, request }:
         before: `${old.number} in ${direction}s to ${request}`,
         now: "another value, or an unknown one",
       });
-    // Responses have the first name of a number.
+    // Responses have a number's first name.
     else if (!isRequest && first !== sameName && old === old.parent.values.find(({ number }) => number === old.number))
       changes.add("enum-value-renamed", subject, sameName, {
         change: `${first?.name} is the first name of ${old.number}`,

@@ -8,7 +8,7 @@ import { hasSpecialJson, isPresenceRequired } from "./field-shape.ts";
 import type { CompareRules } from "./compare-rules.ts";
 import { isJsonGuaranteed } from "./json-format.ts";
 
-/** Compares the types of messages, and the types of their fields. Each pair is compared once for each direction. */
+/** Compares the message types, and their fields' types. Each pair is compared once for each direction. */
 export class MessageComparison {
   readonly #changes: ChangeList;
   readonly #compareRules: CompareRules;
@@ -22,7 +22,7 @@ export class MessageComparison {
   /** Compares two types. Fields of both have the same number, or otherwise the same name. */
   compare(before: DescMessage, now: DescMessage, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
-    // The callers have compared the names of special types.
+    // The callers have compared the special type names.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
     compareVisibility(before, now, before.typeName, this.#changes);
     this.#compareJsonFormats(before, now);

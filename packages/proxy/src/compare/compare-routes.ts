@@ -12,17 +12,17 @@ import type { Place } from "./source-line.ts";
 import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 import { reportShadowed } from "./shadowed-routes.ts";
 
-/** The RPCs of a definition, by their full names. */
+/** A definition's RPCs, by their full names. */
 type Methods = ReadonlyMap<string, DescMethod>;
 
-/** The routes of one definition. */
+/** One definition's routes. */
 export interface RoutedMethods {
   readonly methods: Methods;
   readonly routes: RestRoutes;
 }
 
 /**
- * Compares the routes of REST by example requests of each old one.
+ * Compares the REST routes by example requests of each old one.
  *
  * @param placeOf - returns where an RPC is declared now, or what declared it
  * @returns the pairs of routes whose messages are to be compared
@@ -89,7 +89,7 @@ function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMeth
   };
 }
 
-/** Returns paths of a route, with `**` of several lengths. */
+/** Returns a route's paths, with `**` of several lengths. */
 function examplePaths({ template }: RestBinding): readonly string[] {
   const lengths = template.segments.some(({ kind }) => kind === "**") ? [1, 2, 3] : [1];
   return lengths.map((length) => {

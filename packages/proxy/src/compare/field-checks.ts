@@ -84,7 +84,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
       if (old.oneof?.name === field.oneof?.name) return undefined;
       const joined = field.oneof?.fields.find(({ number }) => number !== field.number && isSeparate(old, number));
       const change = `${field.name} is ${field.oneof === undefined ? "in no oneof" : `in the oneof ${field.oneof.name}`}`;
-      // A new oneof whose other fields are new. Requests of old clients have only this field.
+      // A new oneof whose other fields are new. Requests from old clients have only this field.
       if (joined === undefined)
         return old.oneof === undefined
           ? undefined

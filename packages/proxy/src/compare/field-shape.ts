@@ -39,7 +39,7 @@ export function hasPresence({ presence }: DescField): boolean {
   return presence !== FeatureSet_FieldPresence.IMPLICIT;
 }
 
-/** Returns whether a type has a special form in JSON. `Empty` has the JSON of a message without fields. */
+/** Returns whether a type has a special form in JSON. `Empty` has a message's JSON without fields. */
 export function hasSpecialJson(typeName: string): boolean {
   if (typeName === "google.api.HttpBody") return true;
   return typeName.startsWith("google.protobuf.") && typeName !== "google.protobuf.Empty";

@@ -1,9 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-/** The rules of a field as JSON, by paths such as `string.minLen`. Lists are values. */
+/** A field's rules as JSON, by paths such as `string.minLen`. Lists are values. */
 export type RuleValues = ReadonlyMap<string, JsonValue>;
 
-/** Returns the rules in a message of `buf.validate`, by their paths. */
+/** Returns the rules in a `buf.validate` message, by their paths. */
 export function flattenRules(rules: JsonValue, prefix = ""): RuleValues {
   if (typeof rules !== "object" || rules === null || Array.isArray(rules)) return new Map([[prefix, rules]]);
   const below = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
@@ -69,7 +69,7 @@ function isSubset(some: JsonValue, all: JsonValue): boolean {
   return itemsOf(some).every((item) => known.has(item));
 }
 
-// An expression of CEL has an id and a message, which may change.
+// A CEL expression has an id and a message, which may change.
 function itemsOf(value: JsonValue): readonly string[] {
   return (Array.isArray(value) ? value : [value]).map((item) =>
     JSON.stringify(item instanceof Object && "expression" in item ? item["expression"] : item),

@@ -15,7 +15,7 @@ import {
 import type { ChangeList } from "./change.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 
-/** Reports routes of other RPCs that now match some paths of an old route. */
+/** Reports other RPCs' routes that now match some paths of an old route. */
 export function reportShadowed(pair: RoutePair, before: RestRoutes, now: RestRoutes, changes: ChangeList): void {
   const binding = pair.before;
   const { httpMethod } = binding.pattern;
@@ -48,7 +48,7 @@ function isAcceptable({ method, template }: RestBinding, captures: readonly stri
   });
 }
 
-/** The text of a wildcard in {@link commonPath}, a value of most types. */
+/** A wildcard's text in {@link commonPath}, a value of most types. */
 const wildcardText = "1";
 
 /** Returns a path that both templates match, with each literal of them. */

@@ -15,7 +15,7 @@ import type { CompareRules } from "./compare-rules.ts";
 import { flattenRules, narrowedRules, type RuleValues } from "./narrowed-rules.ts";
 
 /**
- * Loads what compares the rules of `buf.validate`.
+ * Loads what compares the `buf.validate` rules.
  *
  * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
  */

@@ -8,7 +8,7 @@ export interface ReadDescriptors {
   readonly descriptors: ServiceDescriptors | Error | undefined;
 }
 
-/** How long a caller waits for the descriptors of an upstream. */
+/** How long a caller waits for an upstream's descriptors. */
 export interface ReadLimits {
   /** Resolves when the set must have been read. */
   readonly read: Promise<unknown>;
@@ -18,7 +18,7 @@ export interface ReadLimits {
   readonly ms: number;
 }
 
-/** The two steps of a read, each of which resolves to the error that prevented it. */
+/** A read's two steps, each of which resolves to the error that prevented it. */
 interface Reading {
   readonly read: Promise<Uint8Array | Error>;
   readonly described: Promise<ReadDescriptors | Error>;

@@ -13,8 +13,7 @@ import { readReflection, reflectionLimits } from "./read-reflection.ts";
 const fileMaxBytes = reflectionLimits.bytes;
 
 /**
- * Milliseconds between two checks of a file. 250 ms, because deployments wait for a reload, and a check takes
- * microseconds.
+ * Milliseconds between two file checks. 250 ms, because deployments wait for a reload, and a check takes microseconds.
  */
 const fileCheckMsDefault = 250;
 
@@ -24,12 +23,12 @@ const fileCheckMsDefault = 250;
 const reflectionReadMsDefault = 60_000;
 
 /**
- * Minimum milliseconds between two reads after changes of servers. A second: deployments replace several servers in
- * short succession.
+ * Minimum milliseconds between two reads after server changes. A second: deployments replace several servers in short
+ * succession.
  */
 const serverChangeGapMs = 1_000;
 
-/** How the descriptors of an upstream are read. */
+/** How an upstream's descriptors are read. */
 interface SourceOptions {
   readonly upstream: Upstream;
   /** Returns whether a service is proxied, by its full name. */
@@ -40,7 +39,7 @@ interface SourceOptions {
 }
 
 /**
- * Returns the source of descriptors for an option.
+ * Returns the descriptor source for an option.
  *
  * @throws TypeError for a URL that is not a file URL, RangeError for a time out of range
  */
@@ -106,7 +105,7 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
     changed();
   };
   const stopWatching = upstream.watchServers(() => {
-    // equivalent mutant: without unref(), the timer would delay the exit of the process.
+    // equivalent mutant: without unref(), the timer would delay the process's exit.
     timer ??= setTimeout(notify, Math.max(0, dueAtMs - performance.now())).unref();
   });
   return () => {
@@ -127,8 +126,8 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       let previous = loaded;
       return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
-        // A file may be incomplete while it is written, and missing while it is replaced.
-        // Repeated until the file is read, because a reload may use the result of a read that began before the change.
+        // A file may be incomplete while it is written, and missing while it is replaced. Repeated until the file is
+        // read, because a reload may use a read's result that began before the change.
         if (fingerprint !== loaded && fingerprint === previous) changed();
         previous = fingerprint;
       });

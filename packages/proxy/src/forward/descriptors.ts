@@ -6,7 +6,7 @@ import {
 } from "@plantstore/protobuf";
 import { messageOf, withCode } from "@plantstore/http";
 
-/** A source of descriptors that may change. */
+/** A descriptor source that may change. */
 export interface DescriptorSource {
   /**
    * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. Called at the start and
@@ -19,7 +19,7 @@ export interface DescriptorSource {
   watch?(changed: () => void): () => void;
 }
 
-/** The services of an upstream, and all types of its descriptors. */
+/** An upstream's services, and all types of its descriptors. */
 export interface ServiceDescriptors extends Pick<DescribedServices, "services" | "types" | "restricted" | "labels"> {
   /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;

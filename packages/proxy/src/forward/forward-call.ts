@@ -27,7 +27,7 @@ export interface ForwardTarget {
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
   /** What callers and upstream must not exchange, or `undefined` if nothing is hidden. */
   readonly hidden: HiddenParts | undefined;
-  /** Whether the messages of the RPC may have a hidden part. */
+  /** Whether the RPC's messages may have a hidden part. */
   readonly isRestricted: boolean;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
@@ -36,7 +36,7 @@ export interface ForwardTarget {
    * Timeout in milliseconds of unary calls whose caller sets no deadline, or 0 for none, `undefined` for the default.
    */
   readonly timeoutMs: number | undefined;
-  /** Maximum timeout in milliseconds, and the default timeout of unary calls, or `undefined` for no maximum. */
+  /** Maximum timeout in milliseconds, and the default unary call timeout, or `undefined` for no maximum. */
   readonly timeoutMaxMs: number | undefined;
   /** Called for each call. */
   readonly observe: UpstreamCallObserver | undefined;
@@ -46,7 +46,7 @@ export interface ForwardTarget {
 export class ForwardedMethod extends ClientMethod<ForwardedMessage> {
   readonly #memory: BodyMemory;
 
-  /** @param memory - "shared" only if no application gets the bytes of messages */
+  /** @param memory - "shared" only if no application gets the message bytes */
   constructor(desc: DescMethod, settings: CallSettings, memory: BodyMemory) {
     super(desc, settings);
     this.#memory = memory;
@@ -73,7 +73,7 @@ function unchanged(part: Uint8Array): ForwardedMessage {
   return part;
 }
 
-/** Forwards the calls of an RPC to its upstream. */
+/** Forwards an RPC's calls to its upstream. */
 export class UpstreamForwarder implements Forwarder {
   readonly memory = "shared";
   readonly #target: ForwardTarget;

@@ -22,14 +22,14 @@ import { problem } from "@plantstore/protobuf";
  * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
  * Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded only if
  * `allow` contains exactly their name, because anyone can send them. The rule also holds for response fields that
- * control more than their response, such as `location` and `clear-site-data`, because all upstreams share the origin of
- * the proxy. docs/reference/proxy-configuration.md lists both.
+ * control more than their response, such as `location` and `clear-site-data`, because all upstreams share the proxy's
+ * origin. docs/reference/proxy-configuration.md lists both.
  *
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. A token of an MCP
  * client is intended for this server, and must not be passed on (MCP, "Token Handling").
  *
- * X-Forwarded-For is set to the address of the caller, and X-Forwarded-Host to the host that it called, as determined
- * by trusted proxies, unless rules exclude the field.
+ * X-Forwarded-For is set to the caller's address, and X-Forwarded-Host to the host that it called, as determined by
+ * trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
   /** The names that are forwarded. A string may end in `*`. By default, all but those of the two lists. */
@@ -53,11 +53,9 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
-  /** Whether the credential of an MCP client is forwarded. */
+  /** Whether an MCP client's credential is forwarded. */
   readonly forwardsMcpCredential: boolean;
-  /**
-   * Returns the fields to set for a request. @throws the error of `set`, or TypeError for a name that must not be set
-   */
+  /** Returns the fields to set for a request. @throws the `set` error, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to forward. */
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
@@ -76,7 +74,7 @@ const blockedFields = { request: blockedRequestFields, response: blockedResponse
 /** Returns whether a field is forwarded only if `allow` contains exactly its name, by direction. */
 const needsExactName = { request: isIdentityField, response: isControlField };
 
-/** The fields with the address of the client and with the host that it called, for the server behind a proxy. */
+/** The fields with the client's address and with the host that it called, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
 const hostField = "x-forwarded-host";
 
@@ -227,7 +225,7 @@ function cacheClientFields(
   };
 }
 
-/** Returns the IP address of a caller, or `undefined` on a Unix socket. */
+/** Returns a caller's IP address, or `undefined` on a Unix socket. */
 function addressOf(address: string): string | undefined {
   if (isIP(address) === 0) return undefined;
   // An IPv4 address on a dual-stack socket (RFC 4291 §2.5.5.2).

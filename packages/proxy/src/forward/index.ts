@@ -3,7 +3,7 @@
  * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows. Streams with interceptors are
  * forwarded by handlers, with decoded messages (`forwarding-handlers.ts`).
  *
- * Independent of sockets and of the protocols of callers.
+ * Independent of sockets and of the callers' protocols.
  */
 export type { DescriptorSource, ServiceDescriptors } from "./descriptors.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";

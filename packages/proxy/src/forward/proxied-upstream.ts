@@ -26,8 +26,8 @@ import type { UpstreamCallObserver } from "./observe-calls.ts";
 export interface ProxiedUpstream {
   /**
    * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
-   * more servers. Alternatively an upstream of `createUpstream`, which has more options, can be shared, and is closed
-   * by the application.
+   * more servers. Alternatively a `createUpstream` upstream, which has more options, can be shared, and is closed by
+   * the application.
    */
   readonly upstream: string | Upstream;
   /**
@@ -36,7 +36,7 @@ export interface ProxiedUpstream {
    */
   readonly tls?: UpstreamTls;
   /**
-   * A binary google.protobuf.FileDescriptorSet with all imported files, or its source: the URL of a file, which is read
+   * A binary google.protobuf.FileDescriptorSet with all imported files, or its source: a file's URL, which is read
    * again when it changes; `"reflection"`, which queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the start,
    * when its servers change, and every minute; or a custom source.
    */
@@ -52,7 +52,7 @@ export interface ProxiedUpstream {
    * grpc.channelz.
    */
   readonly services?: readonly string[];
-  /** HTTP rules that replace the annotations of RPCs. */
+  /** HTTP rules that replace the RPC annotations. */
   readonly rules?: readonly ExternalHttpRule[];
   /** Which fields of the caller's header are forwarded. */
   readonly requestHeader?: ForwardRules;
@@ -76,11 +76,11 @@ export interface ProxiedUpstream {
    * request that is forwarded in parts is not retried after 96 KiB of it were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
-  /** Returns the settings of a method that differ from those of its upstream. Called once per method. */
+  /** Returns a method's settings that differ from those of its upstream. Called once per method. */
   readonly methodSettings?: (method: DescMethod) => MethodSettings | undefined;
 }
 
-/** Settings of a method, which replace those of its {@link ProxiedUpstream}. */
+/** A method's settings, which replace those of its {@link ProxiedUpstream}. */
 export interface MethodSettings {
   /** Timeout in milliseconds of unary calls whose caller sets none. */
   readonly timeoutMs?: number | undefined;
@@ -114,7 +114,7 @@ const methodSettingsNames: OptionNames<MethodSettings> = {
   retry: stringOr(retryPolicyNames),
 };
 
-/** Returns the options that a source of descriptors does not use, each with the reason. */
+/** Returns the options that a descriptor source does not use, each with the reason. */
 function ignoredBy(descriptors: ProxiedUpstream["descriptors"]): Readonly<Record<string, string>> {
   if (descriptors === "reflection") return {};
   const reflectionHeader = 'descriptors are not "reflection"';
@@ -122,7 +122,9 @@ function ignoredBy(descriptors: ProxiedUpstream["descriptors"]): Readonly<Record
   return { reflectionHeader, reloadEveryMs: "descriptors are neither a file nor reflection" };
 }
 
-/** @throws TypeError for a value that is neither an address nor an {@link Upstream}, and for `tls` next to an upstream */
+/**
+ * @throws TypeError for a value that is neither an address nor an {@link Upstream}, and for `tls` next to an upstream
+ */
 function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: string): void {
   if (typeof upstream === "string") return;
   if (!(upstream instanceof Upstream)) {
@@ -134,7 +136,7 @@ function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: 
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/** Options of the gateway that also apply to calls to upstreams, and the observer of calls. */
+/** The gateway's options that also apply to calls to upstreams, and the call observer. */
 export interface CallOptions extends Pick<
   ConnectRouterOptions,
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
@@ -163,7 +165,7 @@ export class OpenUpstream {
   readonly #source: DescriptorSource;
 
   /**
-   * @param at - the index of the upstream in `owners`
+   * @param at - the upstream's index in `owners`
    * @throws TypeError for an invalid address or rule, RangeError for a number out of range, Error if a certificate or
    * key cannot be parsed
    */
@@ -227,12 +229,12 @@ export class OpenUpstream {
     return this.options.descriptors === "reflection";
   }
 
-  /** The services of other upstreams that this one offers, with the indexes of their owners. */
+  /** The services of other upstreams that this one offers, with their owners' indexes. */
   get foreignServices(): ReadonlyMap<string, number> {
     return new Map([...this.#listed, ...this.#described]);
   }
 
-  /** Reads the current binary FileDescriptorSet of the upstream. Rejects with the error of the source. */
+  /** Reads the upstream's current binary FileDescriptorSet. Rejects with the source's error. */
   async readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
     this.#listing = new Map();
     const set = await this.#source.read(signal);
@@ -268,9 +270,9 @@ export class OpenUpstream {
   }
 
   /**
-   * Creates the forwarders of services, with a step per RPC.
+   * Creates the service forwarders, with a step per RPC.
    *
-   * @param descriptors - the types of their messages, and which of them have hidden parts
+   * @param descriptors - their messages' types, and which of them have hidden parts
    * @returns a function that registers the RPCs
    */
   *prepare(
@@ -303,7 +305,7 @@ export class OpenUpstream {
     return this.#owners.mayServe(this.#at, name);
   }
 
-  /** Returns the retries of a policy, which share one budget. */
+  /** Returns a policy's retries, which share one budget. */
   #retriesOf(retry: ProxiedUpstream["retry"] = "transparent"): Retries {
     const retries = this.#retries.get(retry) ?? new Retries(retry);
     this.#retries.set(retry, retries);

@@ -11,7 +11,7 @@ import type { OpenUpstream } from "./proxied-upstream.ts";
 import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 import { UnknownPaths } from "./unknown-paths.ts";
 
-/** The descriptors of an upstream, and the last read of them. */
+/** An upstream's descriptors, and the last read of them. */
 export interface KnownDescriptors {
   readonly set: Uint8Array;
   readonly reload: DescriptorReload;
@@ -20,17 +20,17 @@ export interface KnownDescriptors {
 /** The routes of some descriptors. */
 export interface CompiledTable {
   readonly routes: Routes;
-  /** The options of REST without the routes that belong to others. */
+  /** The REST options without the routes that belong to others. */
   readonly rest: RestOptions;
   /** The services that are served, in the order of the upstreams. */
   readonly services: readonly DescService[];
-  /** The labels of all rules of visibility, if there are options for them. */
+  /** The labels of all visibility rules, if there are options for them. */
   readonly visibilityLabels: ReadonlySet<string>;
-  /** The conflicts of each upstream, as in {@link DescriptorReload}. */
+  /** Each upstream's conflicts, as in {@link DescriptorReload}. */
   readonly conflicts: readonly (readonly string[])[];
 }
 
-/** The descriptors of an upstream, as the routes are compiled from them. */
+/** An upstream's descriptors, as the routes are compiled from them. */
 export interface UpstreamDescriptors extends ServiceDescriptors {
   /** Whether the upstream has never been reached, so that its services and routes are not known. */
   readonly isUnknown: boolean;
@@ -50,7 +50,7 @@ export class ProxyTable {
   omitted: readonly string[] = [];
   /** The descriptor set of each upstream; {@link noBytes} if none has been used yet. */
   descriptorSets: readonly Uint8Array[];
-  /** The last reload of each upstream. */
+  /** Each upstream's last reload. */
   reloads: readonly DescriptorReload[];
   readonly #upstreams: readonly OpenUpstream[];
   readonly #readers: readonly DescriptorReader[];
@@ -107,7 +107,7 @@ export class ProxyTable {
     return this.descriptorSets.includes(noBytes);
   }
 
-  /** Returns the descriptors of an upstream, or `undefined` if they have not been read yet. */
+  /** Returns an upstream's descriptors, or `undefined` if they have not been read yet. */
   knownOf(isSame: (upstream: OpenUpstream) => boolean): KnownDescriptors | undefined {
     const at = this.#upstreams.findIndex(isSame);
     const [set, reload] = [this.descriptorSets[at], this.reloads[at]];
@@ -176,7 +176,7 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /** Uses the new descriptors of each upstream, or returns why it keeps its previous ones. */
+  /** Uses each upstream's new descriptors, or returns why it keeps its previous ones. */
   async #useEach(read: readonly (ReadDescriptors | Error)[]): Promise<(Error | undefined)[]> {
     const described = new Map<number, Described>();
     const problems = read.map((each, at) => {
@@ -214,7 +214,7 @@ export class ProxyTable {
     }
   }
 
-  /** Adds the descriptors of a set to those that can be used, or returns why they cannot. */
+  /** Adds a set's descriptors to those that can be used, or returns why they cannot. */
   #accept(described: Map<number, Described>, at: number, { set, descriptors }: ReadDescriptors): Error | undefined {
     if (descriptors === undefined) return undefined;
     const problems =
@@ -230,7 +230,7 @@ export class ProxyTable {
 
   /**
    * Compiles and uses the descriptors of some upstreams, or returns why that is not possible. Rejects after {@link
-   * close}. The routes of another table may be in use.
+   * close}. Another table's routes may be in use.
    */
   async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {
     const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);

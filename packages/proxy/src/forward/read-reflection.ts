@@ -29,7 +29,7 @@ export const reflectionLimits: ReflectionLimits = {
 
 /** Options of {@link readReflection}. */
 export interface ReadReflectionOptions {
-  /** Returns whether a service is selected, by its full name. The files of other services are not requested. */
+  /** Returns whether a service is selected, by its full name. Files with other services are not requested. */
   readonly isSelected: (service: string) => boolean;
   /** Header fields of the call, such as a credential. */
   readonly header?: Readonly<Record<string, string>>;
@@ -47,11 +47,11 @@ export interface ReflectedServices {
 }
 
 /**
- * Requests the files that declare the services of a server by `grpc.reflection.v1`, or by `v1alpha` if the server does
- * not implement that. Imported files that the server does not provide are replaced if they are well-known, such as
+ * Requests the files that declare a server's services by `grpc.reflection.v1`, or by `v1alpha` if the server does not
+ * implement that. Imported files that the server does not provide are replaced if they are well-known, such as
  * google/api/annotations.proto. Otherwise they are omitted, because possibly only options need them.
  *
- * @throws Error that describes what is wrong with the server's responses; `cause` is the error of the call, if it failed
+ * @throws Error that describes what is wrong with the server's responses; `cause` is the call error, if it failed
  */
 export async function readReflection(
   transport: Transport,
@@ -77,7 +77,7 @@ export async function readReflection(
   throw new Error("server reflection is not supported, neither grpc.reflection.v1 nor grpc.reflection.v1alpha");
 }
 
-/** Reads the files of a server over one stream. */
+/** Reads a server's files over one stream. */
 class ReflectionReader {
   readonly #stream: ReflectionStream;
   readonly #limits: ReflectionLimits;

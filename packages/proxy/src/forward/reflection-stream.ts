@@ -20,7 +20,7 @@ type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof Server
  */
 const concurrentRequestsMax = 100;
 
-/** A call of server reflection. Responses arrive in the order of the requests. */
+/** A server reflection call. Responses arrive in the order of the requests. */
 export class ReflectionStream {
   readonly #unsent: ReflectionRequest[] = [];
   readonly #opened: Promise<Opened>;

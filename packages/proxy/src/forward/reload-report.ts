@@ -1,4 +1,4 @@
-/** The result of a reload. */
+/** A reload's result. */
 export interface ReloadReport {
   /** Whether the descriptors in use have changed. Their RPCs may be the same. */
   readonly isChanged: boolean;
@@ -10,7 +10,7 @@ export interface ReloadReport {
   readonly problems: readonly string[];
 }
 
-/** The last read of the descriptors of an upstream. */
+/** The last read of an upstream's descriptors. */
 export interface DescriptorReload {
   /**
    * Why the descriptors could not be read or used, so that the previous ones stay in use, or `undefined` on success.

@@ -9,7 +9,7 @@ type Segment = RouteShape["template"]["segments"][number];
 
 /** The routes whose templates begin with the same segments. */
 interface Node<Owner> {
-  /** The nodes of the next segment, by {@link keyOf}. */
+  /** The next segment's nodes, by {@link keyOf}. */
   readonly children: Map<string, Node<Owner>>;
   /** The routes without further segments. */
   readonly routes: OwnedRoute<Owner>[];
@@ -47,17 +47,17 @@ function createNode<Owner>(): Node<Owner> {
 }
 
 /**
- * Returns the key of a segment, which differs between literals and wildcards. The text of a literal after a colon is left
- * out, because it may be the verb of another route.
+ * Returns a segment's key, which differs between literals and wildcards. A literal's text after a colon is left out,
+ * because it may be another route's verb.
  */
 function keyOf(segment: Segment): string {
   return segment.kind === "literal" ? `=${segment.text.split(":", 1)[0]}` : segment.kind;
 }
 
-/** Where a search is: a node, and the segments of the template that remain for the nodes below it. */
+/** Where a search is: a node, and the template's segments that remain for the nodes below it. */
 interface Position<Owner> {
   readonly node: Node<Owner>;
-  /** The index of the next segment, or `undefined` if a `**` of either route matches everything below the node. */
+  /** The next segment's index, or `undefined` if a `**` of either route matches everything below the node. */
   readonly at: number | undefined;
 }
 

@@ -48,7 +48,7 @@ export interface RouteShares {
   readonly conflicts: readonly (readonly string[])[];
 }
 
-/** The index of an upstream, or who else serves a route. */
+/** An upstream's index, or who else serves a route. */
 type Owner = number | "this server" | "a rule of the configuration";
 
 /**
@@ -117,7 +117,7 @@ class Sharing {
     return owners.ownerOf(service) ?? offering ?? "a rule of the configuration";
   }
 
-  /** Adds the routes of a method that belong to its upstream, and returns the conflicts of the others. */
+  /** Adds a method's routes that belong to its upstream, and returns the conflicts of the others. */
   #claim(at: number, method: DescMethod): readonly string[] {
     const shapes = this.#annotated(method);
     if (shapes.length === 0) return [];
@@ -138,7 +138,7 @@ class Sharing {
     return conflicts;
   }
 
-  /** Returns an earlier upstream whose routes are unknown, if the routes of an upstream must wait for them. */
+  /** Returns an earlier upstream whose routes are unknown, if an upstream's routes must wait for them. */
   #unknownBefore(at: number): RouteClaims | undefined {
     if (this.#upstreams[at]?.waitsForEarlier !== true) return undefined;
     return this.#upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);
@@ -153,7 +153,7 @@ class Sharing {
   }
 
   /**
-   * Returns whose RPCs have paths that a route matches, by the patterns of services: a Connect call of an RPC that is not
+   * Returns whose RPCs have paths that a route matches, by the service patterns: a Connect call of an RPC that is not
    * known yet must not become a REST call of another upstream.
    */
   #ownerOfRpcPath(at: number, { httpMethod, template }: RouteShape): number | undefined {
@@ -176,7 +176,7 @@ class Sharing {
     return rule === undefined ? [] : shapesOf(rule);
   }
 
-  /** Replaces the annotation of a method by a rule with some of its routes. */
+  /** Replaces a method's annotation by a rule with some of its routes. */
   #keepOnly(method: DescMethod, kept: readonly boolean[]): void {
     const rule = this.#findAnnotation(method);
     const bindings = rule === undefined ? [] : [rule, ...rule.additionalBindings];
@@ -198,9 +198,7 @@ class Sharing {
 /** A route of an annotation. */
 interface AnnotatedRoute extends RouteShape, HttpPattern {}
 
-/**
- * Returns the routes of a rule, or `undefined` for a template that is not valid, which is reported when it is compiled.
- */
+/** Returns a rule's routes, or `undefined` for a template that is not valid, which is reported when it is compiled. */
 function shapesOf(rule: ExternalHttpRule): readonly (AnnotatedRoute | undefined)[] {
   const patterns = ifValid(() => toHttpPatterns(rule)) ?? [];
   return patterns.map((pattern) => {
@@ -218,8 +216,8 @@ function ifValid<Value>(read: () => Value): Value | undefined {
   }
 }
 
-/** The paths of RPCs: `/package.Service/Method`. */
+/** The RPC paths: `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
-/** The name of a service in a package. A segment without a dot is more likely of a REST path, unless a pattern names it. */
+/** A service name in a package. A segment without a dot is more likely of a REST path, unless a pattern names it. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

@@ -6,7 +6,7 @@ const unknownPathGapMs = 5_000;
 
 /** Decides which unknown paths cause a reload. */
 export class UnknownPaths {
-  /** The packages of the services. */
+  /** The service packages. */
   #packages: ReadonlySet<string> = new Set();
   /** The first segments of REST templates, such as `v1`. */
   #firstSegments: ReadonlySet<string> = new Set();
@@ -23,8 +23,8 @@ export class UnknownPaths {
 
   /**
    * Returns whether an unknown path may belong to a new RPC, so that the descriptors should be read: it names a known
-   * package, or starts with the first segment of a REST route. Other unknown paths come from browsers and scanners.
-   * Returns `true` at a limited rate.
+   * package, or starts with a REST route's first segment. Other unknown paths come from browsers and scanners. Returns
+   * `true` at a limited rate.
    */
   mayBeNew(path: string): boolean {
     const nowMs = performance.now();
@@ -46,7 +46,7 @@ function packageIn(path: string): string | undefined {
   return service.slice(0, Math.max(0, service.lastIndexOf(".")));
 }
 
-/** Returns the first segment of a path after the prefix, without a verb. */
+/** Returns a path's first segment after the prefix, without a verb. */
 function firstSegmentOf(path: string, prefix: string): string {
   return /^[^/:]*/.exec(path.startsWith(prefix) ? path.slice(prefix.length + 1) : "")?.[0] ?? "";
 }

@@ -5,7 +5,7 @@ import { problem, errorCodeOf } from "@plantstore/protobuf";
 const retryAfterSeconds = "1";
 
 /**
- * Returns the error for a call that failed in transport rather than with a status of the upstream. Details such as the
+ * Returns the error for a call that failed in transport rather than with an upstream status. Details such as the
  * upstream's address are only in its cause, which is not sent to callers.
  */
 export function transportError(error: ConnectError): ConnectError {

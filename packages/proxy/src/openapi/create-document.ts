@@ -9,7 +9,7 @@ import { baseOfServices } from "./swagger-base.ts";
 
 const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "3.1.0", "3.2": "3.2.0" };
 
-/** The formats of a document. */
+/** A document's formats. */
 export type DocumentFormat = "json" | "yaml";
 
 /** Returns the format that the flags select. @param path - of the file to write @throws UsageError for another one */
@@ -23,7 +23,7 @@ export function formatOf(flags: ParsedFlags, path: string | undefined): Document
  * Creates the document of services: the bytes that a server with these options sends.
  *
  * @param warn - called for each binding that OpenAPI cannot describe
- * @throws UsageError, InputError, or the errors of `createOpenApi`
+ * @throws UsageError, InputError, or the `createOpenApi` errors
  */
 export async function createDocument(
   all: readonly DescService[],

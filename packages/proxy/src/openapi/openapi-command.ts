@@ -5,7 +5,7 @@ import { InputError, labelsOf, readServices } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";
 
-/** Writes the OpenAPI document of a descriptor set. */
+/** Writes a descriptor set's OpenAPI document. */
 export const openApiCommand: CommandOf<CommandOutput> = {
   name: "openapi",
   summary: "write the OpenAPI document of a definition, without an upstream",

@@ -12,7 +12,7 @@ import { labelsOf, readDefinition, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";
 
-/** The streams of a plugin. */
+/** A plugin's streams. */
 interface PluginStreams {
   readonly input: AsyncIterable<Uint8Array>;
   readonly write: (bytes: Uint8Array) => void;

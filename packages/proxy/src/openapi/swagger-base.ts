@@ -51,7 +51,7 @@ function toInfo({ terms_of_service, ...info }: NonNullable<SwaggerOptions["info"
   return { ...info, ...(terms_of_service !== undefined && { termsOfService: terms_of_service }) };
 }
 
-/** The URL schemes of the enum Scheme. WebSockets are not served. */
+/** The URL schemes in the enum Scheme. WebSockets are not served. */
 const urlSchemes = new Map([
   [1, "http"],
   [2, "https"],

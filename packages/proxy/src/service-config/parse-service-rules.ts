@@ -5,7 +5,7 @@ import { readYaml } from "./read-yaml.ts";
 export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
 
 /**
- * Parses the HTTP rules of a service config: a google.api.Service in YAML or JSON, as grpc-gateway accepts it
+ * Parses a service config's HTTP rules: a google.api.Service in YAML or JSON, as grpc-gateway accepts it
  * (`grpc_api_configuration`). Other members are ignored. A plain google.api.Http, `rules: […]`, is accepted too.
  *
  * @throws Error that describes the problem; for YAML, with line and column

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { toShortLine } from "@plantstore/http";
 import type { CST, Node as YamlNode } from "yaml";
 
-/** Maximum nesting of sequences and mappings. 100: as in JSON messages, and far below the depth of the stack. */
+/** Maximum nesting of sequences and mappings. 100: as in JSON messages, and far below the stack's depth. */
 const nestingMax = 100;
 
 /** A YAML value with its position. */
@@ -10,11 +10,11 @@ export interface YamlValue {
   /** The line and column of its first character, both from 1. */
   readonly line: number;
   readonly column: number;
-  /** A scalar, the items of a sequence, or the members of a mapping. */
+  /** A scalar, a sequence's items, or a mapping's members. */
   readonly value: string | number | bigint | boolean | null | readonly YamlValue[] | ReadonlyMap<string, YamlMember>;
 }
 
-/** A member of a mapping: its value, and the position of its key. */
+/** A member of a mapping: its value, and its key's position. */
 export interface YamlMember extends YamlValue {
   readonly keyLine: number;
   readonly keyColumn: number;
@@ -36,9 +36,9 @@ export class YamlProblem extends Error {
 }
 
 /**
- * Parses YAML 1.2 with the core schema to a JSON value, in time that grows with the length of the text. Rejects
- * ambiguous input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be
- * strings. `<<` is an ordinary key. Nesting is limited to {@link nestingMax} levels.
+ * Parses YAML 1.2 with the core schema to a JSON value, in time that grows with the text's length. Rejects ambiguous
+ * input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be strings.
+ * `<<` is an ordinary key. Nesting is limited to {@link nestingMax} levels.
  *
  * @throws YamlProblem with the line and column of the problem, both from 1
  */
@@ -46,7 +46,7 @@ export function readYaml(text: string): unknown {
   return parse(text).document.toJS();
 }
 
-/** Parses YAML as {@link readYaml} does, with the position of each value. An empty text is `null`. */
+/** Parses YAML as {@link readYaml} does, with each value's position. An empty text is `null`. */
 export function readLocatedYaml(text: string): YamlValue {
   const { document, positionOf } = parse(text);
   const { isMap, isScalar, isSeq } = loadYaml();
@@ -127,7 +127,9 @@ function parse(text: string) {
   return { document, positionOf };
 }
 
-/** Checks the nesting before nodes are composed, which recurses. @throws YamlProblem at the first node that is too deep */
+/**
+ * Checks the nesting before nodes are composed, which recurses. @throws YamlProblem at the first node that is too deep
+ */
 function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): void {
   let level = tokens.flatMap(collectionsIn);
   for (let depth = 1; level.length > 0; depth++) {

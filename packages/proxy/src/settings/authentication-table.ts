@@ -12,12 +12,12 @@ export interface AuthenticationFile {
   readonly introspection: IntrospectionFile | undefined;
   readonly open: readonly string[];
   readonly publicUrl: string | undefined;
-  /** The scopes of RPCs, by selector. */
+  /** The RPC scopes, by selector. */
   readonly scopes: Readonly<Record<string, string>>;
   readonly forward: boolean;
 }
 
-/** An issuer of JSON Web Tokens. */
+/** A JSON Web Token issuer. */
 export interface JwtFile {
   readonly issuer: string;
   readonly audiences: readonly string[];
@@ -89,7 +89,7 @@ const publicUrl = text("URL", (value) => {
   throw new Error(`must be an http or https URL without a query, such as https://api.example, got ${quote(value)}`);
 });
 
-/** A scope-token of RFC 6749 §3.3. */
+/** A scope-token (RFC 6749 §3.3). */
 const scope = text("scope", (value) => {
   if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;
   throw new Error(`must be one scope of printable ASCII without spaces, quotes and backslashes, got ${quote(value)}`);
@@ -105,7 +105,7 @@ function quote(value: string): string {
   return JSON.stringify(value);
 }
 
-/** The type of `authentication`. */
+/** The `authentication` type. */
 export const authenticationType: SettingType<AuthenticationFile> = mapping<AuthenticationFile>({
   realm: { type: realm, fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
   tokens: { type: list(secret), fallback: [], about: "Accepted bearer tokens, of at least 16 characters." },

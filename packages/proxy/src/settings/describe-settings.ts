@@ -2,7 +2,7 @@ import type { JsonSchema } from "./setting.ts";
 import { settingRows } from "./setting-flags.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
-/** Returns the JSON Schema of the configuration file. */
+/** Returns the configuration file's JSON Schema. */
 export function proxyFileSchema(): JsonSchema {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -11,7 +11,7 @@ export function proxyFileSchema(): JsonSchema {
   };
 }
 
-/** Returns the table of docs/reference/proxy-configuration.md, as lines of Markdown. */
+/** Returns the table of docs/reference/proxy-configuration.md, as Markdown lines. */
 export function settingTable(): string[] {
   const rows = settingRows().map(({ path, type, about, fallback, isRequired, flags }) => {
     const initial = isRequired ? "required" : fallback === undefined ? "" : `\`${JSON.stringify(fallback)}\``;

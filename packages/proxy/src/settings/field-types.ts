@@ -25,13 +25,13 @@ export const fieldValues: SettingType<Readonly<Record<string, string>>> = {
   },
 };
 
-/** The new name of a forwarded header field. */
+/** A forwarded header field's new name. */
 export const newFieldName: SettingType<string> = text("text", (name) => {
   if (isSettable(name.toLowerCase())) return name;
   throw new Error(`must be a field that can be set, got ${JSON.stringify(name)}`);
 });
 
-/** The name of a header field, for CORS. */
+/** A header field's name, for CORS. */
 export const fieldName: SettingType<string> = text("text", (name) => {
   if (isToken(name)) return name;
   throw new Error(`must be the name of a header field, got ${JSON.stringify(name)}`);

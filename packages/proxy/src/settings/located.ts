@@ -2,7 +2,7 @@ import { toShortLine } from "@plantstore/http";
 
 /** A value of the configuration, with where it was set, for messages. */
 export interface Located {
-  /** The path of the setting, such as `upstreams[0].tls.ca`; empty for the entire file. */
+  /** The setting's path, such as `upstreams[0].tls.ca`; empty for the entire file. */
   readonly path: string;
   /** Where the value starts, as `file:line:column`, or `undefined` if a flag set it. */
   readonly place: string | undefined;

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { SettingType } from "./setting.ts";
 import { integer, list, mapping, positiveNumber, text } from "./setting-types.ts";
 
-/** An item of `methodConfig`, in the form of gRPC's service config. */
+/** A `methodConfig` item, in the form of gRPC's service config. */
 export interface MethodConfigFile {
   readonly name: readonly MethodNameFile[];
   readonly timeout: number | undefined;
@@ -92,7 +92,7 @@ const retryPolicy = mapping<RetryPolicyFile>({
   },
 });
 
-/** The type of `methodConfig`. */
+/** The `methodConfig` type. */
 export const methodConfigType: SettingType<readonly MethodConfigFile[]> = list(
   mapping<MethodConfigFile>({
     name: {

@@ -4,7 +4,7 @@ import type { AuthenticationFile } from "./authentication-table.ts";
 import type { MethodConfigFile } from "./method-config-table.ts";
 import type { UpstreamFile } from "./upstream-table.ts";
 
-/** The configuration of the proxy, from its file and its flags. The tables of settings have the meaning of each member. */
+/** The proxy's configuration, from its file and its flags. The setting tables have the meaning of each member. */
 export interface ProxyConfiguration {
   readonly listen: ListenFile;
   readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
@@ -62,7 +62,7 @@ export interface RestServiceFile {
   readonly options: readonly SwitchName[];
 }
 
-/** Calls per second, which is also the size of a burst. */
+/** Calls per second, which is also a burst's size. */
 export interface RateLimitFile {
   readonly perPrincipal: number | undefined;
   readonly perAddress: number | undefined;

@@ -4,7 +4,7 @@ import type { ProxyConfiguration } from "./proxy-file.ts";
 import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
-/** The values of flags by name, in the order of the command line. A flag without a value has `true`. */
+/** The flag values by name, in the order of the command line. A flag without a value has `true`. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** The error for settings that are not valid. The message has a line for each problem, with its place. */
@@ -27,13 +27,16 @@ export interface ConfigurationText {
   readonly text: string;
 }
 
-/** Maximum mistakes in a message. 100: more than a person corrects before the next check. Limits time and memory too. */
+/**
+ * Maximum mistakes in a message. 100: more than a person corrects before the next check. Limits time and memory too.
+ */
 const problemsMax = 100;
 
 /**
- * Reads the settings of a file, and those of flags, which replace the same settings of the file.
+ * Reads a file's settings, and those of flags, which replace the same settings of the file.
  *
- * @throws SettingsProblem that lists the first {@link problemsMax} mistakes with file, line and column, or with their flag
+ * @throws SettingsProblem that lists the first {@link problemsMax} mistakes with file, line and column, or with their
+ * flag
  */
 export function readProxyFile(file: ConfigurationText | undefined, flags: FlagValues = {}): ReadSettings {
   const root = file === undefined ? ofNothing() : locate(file);

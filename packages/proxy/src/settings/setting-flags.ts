@@ -3,7 +3,7 @@ import { proxyConfigurationType } from "./setting-table.ts";
 
 /** A flag, and the setting that it sets. */
 export interface FlagOfSetting extends SettingFlag {
-  /** The path of the setting, such as `upstreams[].tls.ca`. */
+  /** The setting's path, such as `upstreams[].tls.ca`. */
   readonly path: string;
   readonly about: string;
   readonly fallback: unknown;

@@ -145,8 +145,8 @@ const cors = mapping<CorsFile>({
 });
 
 /**
- * The settings of the proxy. The reader, `--check`, the JSON Schema, docs/reference/proxy-configuration.md and `--help`
- * are derived from this table.
+ * The proxy's settings. The reader, `--check`, the JSON Schema, docs/reference/proxy-configuration.md and `--help` are
+ * derived from this table.
  */
 export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<ProxyConfiguration>({
   listen: { type: listen, implied: true, about: "Where callers connect." },

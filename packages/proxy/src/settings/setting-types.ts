@@ -168,7 +168,7 @@ function reportUnknown(values: ReadonlyMap<string, Located>, members: Members, r
   }
 }
 
-/** Returns the setting of a flag, such as `descriptors: reflection` of `--reflection`, also in nested mappings. */
+/** Returns a flag's setting, such as `descriptors: reflection` of `--reflection`, also in nested mappings. */
 function findByFlag(flagName: string, members: Members): string | undefined {
   for (const [name, { flags, type }] of Object.entries(members)) {
     const flag = flags?.find((each) => each.name === flagName);
@@ -179,7 +179,9 @@ function findByFlag(flagName: string, members: Members): string | undefined {
   return undefined;
 }
 
-/** Reports that a value is not of its type. @param must - what it must be @param isSecret - whether to hide the value */
+/**
+ * Reports that a value is not of its type. @param must - what it must be @param isSecret - whether to hide the value
+ */
 function refuse(at: Located, report: ReportProblem, must: string, isSecret: boolean = false): undefined {
   report(at, `${must}, got ${isSecret ? describeKind(at) : describe(at)}`);
   return undefined;

@@ -25,17 +25,17 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface SettingFlag {
   /** The name without dashes. */
   readonly name: string;
-  /** The placeholder of its value in the help, such as `FILE`, or `undefined` for a flag that sets {@link value}. */
+  /** Its value's placeholder in the help, such as `FILE`, or `undefined` for a flag that sets {@link value}. */
   readonly placeholder?: string;
-  /** The value of a flag without a placeholder. Default `true`. */
+  /** A flag's value without a placeholder. Default `true`. */
   readonly value?: string | boolean;
   /** Whether it can be repeated. */
   readonly multiple?: boolean;
   /** Its sentence in the help, if that of the setting does not fit. */
   readonly about?: string;
   /**
-   * Returns the value of the setting for all values of the flag, or `undefined` to leave it unset. `members` are the
-   * settings of the mapping that contains it. Defaults to the value itself, or the list of all.
+   * Returns the setting's value for all flag values, or `undefined` to leave it unset. `members` are the settings of
+   * the mapping that contains it. Defaults to the value itself, or the list of all.
    */
   readonly toValue?: (
     texts: readonly string[],
@@ -57,12 +57,12 @@ export interface Setting {
   readonly implied?: true;
 }
 
-/** The settings of a mapping, by name. */
+/** A mapping's settings, by name. */
 export type Members = Readonly<Record<string, Setting>>;
 
 /**
- * The settings for the members of an object: a member that can be `undefined` is optional, and all others are required,
- * have a default or are implied.
+ * The settings for an object's members: a member that can be `undefined` is optional, and all others are required, have
+ * a default or are implied.
  */
 export type MembersOf<T> = {
   readonly [Name in keyof T]-?: Setting & {

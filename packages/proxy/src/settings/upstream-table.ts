@@ -80,7 +80,7 @@ const tls = mapping<UpstreamTlsFile>({
   },
 });
 
-/** The settings of an upstream. */
+/** An upstream's settings. */
 export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
   addresses: {
     type: list(text("address")),
@@ -194,7 +194,7 @@ function parseHeaderFields(fields: readonly string[], path: string): Located["va
   return new Map([...header].map(([name, value]) => [name, ofFlag(memberPath(path, name), "--reflect-header", value)]));
 }
 
-/** Parses names of services, and selects those for the upstream with these settings. */
+/** Parses service names, and selects those for the upstream with these settings. */
 function toServices(
   texts: readonly string[],
   path: string,

@@ -18,7 +18,7 @@ export class AddressResolver {
   readonly #lookup: UpstreamLookup;
   readonly #onChange: () => void;
   readonly #backoff = new ConnectBackoff();
-  /** The addresses from the last successful lookup of each name. */
+  /** The addresses from each name's last successful lookup. */
   readonly #resolved = new Map<UpstreamAddress, readonly UpstreamAddress[]>();
   #begunAtMs = Number.NEGATIVE_INFINITY;
   #dueAtMs = 0;

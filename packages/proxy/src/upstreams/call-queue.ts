@@ -17,8 +17,8 @@ export interface PendingCall {
 }
 
 /**
- * Why a call was refused although its servers can be reached: `queue_full`, the queue is full; `queue_timeout`, no stream
- * became free in time; `unsent_bytes`, too many bytes of earlier calls are queued.
+ * Why a call was refused although its servers can be reached: `queue_full`, the queue is full; `queue_timeout`, no
+ * stream became free in time; `unsent_bytes`, too many bytes of earlier calls are queued.
  */
 export type RefusalReason = keyof typeof refusalMessages;
 
@@ -39,8 +39,7 @@ export class CallQueue {
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
   /**
-   * When each call was queued, in milliseconds of `performance.now()`. Ascending, because a `Map` keeps insertion
-   * order.
+   * When each call was queued, in `performance.now()` milliseconds. Ascending, because a `Map` keeps insertion order.
    */
   readonly #calls = new Map<PendingCall, number>();
   /** Kept between calls of {@link shift}, because a new iterator would have to skip all removed entries. */

@@ -20,7 +20,7 @@ export class ConnectBackoff {
   /**
    * Records that an attempt failed. Waits are measured from the start of an attempt.
    *
-   * @returns when to retry, in milliseconds of `performance.now()`
+   * @returns when to retry, in `performance.now()` milliseconds
    */
   failed(begunAtMs: number): number {
     this.#endMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));

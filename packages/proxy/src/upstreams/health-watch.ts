@@ -25,8 +25,8 @@ const prefixBytes = 5;
 const unimplementedStatus = "12";
 
 /**
- * Watches the health of a service on one connection while it accepts calls (gRFC A17). A server is healthy if it
- * reports SERVING or does not implement `grpc.health.v1`. If the stream ends, it is opened again with a backoff.
+ * Watches a service's health on one connection while it accepts calls (gRFC A17). A server is healthy if it reports
+ * SERVING or does not implement `grpc.health.v1`. If the stream ends, it is opened again with a backoff.
  */
 export class HealthWatch implements ResponseReceiver {
   readonly #connection: ClientConnection;

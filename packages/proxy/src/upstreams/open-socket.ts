@@ -6,7 +6,7 @@ import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** How server and client authenticate each other: options of node's `tls.connect`. */
 export interface UpstreamTls extends SecureContextOptions {
-  /** The name that the server's certificate must contain; also sent as SNI. Defaults to the host of the address. */
+  /** The name that the server's certificate must contain; also sent as SNI. Defaults to the address's host. */
   readonly servername?: string;
 }
 

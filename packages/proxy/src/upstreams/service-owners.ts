@@ -1,13 +1,13 @@
 /** What {@link ServiceOwners} needs of an upstream. */
 interface ServicePatterns {
-  /** Full names of services. A name that ends in `*` is a prefix. Empty or `undefined` for all services. */
+  /** Full service names. A name that ends in `*` is a prefix. Empty or `undefined` for all services. */
   readonly services?: readonly string[] | undefined;
   readonly descriptors: unknown;
 }
 
 /** Why the patterns of an upstream cannot be used. */
 export interface PatternProblem {
-  /** The index of the upstream. */
+  /** The upstream's index. */
   readonly at: number;
   readonly kind: "missing" | "shared";
   /** The pattern that an earlier upstream has too, or `undefined` if patterns are missing. */
@@ -62,7 +62,9 @@ export class ServiceOwners {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 
-  /** Returns the same as {@link ownerOf}, but ignores the pattern `*`, which matches any segment of a REST path, too. */
+  /**
+   * Returns the same as {@link ownerOf}, but ignores the pattern `*`, which matches any segment of a REST path, too.
+   */
   namedOwnerOf(name: string): number | undefined {
     const isNamed =
       this.#names.has(name) || this.#prefixes.some(([prefix]) => prefix !== "" && name.startsWith(prefix));

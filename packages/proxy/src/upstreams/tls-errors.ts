@@ -15,7 +15,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", trust],
 ]);
 
-/** Messages by the end of node's error code, which replace the messages of OpenSSL. */
+/** Messages by the end of node's error code, which replace the OpenSSL messages. */
 const messages: readonly (readonly [code: string, message: string])[] = [
   ["ALERT_CERTIFICATE_REQUIRED", missingClientCertificate("requires")],
   ["ALERT_BAD_CERTIFICATE", rejectedText],
@@ -31,7 +31,7 @@ export function missingClientCertificate(verb: "requires" | "may require"): stri
   return `the server ${verb} a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)`;
 }
 
-/** Returns an error of a connection with a message that names the option to change, if TLS has failed. */
+/** Returns a connection error with a message that names the option to change, if TLS has failed. */
 export function explainTlsError(error: Error): Error {
   const code = "code" in error ? String(error.code) : "";
   const [, replaced] = messages.find(([end]) => code.startsWith("ERR_SSL_") && code.endsWith(end)) ?? [];

@@ -1,9 +1,9 @@
-/** The address of a server. */
+/** A server's address. */
 export interface UpstreamAddress {
   readonly scheme: "http" | "https";
   /** The `:authority` of requests (RFC 9113 §8.3.1). */
   readonly authority: string;
-  /** A TCP port, or the path of a Unix socket. */
+  /** A TCP port, or a Unix socket's path. */
   readonly target: { readonly host: string; readonly port: number } | { readonly path: string };
   /** The name that the certificate must contain, unless {@link UpstreamTls} sets another. */
   readonly host: string;
@@ -12,14 +12,14 @@ export interface UpstreamAddress {
 }
 
 /**
- * Parses the address of a server: `http://host:port` or `https://host:port`, optionally with a trailing slash,
- * `unix:/path`, or `dns:host:port`, which resolves to one or more servers.
+ * Parses a server's address: `http://host:port` or `https://host:port`, optionally with a trailing slash, `unix:/path`,
+ * or `dns:host:port`, which resolves to one or more servers.
  *
  * @param secure - whether `dns:` uses TLS
  * @throws TypeError for anything else
  */
 export function readUpstreamAddress(text: string, secure: boolean = false): UpstreamAddress {
-  // gRPC clients send "localhost" as the authority of a Unix socket.
+  // gRPC clients send "localhost" as a Unix socket's authority.
   if (text.startsWith("unix:/")) {
     const target = { path: text.slice(5) };
     return { scheme: "http", authority: "localhost", target, host: "localhost", isName: false };

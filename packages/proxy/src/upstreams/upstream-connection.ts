@@ -7,7 +7,7 @@ import { explainTlsError, missingClientCertificate } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
-/** Settings of all servers of an upstream. */
+/** Settings of all upstream servers. */
 export interface ServerSettings {
   readonly tls: PreparedTls | undefined;
   /** Maximum connections to each server. */
@@ -16,14 +16,14 @@ export interface ServerSettings {
   readonly healthService: string | undefined;
   readonly maxConnectionAgeMs: number;
   readonly limits: UpstreamLimits;
-  /** Limits of the first connection to a server. */
+  /** Limits for the first connection to a server. */
   readonly http2Limits: Http2Limits;
-  /** Limits of additional connections. */
+  /** Limits for additional connections. */
   readonly additionalHttp2Limits: Http2Limits;
   readonly budget: BacklogBudget;
 }
 
-/** The initial state of a connection. */
+/** A connection's initial state. */
 export interface ConnectionStart {
   /** Maximum streams that are opened before the SETTINGS of the server arrive. */
   readonly streamsBeforeSettings: number;
@@ -33,7 +33,7 @@ export interface ConnectionStart {
 
 /** The events of an {@link UpstreamConnection}. */
 export interface ConnectionEvents {
-  /** Called when the SETTINGS of the server have arrived, and its health too if it is watched. */
+  /** Called when the server's SETTINGS have arrived, and its health too if it is watched. */
   onEstablished(streamsMax: number): void;
   /** Called when {@link UpstreamConnection.availableStreams} may have changed. */
   onStreamAvailable(connection: UpstreamConnection): void;
@@ -51,7 +51,7 @@ export class UpstreamConnection {
   #isHealthy: boolean;
   /** Whether the connection accepts no more calls because one side is closing it. */
   isRetired = false;
-  /** Whether the SETTINGS of the server have arrived, and its health too if it is watched. */
+  /** Whether the server's SETTINGS have arrived, and its health too if it is watched. */
   isEstablished = false;
   /** The HTTP/2 error code with which the connection was closed. */
   #errorCode = 0;

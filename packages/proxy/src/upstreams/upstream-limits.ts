@@ -4,9 +4,7 @@ import { defaultHttp2Limits, type Http2Limits } from "@plantstore/http-engine/cl
 export interface UpstreamLimits {
   /** Maximum calls that wait for a connection or a stream. 65,536: three times a burst of 20,000 calls. */
   readonly waitingCalls: number;
-  /**
-   * Maximum milliseconds that a call waits for a stream of a connected server. 30 s: half the usual timeout of proxies.
-   */
+  /** Maximum milliseconds that a call waits for a stream of a connected server. 30 s: half the usual proxy timeout. */
   readonly queueTimeoutMs: number;
   /** Maximum bytes of all calls that are queued to be sent. Above it, new calls fail. 64 MiB. */
   readonly queuedBytes: number;
@@ -63,7 +61,7 @@ export const serversMax = 1_000;
 /** Milliseconds after which a name is resolved again if calls are made. 30 s, as in gRPC's clients. */
 export const defaultResolveEveryMs = 30_000;
 
-/** Minimum milliseconds between two lookups of a name, even if connections are lost. 1 s. */
+/** Minimum milliseconds between two name lookups, even if connections are lost. 1 s. */
 export const lookupGapMs = 1_000;
 
 /**
@@ -89,7 +87,7 @@ const readBlockBytes = 1024 * 1024;
  */
 const smallFrameBytes = 4 * 1024;
 
-/** Returns the limits of a client connection. @param idleTimeoutMs - how long it stays open without a call */
+/** Returns a client connection's limits. @param idleTimeoutMs - how long it stays open without a call */
 export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number, idleTimeoutMs: number): Http2Limits {
   return {
     ...defaultHttp2Limits,

@@ -16,8 +16,8 @@ export type UpstreamLookup = (host: string) => Promise<readonly { readonly addre
 /** Options of {@link createUpstream}. */
 export interface UpstreamOptions {
   /**
-   * The addresses of the servers: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which
-   * resolves to one or more servers. All must have the same scheme. The first address is the authority of requests.
+   * The server addresses: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to
+   * one or more servers. All must have the same scheme. The first address is the authority of requests.
    */
   readonly addresses: string | readonly string[];
   /**
@@ -41,7 +41,7 @@ export interface UpstreamOptions {
    * resolved after a connection was lost.
    */
   readonly resolveEveryMs?: number;
-  /** Resolves names of `dns:`. Defaults to the resolver of the system. */
+  /** Resolves `dns:` names. Defaults to the system's resolver. */
   readonly lookup?: UpstreamLookup;
   /**
    * The service whose health is watched with `grpc.health.v1.Health/Watch` on each connection, or `""` for the entire

@@ -160,7 +160,7 @@ export class UpstreamServer implements ServerLoad {
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
     const isAdditional = this.#isActive;
     // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts it and
-    // then closes it. The machine of a frozen server may accept it, too.
+    // then closes it. A frozen server's machine may accept it, too.
     const awaitsSettings = isAdditional || this.#isUnresponsive;
     const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {

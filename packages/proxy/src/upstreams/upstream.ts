@@ -61,7 +61,7 @@ export class Upstream implements AsyncDisposable {
    */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
-  /** When calls are aborted and refused, in milliseconds of `performance.now()`. */
+  /** When calls are aborted and refused, in `performance.now()` milliseconds. */
   #closesAtMs = Number.POSITIVE_INFINITY;
   #abortTimer: NodeJS.Timeout | undefined;
   #resolveClosing: (() => void) | undefined;

@@ -21,14 +21,14 @@ export interface Instrument<Series> {
 
 /** Creates instruments: `Metrics` of `@plantstore/telemetry/metrics`, or an adapter to another library. */
 export interface Instruments {
-  /** @param bounds - the upper bounds of the buckets in ascending order; the last, unbounded bucket is not listed */
+  /** @param bounds - the buckets' upper bounds in ascending order; the last, unbounded bucket is not listed */
   histogram(metric: MetricDescription, bounds: readonly number[]): Instrument<{ record(value: number): void }>;
   counter(metric: MetricDescription): Instrument<{ add(value: number): void }>;
 }
 
 /**
- * The histogram bounds of durations, in seconds: the bounds of the semantic conventions and three lower ones, because
- * most calls take less than 5 ms.
+ * The histogram bounds of durations, in seconds: the semantic conventions' bounds and three lower ones, because most
+ * calls take less than 5 ms.
  */
 export const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

@@ -5,7 +5,7 @@ import type { Attributes } from "./instruments.ts";
 /** An RPC system of the semantic conventions (`rpc.system.name`). */
 interface RpcSystem {
   readonly name: string;
-  /** Returns the status of a call as the RPC system spells it, or `undefined` if the system has no name for it. */
+  /** Returns a call status as the RPC system spells it, or `undefined` if the system has no name for it. */
   statusOf(code: Code | undefined): string | undefined;
 }
 
@@ -14,7 +14,7 @@ const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
 const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
-/** The RPC system of each protocol, or `undefined` for protocols that are recorded as HTTP. */
+/** Each protocol's RPC system, or `undefined` for protocols that are recorded as HTTP. */
 const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | undefined>> = {
   connect: connectRpc,
   grpc,
@@ -26,14 +26,14 @@ const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | unde
 const systemNames = [...new Set(Object.values(rpcSystems).map((system) => system?.name))];
 
 /**
- * Returns whether requests of a protocol are recorded as RPCs with {@link rpcAttributes}, rather than as HTTP requests.
+ * Returns whether a protocol's requests are recorded as RPCs with {@link rpcAttributes}, rather than as HTTP requests.
  */
 export function isRpcProtocol(protocol: CompletedRequest["protocol"]): boolean {
   return rpcSystems[protocol] !== undefined;
 }
 
 /**
- * Returns the attributes of a call by the semantic conventions for RPC. Their cardinality is low: a method that is not
+ * Returns a call's attributes by the semantic conventions for RPC. Their cardinality is low: a method that is not
  * served is `_OTHER`.
  */
 export function rpcAttributes({ procedure, protocol, error }: CompletedRequest): Attributes {
@@ -48,7 +48,7 @@ export function rpcAttributes({ procedure, protocol, error }: CompletedRequest):
 }
 
 /**
- * Returns the attributes of an HTTP request by the semantic conventions. The route is a template, never a path.
+ * Returns an HTTP request's attributes by the semantic conventions. The route is a template, never a path.
  *
  * If an RPC failed, its code determines whether that is a server error, because a service may respond to all errors
  * with the same status. A request that the client cancelled has no status and is not an error.
@@ -72,13 +72,13 @@ function isUnknownMethod({ httpStatus, httpRoute }: CompletedRequest): boolean {
   return httpStatus === 501 && httpRoute === undefined;
 }
 
-/** Returns a number that is the same for two calls of a method if and only if their {@link rpcAttributes} are equal. */
+/** Returns a number that is the same for two method calls if and only if their {@link rpcAttributes} are equal. */
 export function rpcSeriesKey({ protocol, error }: CompletedRequest): number {
   return (error?.code ?? 0) * systemNames.length + systemNames.indexOf(rpcSystems[protocol]?.name);
 }
 
 /**
- * Returns a number that is the same for two requests of a route if and only if their {@link httpAttributes} are equal.
+ * Returns a number that is the same for two requests to a route if and only if their {@link httpAttributes} are equal.
  */
 export function httpSeriesKey(request: CompletedRequest): number {
   const { httpMethod, httpStatus, httpVersion, scheme } = request;

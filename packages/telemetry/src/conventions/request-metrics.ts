@@ -43,7 +43,7 @@ export function createRequestMetrics(
   };
 }
 
-/** Creates a function that records the duration of a request in the histogram of its protocol. */
+/** Creates a function that records a request duration in its protocol's histogram. */
 export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (request: CompletedRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },

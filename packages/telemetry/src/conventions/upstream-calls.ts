@@ -3,7 +3,7 @@ import type { Code, ContextValues } from "@connectrpc/connect";
 import { durationBounds, type Attributes, type Instruments } from "./instruments.ts";
 import { grpcStatusOf } from "./request-attributes.ts";
 
-/** A call of a proxy to an upstream: the argument of `onUpstreamCall` of `createProxy`. */
+/** A call of a proxy to an upstream: the `onUpstreamCall` argument of `createProxy`. */
 export interface MeasuredCall {
   readonly upstream: { readonly authority: string };
   readonly method: DescMethod;
@@ -23,21 +23,21 @@ export interface MeasuredCallEnd {
 /** A callback for `onUpstreamCall` of `createProxy`. */
 export type CallObserver = (call: MeasuredCall) => (end: MeasuredCallEnd) => void;
 
-/** Returns the name of a method in metrics and spans, such as `greenhouse.v1.GreenhouseService/WaterBed`. */
+/** Returns a method name in metrics and spans, such as `greenhouse.v1.GreenhouseService/WaterBed`. */
 export function rpcMethodOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** Returns the attributes of the end of a client's call. All codes but OK are errors of the call. */
+/** Returns the attributes of the end of a client's call. All codes but OK are call errors. */
 export function callEndAttributes(code: Code | undefined): Attributes {
   const status = grpcStatusOf(code);
   return { "rpc.response.status_code": status, ...(code !== undefined && { "error.type": status }) };
 }
 
 /**
- * Creates an observer that records the duration of calls in `rpc.client.call.duration`.
+ * Creates an observer that records the call duration in `rpc.client.call.duration`.
  *
- * @param attributesOf - returns the attributes of an upstream
+ * @param attributesOf - returns an upstream's attributes
  */
 export function createCallDurations(
   metrics: Pick<Instruments, "histogram">,

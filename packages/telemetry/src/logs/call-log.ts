@@ -8,9 +8,9 @@ import { requestIdOf } from "./request-id.ts";
 /** Options of {@link createCallLog}. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** The log of the audit trail, with its own level. Default `log`. */
+  /** The audit trail's log, with its own level. Default `log`. */
   readonly auditLog?: Log | undefined;
-  /** The log of deletions in the audit trail. Default `auditLog`. */
+  /** The deletion log in the audit trail. Default `auditLog`. */
   readonly deletionLog?: Log | undefined;
   /** Returns the audit trail and additional fields of a call. */
   readonly auditOf: (request: AuditedCall) => CallAudit;
@@ -33,7 +33,7 @@ export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" |
 export interface CallAudit {
   /** The part of the audit trail that the call belongs to, or `undefined` for none. */
   readonly trail: "refusals" | "deletions" | undefined;
-  /** Fields such as the caller, why its credential was refused, and the resource of the call. */
+  /** Fields such as the caller, why its credential was refused, and the call's resource. */
   readonly fields: object;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The identifiers of this package, in addition to those of the gateway: the values of `errorCode` in error responses
- * and log lines. Their meanings never change. A release may add identifiers. docs/reference/errors.md documents each.
+ * This package's identifiers, in addition to those of the gateway: the `errorCode` values in error responses and log
+ * lines. Their meanings never change. A release may add identifiers. docs/reference/errors.md documents each.
  */
 export type LogErrorCode = "ERR_CALL_CANCELLED" | "ERR_NOT_READY" | "ERR_LOG_LINES_DROPPED";

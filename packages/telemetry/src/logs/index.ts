@@ -1,6 +1,4 @@
-/**
- * Logs of calls and readiness, request ids and safe errors, for any service of the gateway.
- */
+/** Call logs and readiness, request ids and safe errors, for any gateway service. */
 export { type AuditedCall, type CallAudit, createCallLog } from "./call-log.ts";
 export type { LogErrorCode } from "./error-code.ts";
 export { LineOutput } from "./line-output.ts";

@@ -4,7 +4,7 @@ import type { LogErrorCode } from "./error-code.ts";
 import { LineOutput } from "./line-output.ts";
 import { toTerminalLine } from "./terminal-lines.ts";
 
-/** The values of `LOG_LEVEL`, from least to most verbose. */
+/** The `LOG_LEVEL` values, from least to most verbose. */
 export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 
 /** One of {@link logLevels}. */
@@ -40,7 +40,7 @@ const causeDepthMax = 5;
  *
  * Writing never blocks a call, and the buffer is bounded: see {@link LineOutput}.
  *
- * @param destination - default: standard error, because standard output is used for the results of commands
+ * @param destination - default: standard error, because standard output is used for the command results
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
   return loadPino().pino(
@@ -65,7 +65,7 @@ function loadPino(): typeof import("pino") {
   }
 }
 
-/** Opens a log like {@link openLog}, but its lines are still written when lines of other logs are dropped. */
+/** Opens a log like {@link openLog}, but its lines are still written when other log lines are dropped. */
 export function openReserveLog(
   level: LogLevel,
   destination: DestinationStream = standardError.destinations.reserve,
@@ -73,7 +73,7 @@ export function openReserveLog(
   return openLog(level, destination);
 }
 
-/** The two writers of one output. */
+/** Two writers for one output. */
 interface LogDestinations {
   readonly lines: DestinationStream;
   /** The writer for lines that are still written when other lines are dropped. */
@@ -94,7 +94,7 @@ const standardError = new StandardError();
 function openDestinations(output: LineOutput): LogDestinations {
   const { stderr } = process;
   if (!stderr.isTTY) return { lines: output, reserve: output.reserve };
-  // `hasColors` respects NO_COLOR and the capabilities of the terminal.
+  // `hasColors` respects NO_COLOR and the terminal's capabilities.
   const colour = stderr.hasColors();
   const humanReadable = (target: DestinationStream): DestinationStream => ({
     write: (json) => target.write(toTerminalLine(json, colour)),

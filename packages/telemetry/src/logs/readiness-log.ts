@@ -6,8 +6,8 @@ import type { Log } from "./log.ts";
 const checkIntervalMs = 750;
 
 /**
- * Logs every change of readiness: the cause when a part of the server becomes unready, and the duration when that part
- * is ready again. Both lines are warnings, so that no log level shows only one of them.
+ * Logs every readiness change: the cause when a part of the server becomes unready, and the duration when that part is
+ * ready again. Both lines are warnings, so that no log level shows only one of them.
  *
  * @returns a function that stops logging
  */

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { AdmitRequest } from "@plantstore/gateway";
 
-/** The context key of the request id, which is set when an id is accepted, or created by {@link requestIdOf}. */
+/** The request id's context key, which is set when an id is accepted, or created by {@link requestIdOf}. */
 export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined);
 
 /** Whether the request id was added to the response. */
 const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 
-/** The field of request ids in requests and responses. */
+/** The request id field in requests and responses. */
 const fieldName = "x-request-id";
 
 /**
@@ -37,10 +37,10 @@ class RequestIdGenerator {
 const generator = new RequestIdGenerator();
 
 /**
- * Returns the id of a request, which is in its log lines and its deletion record.
+ * Returns a request's id, which is in the request's log lines and deletion record.
  *
- * If the client has not sent an id, one is created on first use, and stored in the context values of the request. Its
- * form is `<16 hex digits>-<counter in base 36>`.
+ * If the client has not sent an id, one is created on first use, and stored in the request's context values. Its form
+ * is `<16 hex digits>-<counter in base 36>`.
  */
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
@@ -55,18 +55,18 @@ export type RequestIdResponses = "always" | "requested";
 
 /** Gateway hooks for request ids. */
 export interface RequestIds {
-  /** The name of the response field, for `Access-Control-Expose-Headers`. */
+  /** The response field's name, for `Access-Control-Expose-Headers`. */
   readonly fieldName: string;
   /**
    * Accepts the id that a client has sent, or creates one if it is missing or malformed. The response header of a
    * stream always contains the id, because the stream may fail after the header is sent.
    */
   readonly onRequest: (request: AdmitRequest) => void;
-  /** Adds the id to the response of a failed request. */
+  /** Adds the id to a failed request's response. */
   readonly onError: (request: AdmitRequest) => void;
 }
 
-/** Creates hooks that accept or create the id of each request, and add it to these responses. */
+/** Creates hooks that accept or create each request's id, and add it to these responses. */
 export function createRequestIds(responses: RequestIdResponses): RequestIds {
   return {
     fieldName: "X-Request-Id",

@@ -12,12 +12,12 @@ export interface SafeErrorsOptions {
   readonly log: Log;
 }
 
-/** A failed call: the context of its handler, or an object with these properties in an interceptor. */
+/** A failed call: its handler's context, or an object with these properties in an interceptor. */
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Converts an error thrown by a handler or an interceptor to the error of the response. Use it as the `toError` of a
- * gateway, or in an interceptor that throws the result.
+ * Converts an error thrown by a handler or an interceptor to the response error. Use it as the `toError` of a gateway,
+ * or in an interceptor that throws the result.
  */
 export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 
@@ -25,7 +25,7 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
  * Creates a {@link SafeErrors}, which makes every error safe to send and logs each fault once.
  *
  * Returned unchanged are a `ConnectError` whose code is not that of a fault, and an error that was converted before.
- * For a cancelled call, the result is the reason of its signal, regardless of the thrown error. Everything else becomes
+ * For a cancelled call, the result is its signal's reason, regardless of the thrown error. Everything else becomes
  * `Internal` with a fixed message. The cause is only logged, with the request id.
  *
  * @throws TypeError for unknown options

@@ -8,7 +8,7 @@ export interface MeasuredGateway {
   readonly load: GatewayLoad;
 }
 
-/** The outcome of the last reload. */
+/** The last reload's outcome. */
 export interface MeasuredReload {
   /** Why the last reload failed, so that the previous content is still in use, or `undefined` after a success. */
   readonly problem: string | undefined;
@@ -28,7 +28,7 @@ export interface MeasuredReadiness {
   obstacles(): readonly string[];
 }
 
-/** Adds metrics of a gateway: connections, requests, buffered response bytes, and HTTP errors of clients. */
+/** Adds a gateway's metrics: connections, requests, buffered response bytes, and HTTP client errors. */
 export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void {
   metrics.gauge({ name: "gateway.connections", unit: "{connection}", description: "Open connections" }, () =>
     byVersion(gateway.load.connections),
@@ -77,7 +77,7 @@ export function measureFiles(metrics: Metrics, files: readonly MeasuredFile[]): 
   addReloadGauges(metrics, "gateway.file.reload", "a file", reloads);
 }
 
-/** Adds the gauges of reloads, whose names begin with `prefix`. @param what - what is reloaded, for descriptions */
+/** Adds the reload gauges, whose names begin with `prefix`. @param what - what is reloaded, for descriptions */
 export function addReloadGauges(
   metrics: Metrics,
   prefix: string,

@@ -16,7 +16,7 @@ export interface NumberPoint {
 /** One series of a histogram. */
 export interface HistogramPoint {
   readonly attributes: Attributes;
-  /** The number of values in each bucket: one per bound, and one above the last bound. */
+  /** The value count in each bucket: one per bound, and one above the last bound. */
   readonly counts: readonly number[];
   readonly sum: number;
 }

@@ -3,7 +3,7 @@ import type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.
 import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 
 /**
- * The metrics of a process: counters and histograms that code records to, and gauges that are read at each export.
+ * A process's metrics: counters and histograms that code records to, and gauges that are read at each export.
  *
  * Names, units and attributes are those of OpenTelemetry. Each export format derives its own names from them.
  */
@@ -17,9 +17,7 @@ export class Metrics implements Instruments {
     return table;
   }
 
-  /**
-   * Creates a histogram. @param bounds - the upper bounds of the buckets in ascending order, except the unbounded one
-   */
+  /** Creates a histogram. @param bounds - the buckets' upper bounds in ascending order, except the unbounded one */
   histogram(metric: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
     const table = new SeriesTable<HistogramSeries, HistogramPoint>(
       (attributes) => new HistogramSeries(attributes, bounds),

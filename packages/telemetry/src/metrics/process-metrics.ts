@@ -8,11 +8,11 @@ import { type Metrics, singlePoint } from "./metrics.ts";
  */
 const delayWindowMs = 10_000;
 
-/** The sampling interval of the event loop delay, in milliseconds: node's default, whose cost is negligible. */
+/** The event loop delay's sampling interval, in milliseconds: node's default, whose cost is negligible. */
 const delayResolutionMs = 10;
 
 /**
- * Adds metrics of the process: CPU time, memory, garbage collections, and the delays of its event loop, by the names of
+ * Adds process metrics: CPU time, memory, garbage collections, and its event loop's delays, by the names of
  * OpenTelemetry's conventions for node and V8. Dispose of the result to stop measuring.
  */
 export function measureProcess(metrics: Metrics): Disposable {
@@ -61,7 +61,7 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The histogram bounds of garbage collections, in seconds: the bounds of the semantic conventions and a lower one. */
+/** The histogram bounds of garbage collections, in seconds: the semantic conventions' bounds and a lower one. */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
 /** The `v8js.gc.type` of each kind of garbage collection in node. */
@@ -87,7 +87,7 @@ function measureCollections(metrics: Metrics): Disposable {
   return { [Symbol.dispose]: () => observer.disconnect() };
 }
 
-/** The delays of the event loop, in seconds. */
+/** The event loop's delays, in seconds. */
 type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
 /** Returns the delays, from a histogram of the nanoseconds between two samples. */

@@ -4,7 +4,7 @@ import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
 /** A text format of metrics for Prometheus. */
 export type PrometheusFormat = "prometheus" | "openmetrics";
 
-/** The media type of each format. */
+/** Each format's media type. */
 export const prometheusMediaTypes: Readonly<Record<PrometheusFormat, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -22,7 +22,7 @@ export function formatPrometheus(families: readonly MetricFamily[], format: Prom
   return [...lines, ...(format === "openmetrics" ? ["# EOF"] : []), ""].join("\n");
 }
 
-/** Returns the Prometheus name of a metric, such as `rpc_server_call_duration_seconds`, without suffixes of samples. */
+/** Returns a metric's Prometheus name, such as `rpc_server_call_duration_seconds`, without sample suffixes. */
 export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" | "unit" | "kind">): string {
   const suffix = unitSuffixes[unit];
   const plainName = name.replaceAll(/[^a-zA-Z0-9]/g, "_");
@@ -39,7 +39,7 @@ function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
       ? family.points.flatMap((point) => histogramLines(name, family.bounds, point))
       : family.points.map(({ attributes, value }) => `${name}${formatLabels(attributes)} ${value}`);
   const isOpenMetrics = format === "openmetrics";
-  // OpenMetrics omits the suffix `_total` in the family name of a counter. Only the samples have it.
+  // OpenMetrics omits the suffix `_total` in a counter's family name. Only the samples have it.
   const familyName = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
   const suffix = unitSuffixes[family.unit];
   const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${familyName} ${suffix.slice(1)}`] : [];

@@ -61,7 +61,7 @@ export class CounterSeries implements Series<NumberPoint> {
   }
 }
 
-/** A histogram: the number of values in each bucket, and their sum. */
+/** A histogram: the value count in each bucket, and their sum. */
 export class HistogramSeries implements Series<HistogramPoint> {
   readonly #attributes: Attributes;
   readonly #bounds: readonly number[];

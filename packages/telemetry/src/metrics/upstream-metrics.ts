@@ -19,8 +19,8 @@ export interface MeasuredUpstream {
 }
 
 /**
- * Adds metrics of the upstreams of a proxy, which may be added and removed later: connections, active, queued and rejected calls, the duration of calls by
- * method and code, the time in the queue, and retries.
+ * Adds metrics of a proxy's upstreams, which may be added and removed later: connections, active, queued and rejected
+ * calls, the call duration by method and code, the time in the queue, and retries.
  *
  * @returns the callback `onUpstreamCall` of the proxy, which records the last three
  */
@@ -103,8 +103,8 @@ export interface MeasuredProxy {
 }
 
 /**
- * Adds gauges for whether the last reload of each upstream's descriptors succeeded, for the time of the last success, and
- * for the number of conflicts, and a counter of reloads.
+ * Adds gauges for whether the last reload of each upstream's descriptors succeeded, for the time of the last success,
+ * and for the conflict count, and a reload counter.
  *
  * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
  */

@@ -13,13 +13,13 @@ export const contextKey: ContextKey<Context | undefined> = createContextKey<Cont
 /** The context key of the OpenTelemetry context of a proxy's call to its upstream. */
 export const callContextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
-/** Returns the trace ids of a request, or `undefined` if it belongs to no trace. */
+/** Returns a request's trace ids, or `undefined` if it belongs to no trace. */
 export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
   const ids = spanOf(contextValues)?.spanContext();
   return ids !== undefined && isSpanContextValid(ids) ? { traceId: ids.traceId, spanId: ids.spanId } : undefined;
 }
 
-/** Returns the span of a request, which may be non-recording. */
+/** Returns a request span, which may be non-recording. */
 export function spanOf(contextValues: ContextValues): Span | undefined {
   const active = contextValues.get(contextKey);
   return active && trace.getSpan(active);

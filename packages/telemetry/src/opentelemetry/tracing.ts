@@ -43,7 +43,7 @@ export interface Tracing {
   /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
   readonly interceptor: Interceptor;
   readonly onResponse: (request: CompletedRequest) => void;
-  /** For `createProxy`: creates a client span, below the span of the request, for each call to an upstream. */
+  /** For `createProxy`: creates a client span, below the request span, for each call to an upstream. */
   readonly onUpstreamCall: (call: MeasuredCall) => ((end: MeasuredCallEnd) => void) | undefined;
   /**
    * Starts the span of shared work. @returns a function that ends the span; call it with the error if the work failed
@@ -55,7 +55,7 @@ export interface Tracing {
 export interface SharedWork {
   readonly name: string;
   readonly attributes: Attributes;
-  /** The context values of each request. */
+  /** Each request's context values. */
   readonly requests: readonly (ContextValues | undefined)[];
 }
 
@@ -108,9 +108,9 @@ export function createTracing(options: TracingOptions = {}): Tracing {
 }
 
 /**
- * Returns the active context of a request for a gateway that is mounted in another server, if that server records a
- * span, as OpenTelemetry's instrumentation of node:http does. On the gateway's own connections, the active context may
- * belong to another request.
+ * Returns a request's active context for a gateway that is mounted in another server, if that server records a span, as
+ * OpenTelemetry's instrumentation of node:http does. On the gateway's own connections, the active context may belong to
+ * another request.
  */
 function outerContextOf({ isMounted }: AdmitRequest): Context | undefined {
   if (!isMounted) return undefined;
@@ -182,7 +182,7 @@ function startCall(tracer: Tracer, call: MeasuredCall): ((end: MeasuredCallEnd) 
   };
 }
 
-/** Returns the attributes of the server of an upstream. */
+/** Returns the attributes of an upstream server. */
 export function serverAttributes({ authority }: MeasuredCall["upstream"]): Attributes {
   const url = URL.parse(`http://${authority}`);
   if (url === null) return { "server.address": authority };
@@ -193,8 +193,8 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   const spans = requests.flatMap((values) => (values && spanOf(values)) ?? []).filter((span) => span.isRecording());
   const [first] = spans;
   if (first === undefined) return noop;
-  // A span has only one parent, which is the span of the first request. Links point to the spans of all requests, up to
-  // the SDK's limit.
+  // A span has only one parent, which is the first request's span. Links point to the spans of all requests, up to the
+  // SDK's limit.
   const parent = trace.setSpan(ROOT_CONTEXT, first);
   const links = spans.map((span) => ({ context: span.spanContext() }));
   const sharedSpan = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);

@@ -22,11 +22,10 @@ import { createTracing, scopeName, serverAttributes, type Tracing, type TracingO
  * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions.
  *
  * Spans and metrics go to the SDK that the application registers, before or after this call. Without an SDK, nothing is
- * recorded. The context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors,
- * handlers, endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that
- * throws never fails a call. The error is passed to `onFault`. The upstream calls of a proxy are children of the
- * request's span: fields of the propagator, such as `traceparent`, replace those of the caller, unless the propagator
- * throws.
+ * recorded. A request's context, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers,
+ * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws
+ * never fails a call. The error is passed to `onFault`. A proxy's upstream calls are children of the request's span:
+ * the propagator's fields, such as `traceparent`, replace those of the caller, unless the propagator throws.
  *
  * @example
  * ```ts
@@ -60,7 +59,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   };
 }
 
-/** Returns an `admit` that runs in the context of its request, as does the function that it returns. */
+/** Returns an `admit` that runs in its request's context, as does the function that it returns. */
 function admitInContext(admit: Admit): Admit {
   return (request) => {
     const { contextValues } = request;
@@ -72,7 +71,7 @@ function admitInContext(admit: Admit): Admit {
   };
 }
 
-/** The part of a proxy's options to which propagator fields and an observer of calls are added. */
+/** The part of a proxy's options to which propagator fields and a call observer are added. */
 interface Upstreams {
   readonly upstreams?: readonly (object & { readonly requestHeader?: object & { readonly set?: FieldsOf } })[];
   // Bivariant, because the proxy passes calls with more members.
@@ -82,8 +81,7 @@ interface Upstreams {
 type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 
 /**
- * Adds spans, durations and propagator fields to the calls of a proxy. The fields that the application sets take
- * precedence.
+ * Adds spans, durations and propagator fields to a proxy's calls. The fields that the application sets take precedence.
  */
 function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tracing): Upstreams {
   if (upstreams === undefined) return {};
@@ -128,15 +126,12 @@ function withRequestContext(endpoint: Endpoint): Endpoint {
   };
 }
 
-/**
- * Creates a function that records the duration of a request with the meter provider that is registered when it is
- * called.
- */
+/** Creates a function that records a request duration with the meter provider that is registered when it is called. */
 function createDurations(): (request: CompletedRequest) => void {
   const durations = perMeter(createRequestDurations);
   return (request) => {
     const record = durations();
-    // Recorded in the context of the request, so that an exemplar refers to its trace.
+    // Recorded in the request's context, so that an exemplar refers to its trace.
     if (record !== undefined) runInRequestContext(request.contextValues, record, request);
   };
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { createSigningKey, type IdentityProvider, startIdentityProvider } from "./identity-provider.ts";
 
-/** The parameters of a request for a token, or for the consent of a user. */
+/** The parameters in a request for a token, or for a user's consent. */
 export type TokenRequest = Readonly<Record<string, string>>;
 
 /** An OAuth 2.1 authorization server on the loopback address. Its users consent to every request. */
@@ -21,8 +21,8 @@ export interface AuthorizationServer extends Disposable {
 }
 
 /**
- * Starts an authorization server: RFC 8414 metadata, dynamic registration (RFC 7591), authorization codes with PKCE (RFC
- * 7636), and client credentials. A token is for the resource of its request (RFC 8707).
+ * Starts an authorization server: RFC 8414 metadata, dynamic registration (RFC 7591), authorization codes with PKCE
+ * (RFC 7636), and client credentials. A token is for its request's resource (RFC 8707).
  */
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const provider = await startIdentityProvider(await createSigningKey("ES256", "key"));

@@ -16,7 +16,7 @@ export const byDemand: NonNullable<JwtSource["timing"]> = {
   fetchMs: hourMs,
 };
 
-/** Opens the verifier of a source of keys. */
+/** Opens the verifier of a key source. */
 export async function openVerifier(
   source: Partial<JwtSource> & { issuer: string },
   log: OperatorLog = quietLog,
@@ -27,7 +27,7 @@ export async function openVerifier(
   return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
 }
 
-/** Opens the verifier of the tokens of a provider, whose keys are fetched without discovery. */
+/** Opens the verifier of a provider's tokens, whose keys are fetched without discovery. */
 export function openVerifierAt(
   { issuer, keysUrl }: IdentityProvider,
   timing: JwtSource["timing"] = byDemand,

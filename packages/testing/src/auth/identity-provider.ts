@@ -17,7 +17,7 @@ export interface IdentityProvider {
   /** Its issuer identifier. */
   readonly issuer: string;
   readonly keysUrl: string;
-  /** Paths of the requests so far, oldest first. */
+  /** The requests' paths so far, oldest first. */
   readonly requests: readonly string[];
   /** The published keys. */
   keys: readonly SigningKey[];
@@ -25,7 +25,7 @@ export interface IdentityProvider {
   hidden: readonly string[];
   /** Handles requests instead of the provider, unless `undefined`. */
   answer: RequestListener | undefined;
-  /** Resolves with the path of the next request. */
+  /** Resolves with the next request's path. */
   nextRequest(): Promise<string>;
   /** Signs a token. Claims and header fields replace those of a valid token; `undefined` omits one. */
   sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
@@ -52,9 +52,9 @@ export async function createSigningKey(algorithm: string, keyId: string): Promis
   return { algorithm, keyId, privateKey, jwk: { ...(await exportJWK(publicKey)), kid: keyId, use: "sig" } };
 }
 
-/** Paths of a provider. */
+/** A provider's paths. */
 export interface ProviderPaths {
-  /** The path of the issuer: "" or "/realms/orders". */
+  /** The issuer's path: "" or "/realms/orders". */
   readonly issuer: string;
   readonly keys: string;
 }
@@ -114,7 +114,7 @@ function respondByDefault(
     [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
   };
   const path = request.url ?? "";
-  // Requests must be GET, and prefer the media type of the document (RFC 7517 §8.5).
+  // Requests must be GET, and prefer the document's media type (RFC 7517 §8.5).
   const type = path === new URL(keysUrl).pathname ? "application/jwk-set+json" : "application/json";
   const isAccepted = request.method === "GET" && request.headers.accept?.startsWith(type) === true;
   const document = !isAccepted || hidden.includes(path) ? undefined : documents[path];

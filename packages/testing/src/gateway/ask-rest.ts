@@ -8,7 +8,7 @@ import { within } from "../deadline.ts";
 
 const registry = createRegistry(NestedSchema);
 
-/** Calls `Query` of a server, and returns the message of the response, or the error. */
+/** Calls `Query` of a server, and returns the response message, or the error. */
 export async function ask(
   respond: (response: ServerResponse) => void,
   options: Partial<RestTransportOptions> = {},

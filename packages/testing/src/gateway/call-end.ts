@@ -8,7 +8,7 @@ export async function reasonOf(signal: AbortSignal): Promise<unknown> {
   return signal.reason;
 }
 
-/** Returns the error of a failed call. @throws Error if the call succeeds or fails with another error */
+/** Returns a failed call's error. @throws Error if the call succeeds or fails with another error */
 export async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
   const error: unknown = await within(
     call.then(

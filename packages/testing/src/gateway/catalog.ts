@@ -11,7 +11,7 @@ import {
 import { type Book, Book_State, BookSchema, Catalog, Loan_State } from "../gen/catalog/v1/catalog_pb.ts";
 import type { TestGateway } from "./kitchen-sink.ts";
 
-/** Starts a gateway with an empty catalog and reflection, on a free port of loopback. */
+/** Starts a gateway with an empty catalog and reflection, on a free loopback port. */
 export async function startCatalog(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
   const gateway = createTestGateway({ routes: catalogRoutes(), ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });

@@ -5,7 +5,7 @@ import { exchangeFetch } from "../http/fetch.ts";
 import { compareValues, type Differs } from "../comparison.ts";
 import { kitchenSinkOptions } from "./kitchen-sink.ts";
 
-/** The value of an option: the options of a gateway, which may record what their callbacks get. */
+/** An option value: a gateway's options, which may record what their callbacks get. */
 export type OptionValue = Partial<GatewayOptions> | ((record: (what: unknown) => void) => Partial<GatewayOptions>);
 
 /** A request in short: its method and target, body and header fields. */
@@ -24,7 +24,7 @@ function toHttpRequest({ line, body, header = {} }: ShortRequest): HttpRequest {
 }
 
 /**
- * Compares the response of a kitchen sink with two values of an option, or the error that refuses a value, and what the
+ * Compares the response of a kitchen sink with two option values, or the error that refuses a value, and what the
  * callbacks of the options have recorded.
  */
 export async function compareResponses(request: ShortRequest, off: OptionValue, on: OptionValue): Promise<Differs> {

@@ -26,7 +26,7 @@ export type TransportName = (typeof transportNames)[number];
 export interface EveryTransport extends AsyncDisposable {
   /** Sends a request by one of them, and reads the complete response. */
   ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;
-  /** Returns the address of an HTTP server, and the version of HTTP that it is asked in. Fetch has none. */
+  /** Returns an HTTP server's address, and the HTTP version that it is asked in. Fetch has none. */
   addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];
 }
 

@@ -10,7 +10,7 @@ import {
 import { within } from "../deadline.ts";
 import { envelope, grpcResponse, type Script } from "./scripted-http2-server.ts";
 
-/** The response of `WaterBed` for bed 7. */
+/** The `WaterBed` response for bed 7. */
 export const waterBedResponse: Uint8Array = toBinary(
   WaterBedResponseSchema,
   create(WaterBedResponseSchema, { bed: 7n, liters: 3 }),
@@ -35,7 +35,7 @@ export function openGreenhouse(options: UpstreamOptions): GreenhouseClient {
   return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.drain(1) };
 }
 
-/** Returns the outcome of a call: "ok", or its code and message. */
+/** Returns a call's outcome: "ok", or its code and message. */
 export async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await within(call, "a call");

@@ -14,7 +14,7 @@ import { createTestGateway } from "./test-engine.ts";
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
 export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 
-/** A gateway with a greenhouse, on a free port of loopback. Dispose of it with `await using`. */
+/** A gateway with a greenhouse, on a free loopback port. Dispose of it with `await using`. */
 export interface TestGreenhouse {
   readonly gateway: Gateway;
   readonly address: Address;
@@ -33,13 +33,13 @@ subscribe("net.server.socket", (message) => {
     accepted = message.socket;
 });
 
-/** Returns the server socket of the last connection. Call it in `admit`. */
+/** Returns the last connection's server socket. Call it in `admit`. */
 export function acceptedSocket(): Socket {
   if (accepted === undefined) throw new TypeError("no connection was accepted");
   return accepted;
 }
 
-/** Waits for an event of the server socket of the last connection. Call it in `admit`. */
+/** Waits for an event of the last connection's server socket. Call it in `admit`. */
 export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
   // Not `events.once`, which rejects when the client resets the connection first.
   return new Promise((resolve) => acceptedSocket().once(event, resolve));

@@ -27,7 +27,7 @@ export interface GrpcServerProcess extends AsyncDisposable {
   readonly process: CommandLine["process"];
 }
 
-/** The echo contract of the transcoding suite. */
+/** The transcoding suite's echo contract. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
 /** The kitchen sink. The service needs a separate proxy, because its paths conflict with those of the contract. */
@@ -80,7 +80,7 @@ interface EchoServer {
   readonly argsAt?: (port: number, args: readonly string[]) => readonly string[];
 }
 
-/** Builds a program of `packages/proxy/test/suites/interop/go/`. */
+/** Builds a `packages/proxy/test/suites/interop/go/` program. */
 export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
   const folder = copyRecipe("packages/proxy/test/suites/interop/go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
@@ -110,7 +110,7 @@ async function buildRust(): Promise<GrpcProgram> {
 // The file name that the backends of packages/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
-/** Copies the source of a server to a folder that is kept between runs, and returns that folder. */
+/** Copies a server's source to a folder that is kept between runs, and returns that folder. */
 function copyRecipe(recipe: string): string {
   const folder = toolsFolder(`proxy-${basename(recipe)}`);
   mkdirSync(folder, { recursive: true });

@@ -8,7 +8,9 @@ import { memoize } from "../../../protobuf/src/messages/codegen/memoize.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
-/** Writes a message as the gateway has to, by way of protobuf-es's `toJson`: what the gateway's own writer is held to. */
+/**
+ * Writes a message as the gateway has to, by way of protobuf-es's `toJson`: what the gateway's own writer is held to.
+ */
 export function writeByProtobufEs(desc: DescMessage, message: Message, options: WriteJsonOptions): string {
   return mayHoldMask(desc)
     ? JSON.stringify(messageToJson(desc, message, options))
@@ -83,7 +85,7 @@ const partsOf = memoize((desc: DescMessage): Parts => {
   return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
 });
 
-// protobuf-es writes the fields of the descriptor, so a descriptor with fewer of them writes part of the message.
+// protobuf-es writes the descriptor's fields, so a descriptor with fewer of them writes part of the message.
 function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
   return { ...desc, fields };
 }

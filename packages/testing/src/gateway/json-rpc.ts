@@ -19,7 +19,7 @@ import {
 /** The path of all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";
 
-/** Maximum bytes of the body of a JSON-RPC call. */
+/** Maximum bytes of a JSON-RPC call's body. */
 export const jsonRpcBytesMax = 1024;
 
 /** The error codes of JSON-RPC 2.0 ("Error object"), and one of those that servers may define. */
@@ -66,7 +66,7 @@ class JsonRpcBodyWire implements BodyWire {
   readonly #rpcOf: (procedure: string) => UnaryRpc | undefined;
   /** `null` until it is known ("Response object"). */
   #id: Id = null;
-  /** The code of the error if the next step fails. */
+  /** The error code if the next step fails. */
   #errorCode: number = jsonRpcErrors.invalidRequest;
 
   constructor(exchange: Exchange, protocol: Protocol, rpcOf: (procedure: string) => UnaryRpc | undefined) {

@@ -12,7 +12,10 @@ export const http2Servers = ["listening", "mounted"] as const;
 /** One of the {@link http2Servers}. */
 export type Http2Server = (typeof http2Servers)[number];
 
-/** Listen options, and the HTTP/2 server: "listening", the gateway itself, by default. A mounted one supports only HTTP/2. */
+/**
+ * Listen options, and the HTTP/2 server: "listening", the gateway itself, by default. A mounted one supports only
+ * HTTP/2.
+ */
 export interface TestListenOptions extends ListenOptions {
   readonly http2?: Http2Server;
 }
@@ -72,7 +75,7 @@ async function mount(gateway: Gateway): Promise<Listening> {
 }
 
 /**
- * Opens a tunnel to a TLS server, which encrypts the plaintext of tests, with HTTP/2 by ALPN. Closes and resets of one side
+ * Opens a tunnel to a TLS server, which encrypts the test plaintext, with HTTP/2 by ALPN. Closes and resets on one side
  * are forwarded to the other.
  */
 async function openTlsTunnel(to: Address, { cert }: Certificate): Promise<LoopbackServer> {

@@ -1,23 +1,23 @@
 import type { Field, HttpRequest } from "../http/exchange.ts";
 
-/** The stateless revision of MCP. */
+/** The stateless MCP revision. */
 export const statelessRevision = "2026-07-28";
 
-/** The latest revision of MCP that begins with `initialize`. */
+/** The latest MCP revision that begins with `initialize`. */
 export const initializedRevision = "2025-11-25";
 
-/** The members of `_meta` that the stateless revision requires. */
+/** The `_meta` members that the stateless revision requires. */
 export const statelessMeta: Readonly<Record<string, unknown>> = {
   "io.modelcontextprotocol/protocolVersion": statelessRevision,
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-/** Returns the name of the tool of a procedure. */
+/** Returns the name of a procedure's tool. */
 export function toolNameOf(procedure: string): string {
   return procedure.slice(1).replaceAll(/[./]/g, "_");
 }
 
-/** Returns a POST of a JSON text to the path of MCP. */
+/** Returns a POST of a JSON text to the MCP path. */
 export function postMcp(body: string | Uint8Array, header: readonly Field[] = []): HttpRequest {
   const common: readonly Field[] = [
     ["content-type", "application/json"],
@@ -49,7 +49,7 @@ export function initializedRequest(method: string, params: object = {}, header: 
   return postMcp(body, [["mcp-protocol-version", initializedRevision], ...header]);
 }
 
-/** Returns the JSON of the events of a response in Server-Sent Events. */
+/** Returns the JSON of a response's events in Server-Sent Events. */
 export function eventsOf(body: string): unknown[] {
   return body
     .split("\n\n")

@@ -9,7 +9,7 @@ import {
 import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
 import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts";
 
-// A definition whose JSON names are not identifiers, or are names of other fields. protoc accepts all of them.
+// A definition whose JSON names are not identifiers, or are other field names. protoc accepts all of them.
 
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 
@@ -61,7 +61,7 @@ const set = create(FileDescriptorSetSchema, {
             ...exchanged,
             { ...message, name: "inner", number: 100, jsonName: "in.ner", typeName: ".names.Inner" },
             { ...message, name: "loop", number: 101, jsonName: "loop", typeName: ".names.Loop" },
-            // Equals the path of a nested field.
+            // Equals a nested field's path.
             { ...text, name: "direct", number: 102, jsonName: "loop.text" },
             // Map entries that could be confused with other fields.
             { ...map, name: "labels", number: 103, jsonName: "labels[x]" },
@@ -141,7 +141,7 @@ function serviceOf([service]: readonly DescService[]): DescService {
   return service;
 }
 
-/** Its HTTP rules, with the names of the definition. */
+/** Its HTTP rules, with the definition's names. */
 export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   JSON.stringify({
     rules: [

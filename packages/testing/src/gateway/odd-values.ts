@@ -1,6 +1,6 @@
 import type { Dice } from "../dice.ts";
 
-/** Values that a handler in JavaScript may set, regardless of the type of the field. */
+/** Values that a handler in JavaScript may set, regardless of the field type. */
 const odd: readonly (() => unknown)[] = [
   () => undefined,
   () => null,

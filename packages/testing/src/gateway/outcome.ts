@@ -3,7 +3,7 @@ import { decodeEnvelopes } from "./envelope.ts";
 import { fieldValue, type Field, type HttpResponse } from "../http/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
-/** The outcome of a call, for every protocol. Code 0 is OK, others are gRPC codes. */
+/** A call's outcome, for every protocol. Code 0 is OK, others are gRPC codes. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;
@@ -29,7 +29,7 @@ function readGrpc(response: HttpResponse, format: WireFormat, trailer: readonly 
   return readGrpcStatus(response.body.byteLength === 0 ? [...response.header, ...trailer] : trailer);
 }
 
-/** Returns the gRPC-Web trailers, the last envelope of the body, or none without a body. */
+/** Returns the gRPC-Web trailers, the body's last envelope, or none without a body. */
 export function readWebTrailer(format: WireFormat, response: HttpResponse): Field[] {
   const body = format.name === "grpc-web-text" ? decodeBase64Parts(response.body) : response.body;
   const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);
@@ -74,7 +74,7 @@ function readRest(response: HttpResponse): Outcome {
   return { code: record.error, message: record.message };
 }
 
-/** Reads the result of a tool, whose error is a text with the name of the code, or an error of the protocol. */
+/** Reads a tool result, whose error is a text with the code's name, or an error of the protocol. */
 function readMcp(response: HttpResponse): Outcome {
   const { result, error }: McpResponse = JSON.parse(response.body.toString("utf8"));
   if (error !== undefined) return { code: response.httpStatus === 401 ? 16 : 7, message: error.message };

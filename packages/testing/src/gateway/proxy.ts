@@ -9,7 +9,7 @@ import {
 import type { Address } from "../http/exchange.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
-/** A proxy on a free port of loopback. Dispose of it with `await using`. */
+/** A proxy on a free loopback port. Dispose of it with `await using`. */
 export interface TestProxy {
   readonly proxy: ProxyGateway;
   readonly address: Address;
@@ -17,7 +17,7 @@ export interface TestProxy {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Returns a request with only the address of the caller, for rules of header fields. */
+/** Returns a request with only the address of the caller, for header field rules. */
 export function requestFrom(address: string): AdmitRequest {
   return Object.assign(Object.create(null), { peer: { address }, origin: "http://proxy.example" });
 }

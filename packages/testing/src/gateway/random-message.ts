@@ -31,7 +31,7 @@ import { file_kitchensink_v1_shelves } from "../gen/kitchensink/v1/shelves_pb.ts
 import { file_library_v1_library } from "../gen/library/v1/library_pb.ts";
 import type { Dice } from "../dice.ts";
 
-/** The types of random messages: proto3, proto2 with extensions, and descriptor.proto. */
+/** The random message types: proto3, proto2 with extensions, and descriptor.proto. */
 export const randomTypes: Registry = createRegistry(
   file_google_protobuf_any,
   file_google_protobuf_descriptor,
@@ -121,7 +121,7 @@ function rollValue(dice: Dice, field: ValueType, depth: number): unknown {
 const longs = [0n, 1n, -1n, 7n, 9_007_199_254_740_993n, 2n ** 63n - 1n, -(2n ** 63n)] as const;
 const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 const doubles = [0, -0, 1, 1.5, -2.25, 1e21, 1e-7, 0.1, ...odd];
-// protobuf-es writes other floats with the digits of a double.
+// protobuf-es writes other floats with a double's digits.
 const floats = [0, -0, 1, 1.5, -2.25, 1e10, 2 ** -9, ...odd];
 
 function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {

@@ -57,7 +57,7 @@ const longs = [Type.INT64, Type.UINT64, Type.FIXED64, Type.SFIXED64, Type.SINT64
 const messagesPerFile = 3;
 const fieldsMax = 12;
 
-/** Returns the types of a random file, with fields of every kind, in a random syntax. */
+/** Returns a random file's types, with fields of every kind, in a random syntax. */
 export function randomTypes(dice: Dice): readonly DescMessage[] {
   const syntax = dice.oneOf<Syntax>(["proto2", "proto3", "editions"]);
   const file = create(FileDescriptorProtoSchema, {
@@ -114,7 +114,7 @@ function randomMessage(name: string, syntax: Syntax, dice: Dice): MessageType {
     if (dice.roll(6) === 0) message.nestedType.push(toMap(name, field, syntax, dice));
     message.field.push(field);
   }
-  // The members of a oneof must be adjacent.
+  // A oneof's members must be adjacent.
   message.field.push(
     ...[2_000_000, 2_000_001].map((number) => ({
       ...randomValue(`c${number}`, number, syntax, dice),
@@ -171,7 +171,7 @@ function randomValue(name: string, number: number, syntax: Syntax, dice: Dice): 
   }
 }
 
-/** Turns a field into a map, and returns the type of its entries. */
+/** Turns a field into a map, and returns its entries' type. */
 function toMap(parent: string, field: Field, syntax: Syntax, dice: Dice): MessageType {
   const { type, typeName } = randomValue("value", 2, syntax, dice);
   const name = `${field.name ?? ""}Entry`.replace(/^f/, "F");

@@ -12,7 +12,7 @@ import { HttpRuleSchema } from "../../../protobuf/src/gen/google/api/http_pb.ts"
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
 
-/** The REST routes of the RPCs of a service by name, such as `{ Get: ["GET /v1/orders/{id}"] }`. */
+/** The REST routes of a service's RPCs by name, such as `{ Get: ["GET /v1/orders/{id}"] }`. */
 export type RouteTexts = Readonly<Record<string, readonly string[]>>;
 
 /** Returns a service with RPCs whose annotations are these routes. Requests have the fields `id` and `sub`. */
@@ -50,7 +50,7 @@ export function serviceWithRoutes(typeName: string, routes: RouteTexts): DescSer
 
 /** A gRPC server with reflection, which records the calls that it gets. */
 export class ReflectedUpstream implements AsyncDisposable {
-  /** The calls, each as the name of the RPC and its credential. */
+  /** The calls, each as the RPC's name and its credential. */
   readonly calls: string[] = [];
   #services: readonly DescService[] = [];
   #gateway: Gateway | undefined;
@@ -60,7 +60,7 @@ export class ReflectedUpstream implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** The host and port, as in messages of the proxy. */
+  /** The host and port, as in the proxy's messages. */
   get authority(): string {
     return `127.0.0.1:${this.#port}`;
   }

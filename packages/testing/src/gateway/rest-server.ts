@@ -18,7 +18,7 @@ export interface RestServer extends AsyncDisposable {
   open(): number;
 }
 
-/** Starts a server on a free port of loopback. */
+/** Starts a server on a free loopback port. */
 export async function startRestServer(
   respond: (response: ServerResponse, request: SeenRequest) => void,
 ): Promise<RestServer> {

@@ -6,7 +6,7 @@ import { openFetchUpload, type Upload } from "../http/fetch.ts";
 import { openHttp1 } from "../http/http1-connection.ts";
 import { openHttp2, readHttp2Response } from "../http/http2-connection.ts";
 
-/** Sends the header of a request on a separate connection. */
+/** Sends a request header on a separate connection. */
 export async function openUpload(
   { address, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",

@@ -1,7 +1,7 @@
 import type { HttpVersion } from "../http/exchange.ts";
 import type { Http2Server } from "./listen-for-tests.ts";
 
-/** A transport of REST bodies. */
+/** A REST body transport. */
 interface RestWay {
   readonly name: string;
   readonly version: HttpVersion | "fetch";

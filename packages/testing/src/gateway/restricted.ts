@@ -54,8 +54,8 @@ export function restrictedGreenhouse(): DescFile {
 }
 
 /**
- * Returns the services of the greenhouse, linked: {@link restrictedGreenhouse} with a field `mode`, whose enum value
- * `FLOOD` is internal, and the internal service `Maintenance`.
+ * Returns the greenhouse's services, linked: {@link restrictedGreenhouse} with a field `mode`, whose enum value `FLOOD`
+ * is internal, and the internal service `Maintenance`.
  */
 export function restrictedServices(): readonly DescService[] {
   const { proto } = restrictedGreenhouse();
@@ -90,7 +90,7 @@ export function restrictedServices(): readonly DescService[] {
 /**
  * Returns the greenhouse with the option `plantstore.auth.v1.required_scopes`, as descriptors without its file have it.
  *
- * @param scopes - the scopes of RPCs by name; others do not have the option
+ * @param scopes - the RPC scopes by name; others do not have the option
  */
 export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string[]>>): typeof GreenhouseService {
   const proto = structuredClone(file_greenhouse_v1_greenhouse.proto);
@@ -112,7 +112,7 @@ export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string
   return service;
 }
 
-/** Returns whether a service has the RPCs of the greenhouse. */
+/** Returns whether a service has the greenhouse's RPCs. */
 export function isGreenhouse(service: DescService): service is typeof GreenhouseService {
   return service.typeName === GreenhouseService.typeName;
 }

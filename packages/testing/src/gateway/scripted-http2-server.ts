@@ -36,7 +36,7 @@ export interface Script {
   readonly frame?: (connection: ScriptedConnection, received: Frame) => void;
 }
 
-/** An HTTP/2 server that runs a script, on a free port of loopback. Dispose of it with `await using`. */
+/** An HTTP/2 server that runs a script, on a free loopback port. Dispose of it with `await using`. */
 export interface ScriptedServer {
   readonly baseUrl: string;
   /** Complete requests received. */
@@ -105,7 +105,7 @@ export async function startScriptedServer(
   };
 }
 
-/** The header of a gRPC response. */
+/** A gRPC response's header. */
 export const grpcHead: readonly Field[] = [
   [":status", "200"],
   ["content-type", "application/grpc+proto"],
@@ -116,7 +116,7 @@ export function envelope(message: Uint8Array, flags: number = 0): Buffer {
   return encodeEnvelope(flags, message);
 }
 
-/** Returns the frames of a gRPC response: a header, DATA, and a trailer. */
+/** Returns a gRPC response's frames: a header, DATA, and a trailer. */
 export function grpcResponse(
   streamId: number,
   body: Uint8Array,

@@ -21,7 +21,7 @@ export const validAccount: NewAccount = {
   addresses: [{ zip: "12345" }],
 };
 
-/** Handlers that count the messages they receive. `received` has the names of the accounts. */
+/** Handlers that count the messages they receive. `received` has the account names. */
 export function signupHandlers(received: string[]): ServiceImpl<typeof SignupService> {
   const register = ({ name }: { readonly name: string }): { count: number } => ({ count: received.push(name) });
   return {

@@ -13,7 +13,7 @@ export interface StreamedResponse {
   [Symbol.dispose](): void;
 }
 
-/** Sends a GET on a separate connection, and waits for the header of its response. Dispose of it with `using`. */
+/** Sends a GET on a separate connection, and waits for its response's header. Dispose of it with `using`. */
 export async function openResponse(
   { address: { address, port }, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",
@@ -40,7 +40,7 @@ export async function openResponse(
   return { header: fieldsOf(raw), body: stream, [Symbol.dispose]: () => connection[Symbol.dispose]() };
 }
 
-/** Collects the text of a body. */
+/** Collects a body's text. */
 export class TextCollector {
   readonly #body: Readable;
   #text = "";

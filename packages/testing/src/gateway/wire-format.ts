@@ -23,7 +23,7 @@ export interface WireFormat {
   readonly timeout: ((timeoutMs: number) => Field) | undefined;
 }
 
-/** The wire formats of each protocol. A new protocol does not compile until this type has its formats. */
+/** Each protocol's wire formats. A new protocol does not compile until this type has its formats. */
 interface NamesByProtocol {
   rest: "rest";
   connect: `connect-${FormatName}`;
@@ -35,7 +35,9 @@ interface NamesByProtocol {
 /** A protocol whose content type without a format means proto. */
 type EnvelopedName<Name extends Protocol> = Name | `${Name}-${Exclude<FormatName, "proto">}`;
 
-/** The names of the {@link wireFormats}, which every gateway serves. A new format does not compile until they have it. */
+/**
+ * The names of the {@link wireFormats}, which every gateway serves. A new format does not compile until they have it.
+ */
 export type WireFormatName = Exclude<NamesByProtocol[Protocol], "mcp">;
 
 const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
@@ -89,7 +91,7 @@ export const mcpFormat: WireFormat = {
   timeout: (timeoutMs) => ["x-server-timeout", String(timeoutMs / 1000)],
 };
 
-/** A wire format on one HTTP version, and a name of the two for a row of a table. */
+/** A wire format on one HTTP version, and a name of the two for a table row. */
 export interface Wire {
   readonly name: string;
   readonly format: WireFormat;
@@ -115,12 +117,12 @@ function wiresOfFormat(format: WireFormat): readonly Wire[] {
   }));
 }
 
-/** An empty message in the codec of the format, without envelope. */
+/** An empty message in the format's codec, without envelope. */
 export function emptyMessage(format: WireFormat): Buffer {
   return encodeMessage(format, EmptySchema, {});
 }
 
-/** A request message of any RPC in the codec of the format, without envelope. REST has none. */
+/** A request message of any RPC in the format's codec, without envelope. REST has none. */
 export function encodeMessage<Desc extends DescMessage>(
   format: WireFormat,
   schema: Desc,

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { within } from "../deadline.ts";
 
-/** Reads bytes of a connection as a parser needs them. Every wait has a timeout. */
+/** Reads a connection's bytes as a parser needs them. Every wait has a timeout. */
 export interface ByteReader {
   /** Reads the next `length` bytes. Rejects if the peer closes before. */
   readExactly(length: number, what: string): Promise<Buffer>;

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, type Socket } from "node:net";
 
-/** The HTTP version of a request: HTTP/1.1, or HTTP/2 with prior knowledge. */
+/** A request's HTTP version: HTTP/1.1, or HTTP/2 with prior knowledge. */
 export type HttpVersion = "1.1" | "2";
 
 /** A header or trailer field as on the wire, with the name in lower case. */
@@ -25,7 +25,7 @@ export interface HttpResponse {
   readonly body: Buffer;
 }
 
-/** The address of a server under test: an IP address and a port, or the path of a Unix socket. */
+/** A tested server's address: an IP address and a port, or a Unix socket's path. */
 export type Address = Pick<AddressInfo, "address" | "port">;
 
 /** Opens a connection to a server under test. */

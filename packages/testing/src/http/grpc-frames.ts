@@ -5,7 +5,7 @@ import { dataFrame, type FrameConnection, frameFlag, headersFrame } from "./http
 /** A message without fields, in its envelope. */
 export const emptyMessage: Buffer = encodeEnvelope(0, Buffer.alloc(0));
 
-/** Returns the header of a gRPC call over HTTP/2 without TLS. */
+/** Returns the header for a gRPC call over HTTP/2 without TLS. */
 export function grpcHeader(procedure: string): Field[] {
   return [
     [":method", "POST"],

@@ -13,7 +13,7 @@ export interface Http1Response extends HttpResponse {
   readonly interim: readonly number[];
 }
 
-/** A client connection over HTTP/1.1 that sends exactly the bytes of the test. */
+/** A client connection over HTTP/1.1 that sends exactly the test bytes. */
 export interface Http1Connection {
   readonly socket: Socket;
   /** Sends bytes. A string is encoded as Latin-1, so that any byte can be written as an escape. */

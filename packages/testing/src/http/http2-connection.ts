@@ -20,7 +20,7 @@ import {
 
 /** A response on an HTTP/2 stream, with its error code. */
 export interface Http2Response extends HttpResponse {
-  /** The error code of the stream: 0 (NO_ERROR) if it was not reset. */
+  /** The stream's error code: 0 (NO_ERROR) if it was not reset. */
   readonly resetCode: number;
 }
 
@@ -45,7 +45,7 @@ export async function openHttp2(address: Address, tls?: SecureClientSessionOptio
     ...(tls === undefined && { createConnection: () => openSocket(address) }),
   };
   const session = connect(`${scheme}://${authority}`, sessionOptions);
-  // Errors of the session also fail its streams.
+  // The session's errors also fail its streams.
   session.on("error", () => {});
   await within(once(session, "connect"), "an HTTP/2 connection");
   const open: Http2Connection["open"] = (request, options) => {
@@ -74,10 +74,10 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
 }
 
 /**
- * Reads the complete response of a stream.
+ * Reads a stream's complete response.
  *
- * A stream that is reset after the header still has a response, with a reset code. Rejects with the code for a stream that
- * is reset before.
+ * A stream that is reset after the header still has a response, with a reset code. Rejects with the code for a stream
+ * that is reset before.
  */
 export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
   let httpStatus = 0;

@@ -66,7 +66,9 @@ export interface FrameConnectionOptions {
   readonly tls?: ConnectionOptions;
 }
 
-/** Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`. */
+/**
+ * Opens a connection, sends the preface and empty SETTINGS, and acknowledges the server's. Dispose of it with `using`.
+ */
 export async function openFrames(
   address: Address,
   { settled = true, tls }: FrameConnectionOptions = {},
@@ -120,7 +122,9 @@ export function resetFrame(streamId: number, errorCode: number): Frame {
   return frame(frameType.resetStream, 0, streamId, payload);
 }
 
-/** Encodes a header list as HPACK literals without indexing or Huffman coding (RFC 7541 §6.2.2), for arbitrary bytes. */
+/**
+ * Encodes a header list as HPACK literals without indexing or Huffman coding (RFC 7541 §6.2.2), for arbitrary bytes.
+ */
 export function headerBlock(header: readonly Field[]): Buffer {
   return Buffer.concat(header.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
 }
@@ -188,7 +192,7 @@ const indexedStatuses: ReadonlyMap<number, number> = new Map([
 ]);
 
 function indexedStatus(block: Buffer): number {
-  // The first block of a connection may begin with a size update of the dynamic table (RFC 7541 §6.3).
+  // A connection's first block may begin with a size update of the dynamic table (RFC 7541 §6.3).
   const first = block.find((octet) => octet >> 5 !== 1);
   return indexedStatuses.get(first ?? 0) ?? 0;
 }

@@ -26,7 +26,7 @@ export interface LoopbackServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a server like {@link listenOnLoopback}. Ignores errors of connections. */
+/** Starts a server like {@link listenOnLoopback}. Ignores connection errors. */
 export async function startOnLoopback(server: Server, at?: { host: string; port: number }): Promise<LoopbackServer> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

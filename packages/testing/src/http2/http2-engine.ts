@@ -13,7 +13,7 @@ import {
 } from "../../../http-engine/src/http2/index.ts";
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** Options of the engine under test. */
+/** The engine's options under test. */
 export interface EngineOptions {
   /** Defaults to {@link echo}. */
   readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
@@ -61,14 +61,14 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** The callbacks of a receiver that a test sets. A piece of the body counts as kept unless `onData` returns `false`. */
+/** A receiver's callbacks that a test sets. A piece of the body counts as kept unless `onData` returns `false`. */
 export interface ReceiverParts extends Partial<Omit<StreamReceiver, "body">> {
   readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
   readonly onEnd?: () => void;
   readonly isAwaited?: boolean;
 }
 
-/** The default callbacks of a receiver: it consumes the body and ignores all other events. */
+/** A receiver's default callbacks: it consumes the body and ignores all other events. */
 export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): StreamReceiver {
   const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {}, isAwaited = false } = receiver;
   const body: IncomingBody = {

@@ -12,7 +12,7 @@ import {
   type StreamEnd,
 } from "../http/http2-frames.ts";
 
-/** The header of a request without a body. */
+/** A request header without a body. */
 export const getHeader: readonly Field[] = [
   [":method", "GET"],
   [":scheme", "http"],
@@ -23,7 +23,7 @@ export const getHeader: readonly Field[] = [
 /** Its header block. */
 export const getBlock: Buffer = headerBlock(getHeader);
 
-/** The header of a request with a body. */
+/** A request header with a body. */
 export function postHeader(...more: readonly Field[]): Field[] {
   return [[":method", "POST"], ...getHeader.slice(1), ...more];
 }

@@ -55,7 +55,7 @@ export function randomFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), valid);
 }
 
-/** Returns the bytes of a server frame. One in twelve is corrupted. */
+/** Returns a server frame's bytes. One in twelve is corrupted. */
 export function randomResponseFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), validResponses);
 }

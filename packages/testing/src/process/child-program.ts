@@ -10,20 +10,21 @@ import { within } from "../deadline.ts";
 export const projectFolder: string = fileURLToPath(new URL("../../../..", import.meta.url));
 
 /**
- * An environment that enables the compile cache of Node, which halves the start time of a program that loads the sources.
+ * An environment that enables the compile cache of Node, which halves the start time of a program that loads the
+ * sources.
  */
 export const compileCache: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
 };
 
-/** The result of a program. */
+/** A program result. */
 export interface ProgramResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Working directory, environment and timeout of a program. */
+/** A program's working directory, environment and timeout. */
 export interface ProgramOptions {
   /** Defaults to the project folder. */
   readonly folder?: string;

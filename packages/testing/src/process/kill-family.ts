@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { within } from "../deadline.ts";
 
-/** Milliseconds between two checks of processes. */
+/** Milliseconds between two process checks. */
 const pollIntervalMs = 10;
 
 /**
@@ -38,7 +38,7 @@ async function untilAll(pids: readonly number[], accepts: (state: string | undef
   await within(check(), `the states of the processes ${pids.join(", ")}`);
 }
 
-/** Returns the child processes of a process, or none if it has exited. */
+/** Returns a process's child processes, or none if it has exited. */
 function childrenOf(pid: number): readonly number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
@@ -47,7 +47,7 @@ function childrenOf(pid: number): readonly number[] {
   }
 }
 
-/** Returns the state letter of a process (proc_pid_stat(5)), or `undefined` if it has exited. */
+/** Returns a process's state letter (proc_pid_stat(5)), or `undefined` if it has exited. */
 function stateOf(pid: number): string | undefined {
   try {
     // The name before the state, in parentheses, may contain any characters.

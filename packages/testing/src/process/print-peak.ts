@@ -1,4 +1,4 @@
-/** Preloaded into a program, prints its peak memory as the last line of standard error. */
+/** Preloaded into a program, prints its peak memory as the last line on standard error. */
 import { writeSync } from "node:fs";
 
 process.on("exit", () => {

@@ -5,8 +5,8 @@ import { buildStep } from "./build-step.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
 /**
- * Creates a virtual environment with the packages of a requirements file, or reuses that of an earlier run, and returns the
- * folder of its programs.
+ * Creates a virtual environment with a requirements file's packages, or reuses that of an earlier run, and returns its
+ * programs' folder.
  */
 export async function openPython(requirementsFile: string): Promise<string> {
   const requirements = readFileSync(requirementsFile);

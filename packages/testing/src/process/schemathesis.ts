@@ -6,14 +6,14 @@ import { projectFolder, runProgram } from "./child-program.ts";
 import { openPython } from "./python.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
-/** Installs schemathesis, and returns the folder of its programs. */
+/** Installs schemathesis, and returns its programs' folder. */
 export function openSchemathesis(): Promise<string> {
   return openPython(join(projectFolder, "test/suites/openapi/requirements.txt"));
 }
 
 /** What {@link fuzz} found. */
 export interface FuzzResult {
-  /** The number of requests. */
+  /** The request count. */
   readonly generated: number;
   /** The failures of checks, as schemathesis prints them. */
   readonly failures: readonly string[];

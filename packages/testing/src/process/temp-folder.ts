@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** A temporary folder, which is deleted when it is disposed of. */
 export interface TempFolder {
   readonly path: string;
-  /** Returns the path of a file in it. */
+  /** Returns a file path in it. */
   file(name: string): string;
   /** Writes a file in it, and returns its path. */
   write(this: void, name: string, content: string | Uint8Array): string;
@@ -35,7 +35,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)];
     } catch {
-      // The descriptor of the listed folder, or a file that was closed in the meantime.
+      // The listed folder's descriptor, or a file that was closed in the meantime.
       return [];
     }
   });

@@ -12,7 +12,7 @@ export function canTrace(): boolean {
   }
 }
 
-/** Runs a program on this Node, and returns the lines of strace about some system calls, with file paths. */
+/** Runs a program on this Node, and returns the strace lines about some system calls, with file paths. */
 export function traceCalls(calls: readonly string[], args: readonly string[]): string[] {
   using folder = createTempFolder();
   const trace = folder.file("trace");
@@ -25,7 +25,7 @@ export function traceCalls(calls: readonly string[], args: readonly string[]): s
  * Runs a program on this Node, and makes some of its system calls on a file or folder fail.
  *
  * @param fault - which calls fail, how and when, counted per thread (strace(1), "inject")
- * @returns the standard output of the program; its standard error is discarded
+ * @returns the program's standard output; its standard error is discarded
  * @throws Error if the program fails
  */
 export function runWithFault(fault: string, path: string, args: readonly string[]): string {

@@ -26,7 +26,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
   readonly resources: Record<string, unknown>[];
-  /** The names of received metrics. */
+  /** The received metric names. */
   readonly metrics: Set<string>;
   /** All received requests. */
   readonly requests: IncomingMessage[];
@@ -65,7 +65,7 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
   return receiver;
 }
 
-/** Returns the fields of a message in their order: bytes for length-delimited ones, numbers for the others. */
+/** Returns a message's fields in their order: bytes for length-delimited ones, numbers for the others. */
 function fieldsOf(bytes: Uint8Array): { no: number; value: Uint8Array | bigint }[] {
   const reader = new BinaryReader(bytes);
   const fields: { no: number; value: Uint8Array | bigint }[] = [];
@@ -121,7 +121,7 @@ interface JsonTraces {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[];
 }
 
-/** Returns the spans of JSON, whose members have the names of the fields. */
+/** Returns the JSON spans, whose members have the field names. */
 function readJsonTraces(body: string): ReceivedSpan[] {
   const { resourceSpans }: JsonTraces = JSON.parse(body);
   return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));

@@ -7,7 +7,7 @@ import { createTempFolder } from "../process/temp-folder.ts";
 /** The folder with the scrape configuration, the rules and the dashboard. */
 export const deployedFolder: string = join(projectFolder, "deploy/prometheus");
 
-/** The response of Prometheus to a query, as far as it is used. */
+/** The Prometheus response to a query, as far as it is used. */
 export interface QueryResponse {
   readonly status: string;
   readonly error?: string;
@@ -38,7 +38,7 @@ export function withShortTimes(rules: string): string {
   return rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s");
 }
 
-/** Starts a Prometheus that scrapes every second. @param change - modifies the rules of deploy/prometheus */
+/** Starts a Prometheus that scrapes every second. @param change - modifies the deploy/prometheus rules */
 export async function startPrometheus(
   targets: readonly string[],
   change: (rules: string) => string = (rules) => rules,

@@ -22,7 +22,7 @@ function readLabels(text: string): Record<string, string> {
   );
 }
 
-/** Returns the names of the metric families of a text, without the suffixes of samples. */
+/** Returns the names of a text's metric families, without the suffixes of samples. */
 export function familyNames(text: string): string[] {
   return [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);
 }

@@ -8,7 +8,7 @@ import { hasDeclaredWireTypes } from "./wire-types.ts";
 const depthMax = 100;
 
 /**
- * Returns the function that reads messages of a type, as protobuf-es does. Bytes fields are views of the input.
+ * Returns the function that reads a type's messages, as protobuf-es does. Bytes fields are views of the input.
  *
  * The function throws what `fromBinary` throws, and an error for a field whose wire type does not match its
  * declaration.

@@ -34,7 +34,7 @@ class ReusableTarget {
 const reusable = new ReusableTarget();
 
 /**
- * Returns the function that writes messages of a type, with the same bytes and errors as `toBinary`. The result shares
+ * Returns the function that writes a type's messages, with the same bytes and errors as `toBinary`. The result shares
  * no memory with the message.
  */
 export function createMessageWriter(
@@ -72,7 +72,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
 
 function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
   if (bytes.byteLength !== keptBytes) {
-    // An eighth is added, so that the next large message of the type also fits.
+    // An eighth is added, so that the type's next large message also fits.
     writer.largeBytes = Math.ceil(at * 1.125);
     if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
   }
@@ -84,7 +84,7 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
 /** Writes a message, and returns whether it fits. */
 function tryWrite(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
-  // equivalent mutant: the requirement of an earlier message only allocates more memory than needed.
+  // equivalent mutant: an earlier message's requirement only allocates more memory than needed.
   target.requiredBytes = 0;
   try {
     writer.write(target, message);

@@ -1,11 +1,11 @@
 import { bailOut } from "../codegen/index.ts";
 
-/** The bytes of a message, and the read position. */
+/** A message's bytes, and the read position. */
 export class ByteSource {
   readonly bytes: Uint8Array;
-  /** The offset of the next read. */
+  /** The next read's offset. */
   at = 0;
-  /** How many more levels of messages may be entered. */
+  /** How many more message levels may be entered. */
   depthLeft: number;
   /** Whether messages keep unknown fields. */
   readonly keepsUnknown: boolean;
@@ -65,7 +65,7 @@ function readVarint64(source: ByteSource): void {
   for (let shift = 0; shift < 70; shift += 7) {
     const byte = bytes[at++] ?? 0;
     if (shift < 32) low |= (byte & 0x7f) << shift;
-    // The fifth byte has the last four bits of the lower half.
+    // The fifth byte has the lower half's last four bits.
     if (shift === 28) high = (byte & 0x70) >> 4;
     else if (shift > 28) high |= (byte & 0x7f) << (shift - 32);
     if (byte < 0x80) {

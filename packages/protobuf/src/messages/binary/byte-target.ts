@@ -9,7 +9,7 @@ import { bailOut } from "../codegen/index.ts";
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;
-  /** The offset of the next write. */
+  /** The next write's offset. */
   at = 0;
   /** The size that the buffer would have needed, if known. */
   requiredBytes = 0;
@@ -204,7 +204,7 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
  * Writes a length at `start`, for content that begins `reserved` bytes after it. Moves the content if the length needs
  * more or fewer bytes than were reserved.
  *
- * @returns the number of bytes of the length
+ * @returns the number of the length's bytes
  */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
   const { bytes, at } = target;
@@ -218,7 +218,7 @@ export function writeLengthBefore(target: ByteTarget, start: number, reserved: n
   return needed;
 }
 
-/** Returns the number of bytes of a length as a varint. */
+/** Returns the number of a length's bytes as a varint. */
 export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;

@@ -10,7 +10,7 @@ export function scalarOf({ scalar }: DescField): ScalarType {
   return scalar ?? ScalarType.INT32;
 }
 
-/** Returns the wire type of a message field: length-delimited, or a group. */
+/** Returns a message field's wire type: length-delimited, or a group. */
 export function messageWireType(field: MessageField): WireType.LengthDelimited | WireType.StartGroup {
   return field.delimitedEncoding ? WireType.StartGroup : WireType.LengthDelimited;
 }

@@ -40,7 +40,7 @@ export function createBinaryWriter(
 
 /**
  * Returns whether a field can be written separately. The field must be a bytes field. Required fields are excluded,
- * because the other fields could not be encoded without them, and members of a oneof, because messages have no property
+ * because the other fields could not be encoded without them, and a oneof's members, because messages have no property
  * with their name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {

@@ -17,7 +17,7 @@ import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 type ReadMessage = (source: ByteSource, message: Message, end: number, endTag: number) => void;
 
-/** The fast reader of a type. */
+/** A type's fast reader. */
 export interface MessageReader {
   readonly Message: MessageClass;
   /** Reads into a message, as {@link generateReader} describes. Throws if protobuf-es must read the message. */
@@ -39,7 +39,7 @@ const scope = {
   bailOut,
 };
 
-/** Returns the fast reader of a type, which is generated when its first message is read. */
+/** Returns a type's fast reader, which is generated when its first message is read. */
 export const messageReader: (desc: DescMessage) => MessageReader = memoize((desc) => {
   const reader: MessageReader = {
     Message: messageClass(desc),

@@ -26,7 +26,7 @@ import { generateWriter } from "./writer-source.ts";
 
 type WriteMessage = (target: ByteTarget, message: Message) => void;
 
-/** The fast writer of a type. */
+/** A type's fast writer. */
 export interface MessageWriter {
   readonly Message: MessageClass;
   /** Writes a message. Throws {@link bufferTooSmall}, or anything else if protobuf-es must write the message. */
@@ -59,7 +59,7 @@ const scope = {
   writeUnknown,
 };
 
-/** Returns the fast writer of a type, which is generated when its first message is written. */
+/** Returns a type's fast writer, which is generated when its first message is written. */
 export const messageWriter: (desc: DescMessage) => MessageWriter = memoize((desc) => {
   const writer: MessageWriter = {
     Message: messageClass(desc),

@@ -6,19 +6,19 @@ import { wireTypeOf } from "./wire-types.ts";
 
 /** Assigns names to values that the generated source of a reader uses. */
 export interface ReaderNames {
-  /** Returns the name of a value. */
+  /** Returns a value's name. */
   name(value: unknown): string;
-  /** Returns the name of the reader of a message type. */
+  /** Returns the name of a message type's reader. */
   reader(desc: DescMessage): string;
 }
 
 /**
- * Returns the source of a function `(source, message, end, endTag)`, which reads the fields of a type into a message,
- * up to the offset `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function
- * appends to lists, and merges into messages.
+ * Returns the source of a function `(source, message, end, endTag)`, which reads a type's fields into a message, up to
+ * the offset `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function appends
+ * to lists, and merges into messages.
  *
- * In the source, `at` is the offset of the next read. The offset may exceed `end`, or become NaN after the last byte.
- * Both are checked after the loop. The lengths of strings and lists are checked before these are read.
+ * In the source, `at` is the next read's offset. The offset may exceed `end`, or become NaN after the last byte. Both
+ * are checked after the loop. The lengths of strings and lists are checked before these are read.
  */
 export function generateReader(desc: DescMessage, names: ReaderNames): string {
   const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());
@@ -69,7 +69,7 @@ type TagCase = [tag: number, statements: string];
 class FieldSource {
   readonly #field: DescField;
   readonly #names: ReaderNames;
-  /** The property of the message that holds the field, or its oneof. */
+  /** The message's property that holds the field, or its oneof. */
   readonly #property: string;
 
   constructor(field: DescField, names: ReaderNames) {
@@ -78,7 +78,7 @@ class FieldSource {
     this.#property = `message[${literal((field.oneof ?? field).localName)}]`;
   }
 
-  /** Returns the statements of the field, by tag. */
+  /** Returns the field's statements, by tag. */
   cases(): TagCase[] {
     const field = this.#field;
     switch (field.fieldKind) {
@@ -112,7 +112,7 @@ if (at !== stop) throw bailOut;`;
     return [((this.#field.number << 3) | wireType) >>> 0, `${statements}\ncontinue;`];
   }
 
-  /** An expression for the current value of the field. */
+  /** An expression for the field's current value. */
   #beforeSource(): string {
     const { oneof, localName } = this.#field;
     if (oneof !== undefined)

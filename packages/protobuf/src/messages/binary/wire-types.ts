@@ -3,16 +3,16 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { memoize } from "../codegen/index.ts";
 import { scalarOf } from "./fields.ts";
 
-/** The fields of a message by number. */
+/** A message's fields by number. */
 type Layout = ReadonlyMap<number, FieldLayout>;
 
 /** How a field may be encoded. */
 interface FieldLayout {
   /** The wire types that the field may have, as a bit set. */
   readonly wireTypes: number;
-  /** The wire type of each value, if values may be packed. */
+  /** Each value's wire type, if values may be packed. */
   readonly packed: WireType | undefined;
-  /** Returns the layout of the content, for a message or a map entry. A function, because messages may be recursive. */
+  /** Returns the content's layout, for a message or a map entry. A function, because messages may be recursive. */
   readonly contentLayout: (() => Layout) | undefined;
 }
 
@@ -21,7 +21,7 @@ interface FieldLayout {
  * message and packed list ends exactly at its length.
  *
  * protobuf-es checks only field numbers. If the client's definition has a string where ours has an int64, protobuf-es
- * reads the length of the string as the number and its characters as further fields: "88" becomes 2.
+ * reads the string's length as the number and its characters as further fields: "88" becomes 2.
  */
 export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): boolean {
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength, undefined);
@@ -76,7 +76,7 @@ function fieldLayoutOf(field: DescField): FieldLayout {
   return { ...value, wireTypes: value.wireTypes | (1 << WireType.LengthDelimited), packed: wireType };
 }
 
-/** Returns the layout of one value of a field, repeated or not. */
+/** Returns the layout of one field value, repeated or not. */
 function valueLayoutOf(field: DescField): FieldLayout {
   const { message } = field;
   if (message === undefined)
@@ -88,7 +88,7 @@ function valueLayoutOf(field: DescField): FieldLayout {
   };
 }
 
-/** Returns the wire type of a scalar (protobuf.dev, "Message Structure"). An enum is an int32. */
+/** Returns a scalar's wire type (protobuf.dev, "Message Structure"). An enum is an int32. */
 export function wireTypeOf(scalar: ScalarType): WireType {
   switch (scalar) {
     case ScalarType.STRING:

@@ -7,9 +7,9 @@ import { wireTypeOf } from "./wire-types.ts";
 
 /** Assigns names to values that the generated source of a writer uses. */
 export interface WriterNames {
-  /** Returns the name of a value. */
+  /** Returns a value's name. */
   name(value: unknown): string;
-  /** Returns the name of the writer of a message type. */
+  /** Returns the name of a message type's writer. */
   writer(desc: DescMessage): string;
 }
 
@@ -17,8 +17,8 @@ export interface WriterNames {
  * Returns the source of a function `(target, message)`, which writes a message: its fields in the order of their
  * numbers, then its unknown fields, as protobuf-es does.
  *
- * In the source, `at` is the offset of the next write. For a length, as many bytes are reserved as the last length of
- * the field needed. If the length needs more or fewer, the content is moved.
+ * In the source, `at` is the next write's offset. For a length, as many bytes are reserved as the last length of the
+ * field needed. If the length needs more or fewer, the content is moved.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
@@ -37,7 +37,7 @@ ${fields.map((field) => field.statements()).join("\n")}
 
 /** Generates the source that writes one field. */
 class FieldSource {
-  /** The variable that holds the number of bytes of the last length. */
+  /** The variable that holds the number of the last length's bytes. */
   readonly sizeEstimate: string;
   readonly #field: DescField;
   readonly #names: WriterNames;
@@ -167,7 +167,7 @@ ${statements}
 target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
-  /** Statements that write only this field with protobuf-es, as the field of another message of the same type. */
+  /** Statements that write only this field with protobuf-es, as another message's field of the same type. */
   #withProtobufEs(field: MessageField): string {
     const parent = this.#names.name(field.parent);
     return `target.at = at; writeFieldWithProtobufEs(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;

@@ -9,16 +9,16 @@
  * takes 0.32 and 0.25.
  *
  * Safety: the source is generated from descriptors, which the program that runs the gateway has compiled in or loaded.
- * A message, a header or any other input of a client never becomes part of it. From the descriptors, the source
- * contains only names and numbers, each as a JSON literal, which is also a JavaScript literal (ECMA-262, "JSON
- * superset"). Everything else that a function refers to is passed as a value under a name defined here.
+ * A message, a header or any other client input never becomes part of it. From the descriptors, the source contains
+ * only names and numbers, each as a JSON literal, which is also a JavaScript literal (ECMA-262, "JSON superset").
+ * Everything else that a function refers to is passed as a value under a name defined here.
  *
  * Availability: a Worker, a page with a Content-Security-Policy, and node with
  * `--disallow-code-generation-from-strings` forbid it. This is checked once, at the first message. Without code
- * generation the results are the same: they come from protobuf-es or, for JSON, from the exact reader and the closures
- * of `json/`. A program that does not trust its descriptors uses that flag, or the option `codegen: false`.
+ * generation the results are the same: they come from protobuf-es or, for JSON, from the exact reader and the `json/`
+ * closures. A program that does not trust its descriptors uses that flag, or the option `codegen: false`.
  *
- * Cost: at the first message of a type that is read, about 0.2 ms, and the same at the first that is written.
+ * Cost: when a type's first message is read, about 0.2 ms, and the same at the first that is written.
  */
 
 /** The values that the source of a function refers to, by name. */
@@ -31,8 +31,7 @@ export interface CodegenOptions {
 }
 
 /**
- * Whether the runtime allows code generation, or `undefined` before the first check. The result of the check never
- * changes.
+ * Whether the runtime allows code generation, or `undefined` before the first check. The check's result never changes.
  */
 let isAllowed: boolean | undefined;
 
@@ -43,7 +42,7 @@ export function canCompile(options: CodegenOptions | undefined): boolean {
   return isAllowed;
 }
 
-/** Compiles the source of a function. @throws EvalError if the runtime does not allow it */
+/** Compiles a function's source. @throws EvalError if the runtime does not allow it */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type is determined by the source
 export function compileFunction<T>(text: string, scope: Scope): T {
   // oxlint-disable-next-line typescript/no-implied-eval -- see above

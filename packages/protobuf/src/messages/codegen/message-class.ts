@@ -12,11 +12,11 @@ export function isInherited(name: string): boolean {
 }
 
 /**
- * Returns a constructor of messages like those of `create()`, for generated code.
+ * Returns a message constructor like those of `create()`, for generated code.
  *
  * The messages are like those of protobuf-es. They have the same properties in the same order, and the same prototype,
- * which has the defaults of proto2. With a constructor, V8 knows how many properties an object will have, and stores
- * all of them in the object itself.
+ * which has the proto2 defaults. With a constructor, V8 knows how many properties an object will have, and stores all
+ * of them in the object itself.
  */
 export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);

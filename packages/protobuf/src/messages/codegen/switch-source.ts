@@ -7,11 +7,11 @@ import { literal } from "./type-scope.ts";
 const comparedCasesMax = 100;
 
 /**
- * Returns the source of a switch over the value of an expression: statements for each value, and for all others.
+ * Returns the source of a switch over an expression's value: statements for each value, and for all others.
  *
- * With many cases, the source looks up the index of the case in a map, so that V8 can compile a jump table.
+ * With many cases, the source looks up the case's index in a map, so that V8 can compile a jump table.
  *
- * @param name - adds a value to the scope of the generated code, and returns its name there
+ * @param name - adds a value to the generated code's scope, and returns its name there
  */
 export function switchSource(
   expression: string,

@@ -3,7 +3,7 @@ import type { Scope } from "./compile-function.ts";
 /** Returns a name or number of a descriptor as a literal of generated code. */
 export const literal = (value: string | number): string => JSON.stringify(value);
 
-/** The scope of one generated function: the values common to all types, and those of this type. */
+/** One generated function's scope: the values common to all types, and those of this type. */
 export class TypeScope {
   readonly #values: Record<string, unknown>;
   #count = 0;

@@ -8,7 +8,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// The content of an Any is encoded again for each enclosing Any. With this limit the total time is linear.
+// An Any's content is encoded again for each enclosing Any. With this limit the total time is linear.
 const anyDepthMax = 8;
 
 /** Reads a google.protobuf.Any: `@type`, and the fields of a message of that type. `{}` is an empty Any. */
@@ -44,8 +44,8 @@ function findTypeUrl(context: ReadContext): string | undefined {
 }
 
 /**
- * Skips a value that comes before the `@type` of its Any. Notes the `@type` of each Any inside the value by the
- * position of its object, so that nested ones are skipped only once instead of once per level.
+ * Skips a value that comes before the `@type` of its Any. Notes the `@type` of each Any inside the value by its
+ * object's position, so that nested ones are skipped only once instead of once per level.
  */
 function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): void {
   const kind = scanner.peek();

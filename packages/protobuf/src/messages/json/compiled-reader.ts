@@ -14,9 +14,9 @@ import { isMapKey } from "./text-forms.ts";
 export interface CompiledReaders {
   /** Whether integers must be in canonical form. */
   readonly canonical: boolean;
-  /** Returns the reader of a message type. If the type has its own JSON form, the reader reads that form. */
+  /** Returns a message type's reader. If the type has its own JSON form, the reader reads that form. */
   readerOf(desc: DescMessage): PlainReader;
-  /** Returns the reader of all values of a field. */
+  /** Returns the reader of all field values. */
   readerOfField(field: DescField): PlainReader;
 }
 
@@ -78,7 +78,7 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
 }`;
 }
 
-/** Returns the source of a function `(value, state)`, which returns the value of one field. */
+/** Returns the source of a function `(value, state)`, which returns one field's value. */
 function fieldSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   return `function (value, state) {
   let strings = 0;

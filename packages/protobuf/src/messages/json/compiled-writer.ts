@@ -46,8 +46,8 @@ const scope = {
 };
 
 /**
- * Returns an expression for the JSON of one field, or for `undefined` if it is left out. The expression uses the
- * variable `value`.
+ * Returns an expression for one field's JSON, or for `undefined` if it is left out. The expression uses the variable
+ * `value`.
  */
 function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;

@@ -17,7 +17,7 @@ export class FieldProblem extends Error {
   }
 }
 
-/** One step of a path to a value: a field, an index in a list, or a key of a map. */
+/** One step of a path to a value: a field, an index in a list, or a map key. */
 export type PathStep = DescField | number | string;
 
 /** Prints a path for error messages: `order.tags[2]`, `labels["a"]`; `""` for the message itself. */

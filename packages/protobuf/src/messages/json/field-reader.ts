@@ -12,7 +12,7 @@ type ListField = DescField & { readonly fieldKind: "list" };
 type MapField = DescField & { readonly fieldKind: "map" };
 type MessageTypedField = DescField & { readonly message: DescMessage };
 
-/** Creates the reader of a field. */
+/** Creates a field's reader. */
 export function createFieldReader(field: DescField): FieldReader {
   if (field.fieldKind === "list") return { field, nullIsValue: false, read: createListReader(field) };
   if (field.fieldKind === "map") return { field, nullIsValue: false, read: createMapReader(field) };
@@ -33,7 +33,7 @@ export function createFieldReader(field: DescField): FieldReader {
   };
 }
 
-// Reads a value of a field, or an element of it, in the form in which protobuf-es stores it.
+// Reads a field value, or an element of it, in the form in which protobuf-es stores it.
 function createValueReader(field: DescField): ValueReader {
   if (field.message !== undefined) return createLocalReader(field);
   if (field.enum !== undefined) return createEnumReader(field.enum);
@@ -61,7 +61,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
       const namedNumber = enumNumberByName(desc, name);
       if (namedNumber !== undefined) return namedNumber;
       if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`, unknownOption);
-      // In the JSON mapping, a reader that ignores the fields of a newer schema also ignores its enum names.
+      // In the JSON mapping, a reader that ignores a newer schema's fields also ignores its enum names.
       unknown.addEnumValue(name, path);
       return absentValue;
     }

@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { FieldProblem } from "./field-problem.ts";
 
-/** The fields of a protobuf-es message as plain properties, by local name. */
+/** A protobuf-es message's fields as plain properties, by local name. */
 export type FieldValues = Record<string, unknown>;
 
 /**
@@ -22,7 +22,7 @@ function isFieldValues(value: unknown): value is FieldValues {
 /** Sets a field to a value in its {@link LocalForm}. */
 export type FieldSetter = (fields: FieldValues, value: unknown) => void;
 
-/** Creates the function that stores a value as protobuf-es does: in a property, or as case and value of a oneof. */
+/** Creates the function that stores a value as protobuf-es does: in a property, or as case and oneof value. */
 export function createFieldSetter(field: DescField): FieldSetter {
   const name = field.localName;
   if (field.oneof === undefined) {
@@ -36,7 +36,7 @@ export function createFieldSetter(field: DescField): FieldSetter {
   };
 }
 
-/** Returns the value of a field, or `undefined` if it is not set, or another member of its oneof is set. */
+/** Returns a field value, or `undefined` if it is not set, or another member of its oneof is set. */
 export function loadField(fields: FieldValues, field: DescField): unknown {
   if (field.oneof === undefined) {
     const value = fields[field.localName];
@@ -56,11 +56,11 @@ export function refuseOtherMember(fields: FieldValues, field: DescField): void {
     throw new FieldProblem(`cannot be set together with ${otherField.name}`);
 }
 
-/** How protobuf-es stores the values of a message-typed field. */
+/** How protobuf-es stores a message-typed field's values. */
 export type LocalForm = "message" | "unwrapped" | "json-object";
 
 /**
- * Returns how protobuf-es stores the values of a message-typed field: google.protobuf.Struct as a plain object (except
+ * Returns how protobuf-es stores a message-typed field's values: google.protobuf.Struct as a plain object (except
  * inside google.protobuf.Value), a wrapper as its bare value (if singular and not in a oneof), all others as messages.
  */
 export function localFormOf(field: DescField & { readonly message: DescMessage }): LocalForm {

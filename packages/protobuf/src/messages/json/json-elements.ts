@@ -19,7 +19,7 @@ export function valueToJson(value: unknown, form: JsonForm): JsonValue {
 export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Empty): JsonValue[] | Empty {
   if (!Array.isArray(items)) return refuseType("an array", items);
   if (items.length === 0) return whenEmpty;
-  // A loop over indexes also checks the holes of the array.
+  // A loop over indexes also checks the array's holes.
   if (typeof form === "string") {
     for (let index = 0; index < items.length; index++)
       if (typeof items[index] !== form) refuseType(`a ${form}`, items[index]);

@@ -33,7 +33,7 @@ import { shortestFloat } from "./shortest-float.ts";
 import { printDuration, printTimestamp } from "./times.ts";
 import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Returns how the values of a field, or its elements, are converted to JSON. */
+/** Returns how a field's values, or its elements, are converted to JSON. */
 export function jsonFormOf(field: DescField, forms: MessageForms): JsonForm {
   const { message } = field;
   if (message === undefined)
@@ -180,8 +180,8 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
 }
 
 /**
- * Converts a message to the JSON of a google.protobuf.Any: `@type` with the message's fields, or with `value` if the
- * type has its own JSON form.
+ * Converts a message to a google.protobuf.Any's JSON: `@type` with the message's fields, or with `value` if the type
+ * has its own JSON form.
  */
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
   const value = forms.writerOf(desc).toJson(message);

@@ -117,8 +117,8 @@ export class JsonScanner {
   }
 
   /**
-   * Reads the next value, which must not be an object or an array. Returns the content of a string, and the source text
-   * of any other value.
+   * Reads the next value, which must not be an object or an array. Returns a string's content, and any other value's
+   * source text.
    */
   readText(): string {
     const kind = this.peek();
@@ -149,7 +149,7 @@ export class JsonScanner {
     return this.#readKey();
   }
 
-  /** Reads the next value, an object whose keys are all different. `readValue` reads the value of each key. */
+  /** Reads the next value, an object whose keys are all different. `readValue` reads each key's value. */
   readObject(readValue: (key: string) => void): void {
     const seenKeys = new Set<string>();
     this.openObject();

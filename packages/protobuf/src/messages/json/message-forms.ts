@@ -115,7 +115,7 @@ export function isEmpty(value: unknown): boolean {
 }
 
 /** Returns the value at which a field with implicit presence is left out; not for floats and bytes. */
-// The first value of an enum is not 0 in every edition.
+// An enum's first value is not 0 in every edition.
 export function zeroOf(field: DescField): unknown {
   if (field.enum !== undefined) return field.enum.values[0]?.number;
   return field.scalar && scalarZeroValue(field.scalar, "longAsString" in field && field.longAsString);

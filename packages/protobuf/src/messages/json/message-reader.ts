@@ -113,7 +113,7 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
-// Limits the paths of one body. Each path can be as long as the maximum nesting of messages.
+// Limits one body's paths. Each path can be as long as the maximum nesting of messages.
 const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {

@@ -25,7 +25,7 @@ export function digitsOfRounded(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
 }
 
-/** Returns the range of a scalar type, or `undefined` when it is not an integer type. */
+/** Returns a scalar type's range, or `undefined` when it is not an integer type. */
 export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   switch (scalar) {
     case ScalarType.INT32:

@@ -13,7 +13,7 @@ export interface PlainText {
   readonly mayHaveLoneSurrogates: boolean;
 }
 
-/** The state of reading the values of a text. */
+/** The state of reading a text's values. */
 export interface ReadState {
   /** The number of strings read so far, names included. */
   strings: number;
@@ -56,7 +56,7 @@ export function countStrings(value: JsonValue, mayHaveLoneSurrogates: boolean): 
 
 /** The result of {@link scanText}. */
 interface TextScan {
-  /** The number of strings, names included. */
+  /** The string count, names included. */
   readonly strings: number;
   /** Whether values have escapes such as `\u0041`, the only way to write a lone surrogate. */
   readonly hasUnicodeEscapes: boolean;
@@ -159,7 +159,7 @@ function endOfNumber(text: string, from: number): number {
   return end;
 }
 
-// A digit, a sign, a point or the letter of an exponent.
+// A digit, a sign, a point or an exponent's letter.
 function isOfNumber(unit: number): boolean {
   return isDigit(unit) || unit === 0x2b || unit === 0x2d || unit === 0x2e || unit === 0x45 || unit === 0x65;
 }

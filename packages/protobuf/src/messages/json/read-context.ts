@@ -13,7 +13,7 @@ import type { UnknownNames } from "./unknown-names.ts";
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
-/** What is noted about the body of a PATCH, for the update mask. */
+/** What is noted about a PATCH's body, for the update mask. */
 export interface FieldNotes {
   /** The paths of the fields that the text sets, as in a field mask: a list, map or Any counts as one field. */
   readonly paths: string[];
@@ -38,14 +38,14 @@ export interface ReadContext {
   readonly path: PathStep[];
   /**
    * Whether bound fields may have the value that the path sets. Otherwise they are refused or ignored. `undefined` for
-   * a message of a stream, to which the option does not apply.
+   * a stream message, to which the option does not apply.
    */
   readonly sameAsBound: boolean | undefined;
   readonly notes: FieldNotes | undefined;
   readonly messages: MessageReaders;
   /** The number of google.protobuf.Any that enclose the value being read. */
   anyDepth: number;
-  /** The `@type` of each google.protobuf.Any that was skipped and is read later, by the position of its object. */
+  /** The `@type` of each google.protobuf.Any that was skipped and is read later, by its object's position. */
   typeUrls: Map<number, string> | undefined;
 }
 
@@ -60,7 +60,7 @@ export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
  * import in circles. Messages have fields of message types, and a google.protobuf.Any holds any message.
  */
 export interface MessageReaders {
-  /** Returns the reader of a message type. If the type has its own JSON form, the reader reads that form. */
+  /** Returns a message type's reader. If the type has its own JSON form, the reader reads that form. */
   readerOf(desc: DescMessage): ValueReader;
   /** Reads a JSON object field by field, even if its type has another JSON form. */
   readFields<Desc extends DescMessage>(
@@ -80,7 +80,7 @@ export interface ReadFieldsOptions {
   readonly ignoredKey?: string;
 }
 
-/** Reads one field of a message; created once per descriptor. */
+/** Reads one message field; created once per descriptor. */
 export interface FieldReader {
   readonly field: DescField;
   /** Whether JSON `null` is a value of this field. For all other fields it means that the field is not set. */

@@ -54,9 +54,7 @@ export function readExactText<Value>(
   }
 }
 
-/**
- * Reads the value of a field. @param below - what the path has set of the field: nothing, the whole field, or a part
- */
+/** Reads a field value. @param below - what the path has set of the field: nothing, the whole field, or a part */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,

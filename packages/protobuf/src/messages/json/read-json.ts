@@ -24,7 +24,7 @@ export interface JsonReadResult<Desc extends DescMessage> {
 /**
  * Reads a message from JSON text. An int64 never passes through a double, and everything that RFC 8259 or the proto3
  * JSON mapping leaves ambiguous is refused: a field set twice by any of its names, lone surrogates, invalid UTF-8,
- * trailing text, nesting beyond 100 levels, two members of a oneof.
+ * trailing text, nesting beyond 100 levels, two oneof members.
  *
  * A field that is missing or `null` is not set. For fields with presence, this is not the same as zero.
  *
@@ -86,7 +86,7 @@ export function readPartialJson<Desc extends DescMessage>(
   );
 }
 
-/** Reads the value of one field into a message, and returns the ignored names. */
+/** Reads one field's value into a message, and returns the ignored names. */
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**

@@ -38,7 +38,7 @@ export const ignoredJsonOptions: Readonly<Record<string, string>> = {
   recursionLimit: `JSON may always be nested ${jsonDepthMax} levels deep`,
 };
 
-/** Options of one service. */
+/** One service's options. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /** The option to name when an unknown field or enum name is refused. Defaults to that of {@link ReadJsonOptions}. */
   readonly unknownOption?: NamedOption;

@@ -66,7 +66,7 @@ const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
 
 // Caches whether a message type, or a type inside it, has a required field. If a type has no required field inside it,
 // neither have the types inside it, so each type is visited only once. The search is not recursive, because a long
-// chain of messages would overflow the stack.
+// message chain would overflow the stack.
 const knownResults = new WeakMap<DescMessage, boolean>();
 
 /** Returns whether a message, or one inside it, has a required field. */

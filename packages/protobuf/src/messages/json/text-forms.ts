@@ -54,7 +54,7 @@ const booleans = new Map([
 ]);
 
 /**
- * Returns the form of a scalar type, as the proto3 JSON mapping defines it.
+ * Returns a scalar type's form, as the proto3 JSON mapping defines it.
  *
  * @param longAsString - whether 64-bit integers are stored as decimal strings (`jstype = JS_STRING`)
  */
@@ -82,7 +82,7 @@ export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm 
 }
 
 /**
- * Returns the form of a message type: a wrapper, Timestamp, Duration or FieldMask, or `undefined` for every other type.
+ * Returns a message type's form: a wrapper, Timestamp, Duration or FieldMask, or `undefined` for every other type.
  *
  * @param inUrl - whether a field mask may also have proto names, because URLs use both
  */
@@ -126,8 +126,8 @@ export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
 }
 
 /**
- * Parses the decoded text of a path variable or a query parameter into the value of a field, as a protobuf-es message
- * stores it. Throws a FieldProblem when the text is not a value of the field.
+ * Parses the decoded text of a path variable or a query parameter into a field value, as a protobuf-es message stores
+ * it. Throws a FieldProblem when the text is not a field value.
  */
 export type UrlTextParser = (text: string) => unknown;
 
@@ -137,8 +137,8 @@ export type UrlTextParser = (text: string) => unknown;
  * Integers must be in canonical form, so that each value has exactly one URL. Everything else is spelled as in proto3
  * JSON, without the quotes.
  *
- * @returns `undefined` when values of the field have no text form: maps, and messages other than wrappers, Timestamp,
- * Duration and FieldMask
+ * @returns `undefined` when field values have no text form: maps, and messages other than wrappers, Timestamp, Duration
+ * and FieldMask
  */
 export function createUrlTextParser(field: DescField): UrlTextParser | undefined {
   if (field.fieldKind === "map") return undefined;
@@ -149,7 +149,7 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
 /** Parses the decoded texts of a map's key and value. Throws a FieldProblem if either is not valid. */
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
-/** Creates the parser for the entries of a map. Returns `undefined` when its values have no text form. */
+/** Creates the parser for a map's entries. Returns `undefined` when its values have no text form. */
 export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {
   const form = entryFormOf(field);
   if (form === undefined) return undefined;

@@ -82,7 +82,7 @@ function parseDate(year: number, month: number, day: number): number {
 }
 
 const daysOfMonths: readonly (number | undefined)[] = [undefined, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-// The number of days from 0000-03-01 to 1970-01-01.
+// The day count from 0000-03-01 to 1970-01-01.
 const daysBefore1970 = 719_468;
 
 /**
@@ -103,7 +103,7 @@ export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "
   return joinDigits(dateOf(day), clock, nanos);
 }
 
-// Converts a day, counted from 1970-01-01, to a number with the digits of its date, such as 20240229, in the proleptic
+// Converts a day, counted from 1970-01-01, to a number with its date's digits, such as 20240229, in the proleptic
 // Gregorian calendar. Here a year begins in March, so that the leap day is its last day, and an era of 400 years begins
 // with year 0. A Date takes ten times as long.
 function dateOf(day: number): number {
@@ -144,7 +144,7 @@ function joinDigits(date: number, clock: number, nanos: number): string {
   return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, f4, f5, f6, f7, f8, f9, Z);
 }
 
-// Returns the character code of the digit of a number at a decimal unit, such as 100.
+// Returns the character code of a number's digit at a decimal unit, such as 100.
 function codeOf(value: number, unit: number): number {
   return zero + (quotient(value, unit) % 10);
 }
@@ -206,7 +206,7 @@ const goUnits: ReadonlyMap<string, bigint> = new Map([
 const goDuration =
   /^([+-]?)((?:(?:[0-9]{1,19}(?:\.[0-9]{0,19})?|\.[0-9]{1,19})(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+|0)$/;
 const goDurationPart = /([0-9]*)(?:\.([0-9]*))?([a-z\u00b5\u03bc]+)/g;
-/** 2^63 - 1 nanoseconds, about 292 years: the longest duration of Go. */
+/** 2^63 - 1 nanoseconds, about 292 years: the longest Go duration. */
 const goNanosMax = 2n ** 63n - 1n;
 
 /**

@@ -22,7 +22,7 @@ export class UnknownNames {
     if (++this.#count <= namesMax) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
   }
 
-  /** Adds an unknown enum value. @param path - the path to the field of the enum */
+  /** Adds an unknown enum value. @param path - the path to the enum field */
   addEnumValue(name: string, path: readonly PathStep[]): void {
     if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
   }

@@ -5,12 +5,12 @@ import { setOwn } from "./field-values.ts";
 import type { ReadState } from "./parse-plain.ts";
 
 // Large lists consist mostly of these messages, so each is created directly as an object literal, which equals the
-// result of `create()`.
+// `create()` result.
 
 /**
  * Converts a JSON value to a google.protobuf.Value, and counts its strings, names included.
  *
- * @throws bailOut for a number beyond the range of a double, and for a lone surrogate
+ * @throws bailOut for a number beyond a double's range, and for a lone surrogate
  */
 export function toValueMessage(json: JsonValue, state: ReadState): Value {
   return { $typeName: "google.protobuf.Value", kind: toKind(json, state) };

@@ -13,7 +13,7 @@ export interface ToJson {
   toJson(value: unknown): JsonValue;
 }
 
-/** How values of one type are converted to JSON, or the name of the type if they need no conversion. */
+/** How values of one type are converted to JSON, or the type name if they need no conversion. */
 export type JsonForm = "string" | "boolean" | "number" | ToJson;
 
 /**

@@ -12,7 +12,7 @@ export type WriteJsonOptions = Partial<JsonWriteOptions>;
 const noOptions: WriteJsonOptions = {};
 
 /**
- * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, without fields
+ * Creates the function that writes a type's messages as proto3 JSON text: 64-bit integers as strings, without fields
  * that are not set, field masks as {@link printFieldMask} writes them. The function is compiled when it is first
  * called.
  *
@@ -28,7 +28,7 @@ export function createJsonMessageWriter(
 }
 
 /**
- * Creates the function that writes one field of a message. If a message would leave the field out, its zero value is
+ * Creates the function that writes one message field. If a message would leave the field out, its zero value is
  * written.
  *
  * Other fields are ignored, so they cannot cause an error.
@@ -54,8 +54,8 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
 }
 
 /**
- * Converts a message to the JSON of a google.protobuf.Any: `@type` with the message's fields, or with `value` if the
- * type has its own JSON form.
+ * Converts a message to a google.protobuf.Any's JSON: `@type` with the message's fields, or with `value` if the type
+ * has its own JSON form.
  */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));

@@ -19,7 +19,7 @@ export interface RestBinding extends RequestReader {
   readonly procedure: string;
   readonly pattern: HttpPattern;
   readonly template: PathTemplate;
-  /** The fields of the request message that the path sets. */
+  /** The request message's fields that the path sets. */
   readonly boundByPath: BoundFields;
   /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
   readonly preparedResponse: RestResponse | undefined;
@@ -41,21 +41,21 @@ export interface RestBinding extends RequestReader {
    * does.
    */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
-  /** Writes a message of a stream as JSON. Throws as {@link encode} does. */
+  /** Writes a stream message as JSON. Throws as {@link encode} does. */
   toJson(message: Message): string;
   /** The content type of JSON that is not a stream. */
   readonly contentType: string;
-  /** The formats of the response stream. */
+  /** The response stream's formats. */
   readonly streamForms: StreamForms;
   /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
-  /** Whether the query may set entries of maps. */
+  /** Whether the query may set map entries. */
   readonly acceptsMapsInQuery: boolean;
-  /** Whether the body may repeat the fields of the path. */
+  /** Whether the body may repeat the path fields. */
   readonly acceptsPathInBody: boolean;
   /** Whether unknown fields and parameters are refused. */
   readonly refusesUnknown: boolean;
-  /** Whether bodies may be in the binary format of protobuf. */
+  /** Whether bodies may be in the binary protobuf format. */
   readonly acceptsProtobuf: boolean;
   /** Whether clients may ask for indented JSON. */
   readonly hasPrettyJson: boolean;
@@ -63,7 +63,7 @@ export interface RestBinding extends RequestReader {
   readonly usesGrpcMetadata: boolean;
 }
 
-/** Returns whether the response of an RPC is a stream of messages. */
+/** Returns whether an RPC's response is a message stream. */
 export function hasResponseStream({ methodKind }: DescMethod): boolean {
   return methodKind === "server_streaming" || methodKind === "bidi_streaming";
 }
@@ -72,7 +72,7 @@ export function hasResponseStream({ methodKind }: DescMethod): boolean {
  * Compiles a pattern of an RPC.
  *
  * @throws Error if the template is not valid, names a field that does not exist or cannot be in a path, or cannot be
- * applied to a stream of messages
+ * applied to a message stream
  */
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
   const { input, output, parent, name } = method;

@@ -7,13 +7,13 @@ import { isMediaType } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** The format of the bodies of a rule. */
+/** The format of a rule's bodies. */
 export interface BodyFormat {
   /** No body, a body that is not read, one JSON value, a stream of JSON values, or bytes of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
-   * The content types of this format, the preferred one first. A body without a content type is also read in this
-   * format, unless {@link requiresContentType}.
+   * This format's content types, the preferred one first. A body without a content type is also read in this format,
+   * unless {@link requiresContentType}.
    */
   readonly contentTypes: readonly string[];
   /** Further content types: of protobuf in its binary format, and of indented JSON. */
@@ -29,10 +29,12 @@ export interface BodyFormat {
   readonly requiresContentType?: true;
 }
 
-/** The type of indented JSON in the documentation of grpc-gateway. */
+/** The type of indented JSON in the grpc-gateway documentation. */
 export const prettyType = "application/json+pretty";
 
-/** The types of the binary format of protobuf that clients of grpc-gateway use. `ProtoMarshaller` sends the last one. */
+/**
+ * The types of the binary format of protobuf that clients of grpc-gateway use. `ProtoMarshaller` sends the last one.
+ */
 export const protobufTypes: readonly string[] = [
   "application/x-protobuf",
   "application/protobuf",
@@ -60,11 +62,11 @@ function mayBeArray(input: DescMessage, body: string): boolean {
 }
 
 /**
- * Returns the format of the bodies of a rule.
+ * Returns the format of a rule's bodies.
  *
- * @param rule - whether the body is a google.api.HttpBody, whether the client sends a stream of messages, and whether no
+ * @param rule - whether the body is a google.api.HttpBody, whether the client sends a message stream, and whether no
  * side does
- * @param options - the options of the service
+ * @param options - the service options
  */
 export function bodyFormatOf(
   input: DescMessage,
@@ -89,7 +91,7 @@ function isProtobufBody(input: DescMessage, body: string): boolean {
   return body === "*" || (field?.fieldKind === "message" && !field.delimitedEncoding);
 }
 
-/** Returns whether a body that a rule accepts is in the binary format of protobuf. */
+/** Returns whether a body that a rule accepts is in the binary protobuf format. */
 export function isProtobuf({ otherTypes }: BodyFormat, contentType: string | null): boolean {
   if (otherTypes === undefined || contentType === null) return false;
   const type = parseMediaType(contentType)?.type ?? "";
@@ -114,7 +116,7 @@ function formatOf(
 /**
  * Returns the error if a rule refuses every body of this content type; otherwise `undefined`.
  *
- * @param isEmpty - whether the body is empty; the content type of an empty body is only checked if the format is bytes
+ * @param isEmpty - whether the body is empty; an empty body's content type is only checked if the format is bytes
  */
 export function bodyProblem(
   format: BodyFormat,
@@ -144,8 +146,8 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", message, { option });
 }
 
-// A form of a browser or of `curl -F` (RFC 7578). A handler that expects the bytes of a file would also store the
-// boundaries of the parts.
+// A form of a browser or of `curl -F` (RFC 7578). A handler that expects a file's bytes would also store the parts'
+// boundaries.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
 }

@@ -40,7 +40,7 @@ export interface RestRoutes {
 }
 
 /**
- * Compiles the rules of RPCs, and checks that each rule can be reached. Skips RPCs without a rule.
+ * Compiles the RPC rules, and checks that each rule can be reached. Skips RPCs without a rule.
  *
  * @throws Error with the code ERR_HTTP_RULES and all problems of all rules, one per line
  */
@@ -74,7 +74,7 @@ export function surveyRestRoutes(
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-/** The routes of the valid rules, and the problems of the others. */
+/** The valid rules' routes, and the problems of the others. */
 interface SurveyedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];
@@ -171,7 +171,7 @@ class Compiler {
   }
 }
 
-/** Returns the name of a binding for messages: `package.Service.Method: GET /v1/{id}`. */
+/** Returns a binding's name for messages: `package.Service.Method: GET /v1/{id}`. */
 export function describeBinding({ method, pattern }: RestBinding): string {
   return `${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`;
 }
@@ -181,7 +181,7 @@ function procedureOf(method: DescMethod): string {
 }
 
 /**
- * Returns the path of a template without wildcards. A template with a verb cannot collide with an RPC or an endpoint,
+ * Returns a template's path without wildcards. A template with a verb cannot collide with an RPC or an endpoint,
  * because neither has a colon in its path.
  */
 export function fixedPathOf(template: PathTemplate): string | undefined {

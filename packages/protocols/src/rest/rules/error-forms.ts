@@ -5,7 +5,7 @@ import { reasonPhraseOf } from "@plantstore/http";
 /**
  * The formats of errors on REST:
  *
- * - `"status"`: google.rpc.Status as JSON, with the name of the code
+ * - `"status"`: google.rpc.Status as JSON, with the code's name
  * - `"google"`: the format of Google's APIs (AIP-193): `{"error":{"code":404,"message":…,"status":"NOT_FOUND"}}`
  * - `"problem"`: problem details (RFC 9457), as `application/problem+json`
  */
@@ -14,7 +14,7 @@ export type ErrorForm = "status" | "google" | "problem";
 /** The parts of an error that a format uses. */
 export interface ErrorParts {
   readonly code: Code;
-  /** The name of the code in google/rpc/code.proto. */
+  /** The code's name in google/rpc/code.proto. */
   readonly codeName: string;
   readonly httpStatus: number;
   readonly message: string;
@@ -22,9 +22,9 @@ export interface ErrorParts {
   readonly details: JsonObject[];
 }
 
-/** A format of errors. */
+/** An error format. */
 interface ErrorFormat {
-  /** `undefined` for the content type of the other JSON responses. */
+  /** `undefined` for the other JSON responses' content type. */
   readonly contentType: string | undefined;
   toJson(parts: ErrorParts): JsonObject;
 }
@@ -43,8 +43,8 @@ export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   },
   problem: {
     contentType: "application/problem+json",
-    // With the type "about:blank", the title is the reason phrase of the status (RFC 9457 §4.2.1). `code` and `details`
-    // are extensions.
+    // With the type "about:blank", the title is the status's reason phrase (RFC 9457 §4.2.1). `code` and `details` are
+    // extensions.
     toJson: ({ codeName, httpStatus, message, details }) => ({
       type: "about:blank",
       ...titleOf(httpStatus),

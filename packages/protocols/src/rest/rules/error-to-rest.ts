@@ -7,11 +7,10 @@ import { problemStatusOf, anyToJson, type JsonStyle } from "@plantstore/protobuf
 import { file_google_rpc_error_details } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
 import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
 
-/** Details of a failed request, in addition to its error. */
+/** A failed request's details, in addition to its error. */
 export interface RestFailure {
   /**
-   * The default HTTP status of the response: set by the handler, derived from the error, or defined by HTTP (405, 413,
-   * 431).
+   * The response's default HTTP status: set by the handler, derived from the error, or defined by HTTP (405, 413, 431).
    */
   readonly httpStatus: number;
   /** `/package.Service/Method` of the RPC that matched, or `undefined` if none matched. */
@@ -21,7 +20,7 @@ export interface RestFailure {
 /** The response to a failed request, as returned by a policy. */
 export interface ErrorRecord {
   readonly httpStatus: number;
-  /** The JSON of the body. */
+  /** The body's JSON. */
   readonly body: JsonValue;
   /** Defaults to the content type of JSON responses, `contentType` of `rest`. */
   readonly contentType?: string;
@@ -30,7 +29,7 @@ export interface ErrorRecord {
 /** Returns the REST response for an error of any layer. */
 export type ErrorRecordPolicy = (error: ConnectError, failure: RestFailure) => ErrorRecord;
 
-/** The response to a failed request, without the metadata of the error. */
+/** The response to a failed request, without the error metadata. */
 export interface ErrorResponse {
   readonly httpStatus: number;
   readonly contentType: string;
@@ -61,7 +60,7 @@ export interface ErrorStyle {
 }
 
 /**
- * Creates the error writer of a gateway.
+ * Creates a gateway's error writer.
  *
  * @param policy - replaces the form
  * @param registry - the types of error details that arrive as bytes, from an upstream service, in addition to those of
@@ -89,7 +88,7 @@ export function createErrorRecordWriter(
   return Object.assign(write, { isDefault: policy === undefined, isStatus: policy === undefined && form === "status" });
 }
 
-/** Returns the HTTP status of an error: the status of its identifier if it has one, otherwise that of its code. */
+/** Returns an error's HTTP status: the status of its identifier if it has one, otherwise that of its code. */
 export function httpStatusOf(error: ConnectError): number {
   return problemStatusOf(error) ?? codes[error.code][1];
 }
@@ -114,7 +113,7 @@ const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>>
   [Code.Unauthenticated]: ["UNAUTHENTICATED", 401],
 };
 
-/** The names of the codes, by their numbers. */
+/** The code names, by their numbers. */
 export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(codes).map(([number, [name]]) => [number, name]),
 );

@@ -15,7 +15,7 @@ import {
 /** The path from a message to a field inside it. The last item is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
-/** Finds a field of a message by a name. */
+/** Finds a message field by a name. */
 type FindField = (message: DescMessage, name: string) => DescField | undefined;
 
 /** Finds a field by its proto name, which HTTP rules use. JSON names are for requests only. */
@@ -24,7 +24,7 @@ export function findProtoField(message: DescMessage, name: string): DescField | 
 }
 
 /**
- * Resolves a path of proto names, as in HTTP rules.
+ * Resolves a proto name path, as in HTTP rules.
  *
  * @returns `undefined` if a name is unknown, or the path leads through something other than a message with fields: a
  * scalar, a list, a map, or a well-known type such as Timestamp, whose fields are not in its JSON either
@@ -53,7 +53,7 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
 
 /**
  * Resolves a path as {@link resolveFieldPath} does, but also finds JSON names that contain dots, by joining adjacent
- * names. The time is at most quadratic in the number of names.
+ * names. The time is at most quadratic in the name count.
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   // For each index, the messages from which the remaining names do not resolve.
@@ -80,14 +80,14 @@ export function printFieldPath(path: FieldPath): string {
   return path.map((field) => field.name).join(".");
 }
 
-/** Returns the last field of the path. */
+/** Returns the path's last field. */
 export function leafOf(path: FieldPath): DescField {
   return path.at(-1) ?? path[0];
 }
 
 /**
- * Creates the setter of a field path. The setter creates missing messages along the path, and appends if the field is
- * repeated. For a map, the value is a pair: the key and the value of an entry.
+ * Creates a field path's setter. The setter creates missing messages along the path, and appends if the field is
+ * repeated. For a map, the value is a pair: the key and an entry's value.
  *
  * The setter throws a FieldProblem if the field belongs to a oneof of which another member is already set.
  */

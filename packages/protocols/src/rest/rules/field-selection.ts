@@ -11,7 +11,7 @@ import {
 import { findProtoField } from "./field-path.ts";
 import { findParameter } from "./query.ts";
 
-/** Removes the fields that a request has not selected from the JSON of a response. */
+/** Removes the fields that a request has not selected from a response's JSON. */
 export type SelectFields = (json: string) => string;
 
 /** The deepest selection. 100: as deep as messages may be nested in JSON. */
@@ -19,8 +19,8 @@ const depthMax = 100;
 
 /**
  * Creates the function that reads which fields of the response a request selects (AIP-157): by the query parameters
- * `$fields` and `fields`, or by the header field `X-Goog-FieldMask`. The function returns `undefined` for all fields, and
- * throws a ConnectError `InvalidArgument` for a selection that is not valid.
+ * `$fields` and `fields`, or by the header field `X-Goog-FieldMask`. The function returns `undefined` for all fields,
+ * and throws a ConnectError `InvalidArgument` for a selection that is not valid.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */
@@ -43,7 +43,7 @@ export function createFieldSelector(
   };
 }
 
-/** How the fields of a value are named: by its descriptor, or by any keys. */
+/** How a value's fields are named: by its descriptor, or by any keys. */
 type Form =
   | { readonly kind: "message"; readonly desc: DescMessage }
   | { readonly kind: "map"; readonly value: Form }
@@ -60,7 +60,7 @@ function formOfField({ message, fieldKind }: DescField): Form {
   return fieldKind === "map" ? { kind: "map", value: form } : form;
 }
 
-/** The selected members of an object, by their names in JSON. `*` is each member of a map or a Struct. */
+/** An object's selected members, by their names in JSON. `*` is each member of a map or a Struct. */
 class Selected {
   isEntire = false;
   readonly members = new Map<string, Selected>();

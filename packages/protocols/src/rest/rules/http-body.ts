@@ -27,7 +27,7 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
 }
 
 /**
- * Creates a function that builds a request message from the bytes of a body. Returns `undefined` for a rule with a JSON
+ * Creates a function that builds a request message from a body's bytes. Returns `undefined` for a rule with a JSON
  * body.
  *
  * @param body - the request field that is the body, or `*`
@@ -48,14 +48,14 @@ function fill(message: Message, { contentType, body }: RestBody): Message {
   return Object.assign(message, { contentType: contentType ?? "", data: body });
 }
 
-/** The body of a response. */
+/** A response body. */
 export interface RawBody {
   readonly contentType: string;
   readonly body: Uint8Array;
 }
 
 /**
- * Creates a function that returns the body of a response message, or `undefined` for a rule with JSON responses. The
+ * Creates a function that returns a response message's body, or `undefined` for a rule with JSON responses. The
  * function throws an `Error` if the content type is not a media type, which is an error of the handler.
  *
  * @param responseBody - the field that is the body; `""` for the complete message

@@ -19,11 +19,11 @@ export interface HttpPattern {
   readonly responseBody: string;
 }
 
-/** A rule from outside the annotations of the RPC. Its `selector` names the RPC. */
+/** A rule from outside the RPC's annotations. Its `selector` names the RPC. */
 export type ExternalHttpRule = MessageInitShape<typeof HttpRuleSchema>;
 
 /**
- * Reads the HTTP rules of a service config: google.api.Http as JSON, `{"rules": [{"selector": …}]}`.
+ * Reads a service config's HTTP rules: google.api.Http as JSON, `{"rules": [{"selector": …}]}`.
  *
  * @throws ConnectError `InvalidArgument` if the string is not such JSON
  */
@@ -32,11 +32,11 @@ export function parseHttpRules(json: string): readonly HttpRule[] {
   return readJson(HttpSchema, json, { codegen: false }).rules;
 }
 
-/** Finds the rule of an RPC. Returns `undefined` if it has none. */
+/** Finds an RPC's rule. Returns `undefined` if it has none. */
 export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
 
 /**
- * Creates a function that finds the rule of an RPC: the last external rule for it, as in service configs, otherwise its
+ * Creates a function that finds an RPC's rule: the last external rule for it, as in service configs, otherwise its
  * annotation. Annotations are found by the number of the extension, so any generated `annotations_pb` works.
  *
  * @param ignoreUnregistered - whether selectors of RPCs that are not in `methods` are ignored. A selector that names an
@@ -74,7 +74,7 @@ function readAnnotation({ proto }: DescMethod): HttpRule | undefined {
   return rule;
 }
 
-/** Returns the selector of an RPC: `package.Service.Method`. */
+/** Returns an RPC's selector: `package.Service.Method`. */
 export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
@@ -83,7 +83,7 @@ export function selectorOf(method: DescMethod): string {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Returns the bindings of a rule: its own pattern first, then the additional ones in order.
+ * Returns a rule's bindings: its own pattern first, then the additional ones in order.
  *
  * @throws RuleProblem if a pattern is missing, if additional bindings are nested (http.proto allows one level), or if a
  * custom kind is not an HTTP method

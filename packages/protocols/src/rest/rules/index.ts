@@ -1,8 +1,8 @@
 /**
- * REST as defined by the `google.api.http` rules of RPCs.
+ * REST as defined by the `google.api.http` RPC rules.
  *
  * At start, compile-routes compiles the rules into bindings and a trie of their paths. Per request: match (route-table)
- * → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. Uses descriptors of services and no
+ * → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. Uses service descriptors and no
  * sockets.
  */
 export { hasResponseStream, type RestBinding } from "./binding.ts";

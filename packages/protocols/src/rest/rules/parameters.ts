@@ -25,7 +25,7 @@ import {
   resolveFieldPath,
 } from "./field-path.ts";
 
-/** The fields of a message that the parameters of a query may set. */
+/** A message's fields that a query's parameters may set. */
 export interface ParameterBinding {
   readonly message: DescMessage;
   /** The fields that the path or the body sets, which no parameter may set. */
@@ -36,11 +36,11 @@ export interface ParameterBinding {
   readonly acceptsMaps: boolean;
   /** Whether JSON sets a Struct, a Value or a ListValue. */
   readonly acceptsStructs: boolean;
-  /** Whether durations may have the form of Go. */
+  /** Whether durations may have the Go form. */
   readonly acceptsGoDurations: boolean;
 }
 
-/** The field that a parameter sets, and the key of the entry if the field is a map. */
+/** The field that a parameter sets, and the entry's key if the field is a map. */
 interface Parameter {
   readonly path: FieldPath;
   readonly key: string | undefined;
@@ -49,7 +49,7 @@ interface Parameter {
 /** The result of the parameters so far. */
 interface ParameterResults {
   readonly fields: FieldValues;
-  /** The paths of the fields that are set, with the keys of map entries. */
+  /** The paths of the fields that are set, with the map entry keys. */
   readonly paths: Set<string>;
   readonly unknown: UnknownNames;
 }
@@ -58,8 +58,8 @@ interface ParameterResults {
  * Sets a field to a string. Adds the name to `unknown` if there is no such field.
  *
  * @param parameter - the result of {@link resolveParameter}
- * @throws ConnectError `InvalidArgument` that names the parameter, also if it is unknown but starts with the name of a
- * field that has no fields
+ * @throws ConnectError `InvalidArgument` that names the parameter, also if it is unknown but starts with a field name
+ * that has no fields
  */
 export function setParameter(
   binding: ParameterBinding,
@@ -92,7 +92,7 @@ export function setParameter(
   }
 }
 
-/** The most names in the dotted path of a parameter. 100: the recursion limit of protobuf messages. */
+/** The most names in a parameter's dotted path. 100: the recursion limit of protobuf messages. */
 export const parameterNamesMax = 100;
 
 /**
@@ -102,7 +102,7 @@ export const parameterNamesMax = 100;
 const bracketsMax = 8;
 
 /**
- * Finds the field of a parameter. Returns `undefined` if there is none, or if a lenient binding ignores it. @throws
+ * Finds a parameter's field. Returns `undefined` if there is none, or if a lenient binding ignores it. @throws
  * ConnectError if the path or the body already sets the field
  */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
@@ -125,7 +125,7 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
  * Returns the name of the parameter that sets a field, without the key of a map: the dotted path of JSON names, or the
  * dotted path of proto names if the JSON names mean another field.
  *
- * @param nameOf - returns the JSON name of a field
+ * @param nameOf - returns a field's JSON name
  * @returns `undefined` if both mean other fields
  */
 export function parameterNameOf(

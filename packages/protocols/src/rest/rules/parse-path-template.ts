@@ -4,7 +4,7 @@ import { decodePercent } from "./raw-path.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * Parses a path template by the grammar of google/api/http.proto:
+ * Parses a path template by the google/api/http.proto grammar:
  *
  * ```
  * Template  = "/" Segments [ Verb ] ;

@@ -8,9 +8,9 @@ export type TemplateSegment =
 
 /** A variable of a path template: the request field that is set to the matched segments. */
 export interface TemplateVariable {
-  /** The path of the field from the request message, in proto names. */
+  /** The field path from the request message, in proto names. */
   readonly fieldPath: readonly string[];
-  /** The index of its first segment. */
+  /** Its first segment's index. */
   readonly start: number;
   /** The index after its last segment. */
   readonly end: number;
@@ -27,7 +27,7 @@ export interface PathTemplate {
 
 /**
  * Returns whether a variable can match more than one segment. Its value then keeps `%2F` as sent, because a decoded
- * slash would look like a separator of segments. Everything else is decoded (google/api/http.proto).
+ * slash would look like a segment separator. Everything else is decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);

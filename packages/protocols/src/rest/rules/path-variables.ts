@@ -12,7 +12,7 @@ import { createPathSetter, type FieldPath, leafOf, resolveProtoPath } from "./fi
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** The variables of a path template, compiled for a request message. */
+/** A path template's variables, compiled for a request message. */
 export interface PathVariables {
   /** The fields that the variables set. */
   readonly boundFields: BoundFields;
@@ -32,7 +32,7 @@ interface BoundVariable {
 }
 
 /**
- * Compiles the variables of a template for a request message.
+ * Compiles a template's variables for a request message.
  *
  * @throws RuleProblem if a variable names no field, or a field that cannot be set from a path
  */

@@ -5,7 +5,7 @@ import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } fro
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** The fields of a message that a query may set. */
+/** A message's fields that a query may set. */
 export interface QueryBinding extends ParameterBinding {
   /**
    * Returns whether a parameter that names no field is ignored without a report, or `undefined` if no parameter is

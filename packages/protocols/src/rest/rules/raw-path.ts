@@ -1,4 +1,4 @@
-/** The segments of a raw path, or why it has none. No route can match it, or it is not a valid path. */
+/** A raw path's segments, or why it has none. No route can match it, or it is not a valid path. */
 export type SplitPath =
   /** `decoded` is the same array as `raw` if the path has no escapes. Nearly all paths have none. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
@@ -76,7 +76,7 @@ export function decodePercent(text: string): string | undefined {
 
 /**
  * Decodes percent escapes once, except `%2F` and `%2f`, for variables of several segments. A decoded slash would look
- * like a separator of segments (google/api/http.proto). The escapes must have been validated: an invalid one throws a
+ * like a segment separator (google/api/http.proto). The escapes must have been validated: an invalid one throws a
  * URIError.
  */
 export function decodePercentExceptSlash(text: string): string {

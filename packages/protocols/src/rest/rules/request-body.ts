@@ -19,7 +19,7 @@ import { RuleProblem } from "./rule-problem.ts";
 /**
  * Reads a body whose content type is valid. Has one of the two functions, or none if the rule has no body. The body
  * never overrides the path: the path sets its fields after a message was created from bytes, and JSON is checked
- * against the fields of the path.
+ * against the path fields.
  */
 export interface BodyReader {
   /** Whether a body is bytes of any type: a google.api.HttpBody. */
@@ -27,7 +27,7 @@ export interface BodyReader {
   /** Creates a message from bytes. */
   readonly createMessage?: (request: RestBody) => Message;
   /**
-   * Sets the fields of the JSON body in a message that already has the fields of the path. Returns the names that were
+   * Sets the fields of the JSON body in a message that already has the path fields. Returns the names that were
    * ignored.
    *
    * @throws ConnectError `InvalidArgument` that names the field
@@ -36,7 +36,7 @@ export interface BodyReader {
 }
 
 /**
- * Creates the body reader of a rule.
+ * Creates a rule's body reader.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
  * @throws RuleProblem if there is no such field, or the path sets it

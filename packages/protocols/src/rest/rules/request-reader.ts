@@ -18,10 +18,10 @@ import type { BindingOptions, OnIgnored } from "./rest-options.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
 
-/** Converts the requests of a rule to messages. */
+/** Converts a rule's requests to messages. */
 export interface RequestReader {
   readonly bodyFormat: BodyFormat;
-  /** Whether the client sends a stream of messages, which {@link openStream} reads, instead of one. */
+  /** Whether the client sends a message stream, which {@link openStream} reads, instead of one. */
   readonly hasRequestStream: boolean;
   /** The fields that the path or the body may set. The query may set none of them. */
   readonly boundByPathOrBody: BoundFields;
@@ -33,7 +33,7 @@ export interface RequestReader {
    * @param decodeProtobuf - decodes a request message; required if the rule accepts the binary format
    */
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
-  /** Opens the stream of messages of a request with this URL and content type. */
+  /** Opens the message stream of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
   /**
    * Returns the error if the rule refuses every body of this content type, which is known before the body arrives;
@@ -44,7 +44,7 @@ export interface RequestReader {
   bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 
-/** Decodes a message in the binary format of protobuf. */
+/** Decodes a message in the binary protobuf format. */
 type DecodeProtobuf = (bytes: Uint8Array) => Message;
 
 /** Reads a message. `url` is `undefined` for the second and later messages of a stream. */
@@ -56,10 +56,10 @@ type ReadMessage = (
 ) => Message;
 
 /**
- * Creates the reader of a rule.
+ * Creates a rule's reader.
  *
  * @throws Error if the body is a field that does not exist or that the path sets, or if the rule cannot be applied to a
- * stream of messages
+ * message stream
  */
 export function createRequestReader(
   method: DescMethod,
@@ -72,7 +72,7 @@ export function createRequestReader(
   const { body } = pattern;
   const bound = variables.boundFields;
   const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  // In a stream, only the first message has the fields of the path, so later ones cannot be compared with them.
+  // In a stream, only the first message has the path fields, so later ones cannot be compared with them.
   const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
   const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);

@@ -4,8 +4,8 @@ import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * The messages of one client stream. Only the first message gets the content type and the fields in the URL. Later
- * messages must not set fields of the path either, so that nothing overrides the path.
+ * One client stream's messages. Only the first message gets the content type and the fields in the URL. Later messages
+ * must not set fields of the path either, so that nothing overrides the path.
  */
 export interface RequestStream {
   /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
@@ -20,11 +20,11 @@ export interface RequestStream {
   end(): Message | undefined;
 }
 
-/** Reads a message of a stream. `url` is `undefined` except for the first one. */
+/** Reads a stream message. `url` is `undefined` except for the first one. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
 /**
- * Opens the stream of a request.
+ * Opens a request stream.
  *
  * @param rule - whether its body is bytes, and whether the URL sets fields
  */
@@ -51,8 +51,8 @@ export function openRequestStream(
 }
 
 /**
- * Checks that a rule can be applied to a stream of messages: it has a body, and the messages after the first, which
- * have neither path nor query, can set all required fields.
+ * Checks that a rule can be applied to a message stream: it has a body, and the messages after the first, which have
+ * neither path nor query, can set all required fields.
  *
  * @throws RuleProblem with the reason if it cannot
  */

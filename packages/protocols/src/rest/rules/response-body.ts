@@ -8,7 +8,7 @@ import { RuleProblem } from "./rule-problem.ts";
 /** The response to a successful request. */
 export interface RestResponse {
   readonly httpStatus: number;
-  /** The content type of the body, or `undefined` if there is no body. */
+  /** The body's content type, or `undefined` if there is no body. */
   readonly contentType: string | undefined;
   /** The body, or `undefined` if the status is 204, which allows none. */
   readonly body: Uint8Array | undefined;

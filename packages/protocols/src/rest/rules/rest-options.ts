@@ -22,13 +22,12 @@ export interface RestOptions {
   /** The status of a response of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /**
-   * A preset for clients of another gateway or API. Applies to errors, and to each service that does not set its own
+   * A preset for another gateway's clients or API. Applies to errors, and to each service that does not set its own
    * profile. Default `"strict"`.
    */
   readonly profile?: RestProfile;
   /**
-   * The format of errors, which have the HTTP status of their code. Defaults to the format of the profile, otherwise
-   * `"status"`.
+   * The format of errors, which have their code's HTTP status. Defaults to the profile's format, otherwise `"status"`.
    */
   readonly errors?: ErrorForm;
   /** Returns the record and the status of each error. Replaces {@link errors}. */
@@ -40,24 +39,24 @@ export interface RestOptions {
   readonly contentType?: string;
   /**
    * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`, or
-   * `false` if the format of errors is `"google"`, because clients of Google's APIs expect only messages.
+   * `false` if the error format is `"google"`, because clients of Google's APIs expect only messages.
    */
   readonly endEvent?: boolean;
   /** How JSON is read, in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
   readonly json?: ReadJsonOptions;
   /**
-   * Returns the options of a service, such as `{ lenient: true }`, or `{}`. Called once for each service that has
-   * rules, when the rules are compiled.
+   * Returns a service's options, such as `{ lenient: true }`, or `{}`. Called once for each service that has rules,
+   * when the rules are compiled.
    */
   readonly service?: (service: DescService) => RestServiceOptions;
   /** Called when a {@link RestServiceOptions.lenient} service has ignored something. */
   readonly onIgnored?: OnIgnored;
   /** Excludes RPCs that have a rule from REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
-  /** Rules that replace the annotations of their RPCs, as in a service config. */
+  /** Rules that replace their RPCs' annotations, as in a service config. */
   readonly rules?: readonly ExternalHttpRule[];
   /**
-   * Ignores {@link rules} for RPCs that are not registered, for example the mixins of a service config. A selector that
+   * Ignores {@link rules} for RPCs that are not registered, for example a service config's mixins. A selector that
    * names an unknown RPC of a registered service is rejected in any case.
    */
   readonly ignoreUnregistered?: boolean;
@@ -122,7 +121,7 @@ export interface BindingOptions extends Required<RestServiceOptions> {
   readonly onIgnored: OnIgnored | undefined;
 }
 
-/** Returns the options of the bindings of a service. Throws as {@link serviceOptionsOf} does. */
+/** Returns the options of a service's bindings. Throws as {@link serviceOptionsOf} does. */
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
   const serviceOptions = serviceOptionsOf(service, options);
@@ -151,7 +150,7 @@ function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitI
 }
 
 /**
- * Returns the format of errors: `"status"` if `errorRecord` is set, so that errors in streams are marked with `@error`.
+ * Returns the error format: `"status"` if `errorRecord` is set, so that errors in streams are marked with `@error`.
  *
  * @throws TypeError for an unknown format or profile
  */
@@ -172,7 +171,7 @@ const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 /**
  * Returns the content type of JSON responses.
  *
- * @throws TypeError if it is not a type of JSON
+ * @throws TypeError if it is not a JSON type
  */
 export function contentTypeOf({
   profile = "strict",
@@ -188,7 +187,7 @@ export function contentTypeOf({
 }
 
 /**
- * Returns the options of a service from {@link RestOptions.service}, with defaults for the rest.
+ * Returns a service's options from {@link RestOptions.service}, with defaults for the rest.
  *
  * @throws TypeError for an unknown name or a value of the wrong type; rethrows what the function throws
  */

@@ -1,7 +1,7 @@
 import type { ErrorForm } from "./error-forms.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 
-/** The options of a profile. Each is overridden by the user's option of the same name. */
+/** A profile's options. Each is overridden by the user's option of the same name. */
 interface ProfileOptions {
   readonly service: Omit<RestServiceOptions, "profile">;
   readonly errors: ErrorForm;
@@ -53,7 +53,7 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
     alwaysEmitImplicit: false,
   },
   a2a: {
-    // Unknown fields are ignored (A2A §5.7). Its clients repeat the fields of the path in the body.
+    // Unknown fields are ignored (A2A §5.7). Its clients repeat the path fields in the body.
     service: { lenient: true, sameValueAsPath: true, eventStreams: true },
     errors: "google",
     // A2A §11.1

@@ -1,4 +1,4 @@
-/** The decompressed body of a request, or one message of a stream. */
+/** A request's decompressed body, or one stream message. */
 export interface RestBody {
   /** The value of the header `Content-Type`, or `null` if there is none. */
   readonly contentType: string | null;
@@ -8,7 +8,7 @@ export interface RestBody {
 
 /** The parts of a request's URL that set fields. */
 export interface RequestUrl {
-  /** The values of the variables in the path template, from the route table. */
+  /** The variable values in the path template, from the route table. */
   readonly captures: readonly string[];
   /** The raw string after the question mark, or `""` if there is none. */
   readonly query: string;

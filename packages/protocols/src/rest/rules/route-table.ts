@@ -7,7 +7,7 @@ import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-pat
 
 /** The result of a match by method and path. */
 export type RouteMatch<Binding> =
-  /** `captures` has the decoded value of each variable of the path template. */
+  /** `captures` has the decoded value of each variable in the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
   /** The path exists with other methods only: 405, where `allow` is the value of the header `Allow`. */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
@@ -25,11 +25,11 @@ interface Route<Binding> {
   readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** The index of `**` in the template. The number of segments if it has none. */
+  /** The index of `**` in the template. The segment count if it has none. */
   readonly wildcardIndex: number;
 }
 
-/** The position of a variable's value, in segments of the template. */
+/** The position of a variable's value, in the template's segments. */
 interface Capture {
   readonly start: number;
   readonly end: number;
@@ -54,7 +54,7 @@ interface Node<Binding> {
 
 /** One search of the trie. */
 interface Walk {
-  /** The segments of the path, without the verb of this search. */
+  /** The path's segments, without this search's verb. */
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
@@ -234,7 +234,7 @@ function captureVariables<Binding>(
 ): readonly string[] {
   // A template has at most one "**", so the length of the path determines how many segments it matches.
   const lengthDifference = walk.raw.length - template.segments.length;
-  // map() instead of push(), which would reserve capacity for sixteen more items for the duration of the call.
+  // map() instead of push(), which would reserve capacity for sixteen more items for the call duration.
   return captures.map(({ start, end, decode }) => {
     const from = start > wildcardIndex ? start + lengthDifference : start;
     if (decode === "one") return walk.decoded[from] ?? "";

@@ -1,7 +1,7 @@
 /**
  * The interface that the clients of a REST API expect:
  *
- * - `"strict"`: the rules of this gateway, with every option off
+ * - `"strict"`: this gateway's rules, with every option off
  * - `"google"`: Google's APIs, for clients generated for them
  * - `"grpc-gateway"`, `"envoy"`: grpc-gateway, and Envoy's transcoder with `ignore_unknown_query_parameters`
  * - `"a2a"`: the HTTP+JSON binding of the Agent2Agent protocol, version 1
@@ -19,13 +19,13 @@ export interface RestServiceOptions {
    */
   readonly lenient?: boolean;
   /**
-   * Accepts a field of the path also in the body if the value is the same, as when a client sends back a resource that
-   * it has read (AIP-134). A different value is refused, even with `lenient`.
+   * Accepts a path field also in the body if the value is the same, as when a client sends back a resource that it has
+   * read (AIP-134). A different value is refused, even with `lenient`.
    */
   readonly sameValueAsPath?: boolean;
-  /** Sets a missing update mask of a PATCH request to the fields of the body, as grpc-gateway does. */
+  /** Sets a missing update mask of a PATCH request to the body fields, as grpc-gateway does. */
   readonly updateMaskFromBody?: boolean;
-  /** Wraps the messages of streams as `{"result": …}` and errors as `{"error": …}`, like grpc-gateway. */
+  /** Wraps the stream messages as `{"result": …}` and errors as `{"error": …}`, like grpc-gateway. */
   readonly streamInResults?: boolean;
   /** Sends a stream as one JSON array unless `Accept` names another format, as Google's APIs and Envoy do. */
   readonly arrayStreams?: boolean;
@@ -33,7 +33,7 @@ export interface RestServiceOptions {
   readonly eventStreams?: boolean;
   /**
    * The query parameters to ignore: names, and prefixes with `*`, such as `["utm_*", "key"]`. A parameter that names a
-   * field of the request is never ignored. Drawback: a misspelled parameter that has such a prefix is silently ignored.
+   * request field is never ignored. Drawback: a misspelled parameter that has such a prefix is silently ignored.
    */
   readonly ignoredQueryParameters?: readonly string[];
   /**
@@ -48,7 +48,7 @@ export interface RestServiceOptions {
    */
   readonly ignoreBodies?: boolean;
   /**
-   * Accepts entries of maps in queries, as grpc-gateway does: `labels[color]=red`, if the values have a text form. Each
+   * Accepts map entries in queries, as grpc-gateway does: `labels[color]=red`, if the values have a text form. Each
    * entry may be set once. Drawback: only this gateway and grpc-gateway accept such URLs, and few client generators
    * support how OpenAPI describes them.
    */
@@ -58,11 +58,11 @@ export interface RestServiceOptions {
    * `filter={"size":1}`, percent-encoded.
    */
   readonly structsInQuery?: boolean;
-  /** Accepts durations of Go in the query, as grpc-gateway does: `5m`, `13h0m0s`. */
+  /** Accepts Go durations in the query, as grpc-gateway does: `5m`, `13h0m0s`. */
   readonly goDurations?: boolean;
   /**
-   * Accepts and sends single messages also in the binary format of protobuf, as `ProtoMarshaller` of grpc-gateway does:
-   * as `application/x-protobuf`, `application/protobuf` or `application/octet-stream`. A response has the type that
+   * Accepts and sends single messages also in the binary protobuf format, as `ProtoMarshaller` of grpc-gateway does: as
+   * `application/x-protobuf`, `application/protobuf` or `application/octet-stream`. A response has the type that
    * `Accept` names, otherwise that of the request. Errors are a google.rpc.Status. The path overrides the body. Not for
    * streams, `google.api.HttpBody`, and bodies that are not a message.
    */
@@ -76,8 +76,8 @@ export interface RestServiceOptions {
    * Also uses the header names of grpc-gateway. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
    * that field itself. Response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
    * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Excluded are credentials, cookies, and fields that describe
-   * the message or its route. Drawback: a proxy that removes a field of clients, such as `X-User`, must remove both
-   * names, and all metadata is sent twice.
+   * the message or its route. Drawback: a proxy that removes a client field, such as `X-User`, must remove both names,
+   * and all metadata is sent twice.
    */
   readonly grpcMetadata?: boolean;
   /**

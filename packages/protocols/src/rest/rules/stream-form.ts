@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { ErrorForm } from "./error-forms.ts";
 import { findProtoField } from "./field-path.ts";
 
-/** A format of server streams on REST. */
+/** A server stream format on REST. */
 export interface StreamForm {
   readonly contentType: string;
   /** One message per line, one `result` object per line, one array of messages, or Server-Sent Events. */
@@ -14,7 +14,7 @@ export interface StreamForm {
    * could mistake it for a message, for example a line with only a space.
    */
   readonly heartbeat: Uint8Array | undefined;
-  /** Formats a message. `before` is the number of messages before it. */
+  /** Formats a message. `before` is the message count before it. */
   message(json: string, before: number): string;
   /** Returns the end of a stream after `before` messages, with the error record if the stream failed. */
   end(before: number, errorJson: string | undefined): string;
@@ -22,7 +22,7 @@ export interface StreamForm {
 
 const utf8 = new TextEncoder();
 
-/** Returns the last value of a stream for an error. */
+/** Returns a stream's last value for an error. */
 type EndingError = (errorJson: string) => string;
 
 const markedError: EndingError = (errorJson) => `{"@error":${errorJson}}`;
@@ -42,7 +42,7 @@ function lines(contentType: string, endingError: EndingError): StreamForm {
 }
 
 /**
- * The format of grpc-gateway: newline-delimited JSON where each line is a `result`, and the last one may be an `error`.
+ * The grpc-gateway format: newline-delimited JSON where each line is a `result`, and the last one may be an `error`.
  */
 function resultLines(contentType: string): StreamForm {
   return {
@@ -90,7 +90,7 @@ export function serverSentEvents(endEvent: boolean): StreamForm {
 const ndjsonType = "application/x-ndjson";
 const jsonLinesType = "application/jsonl";
 
-/** The formats of the streams of a service. */
+/** The formats of a service's streams. */
 export interface StreamForms {
   /** In the order of the OpenAPI document. Among equal weights of a client, the first one is chosen. */
   readonly offered: readonly StreamForm[];
@@ -98,7 +98,7 @@ export interface StreamForms {
   readonly fallback: StreamForm;
 }
 
-/** The options that determine the formats of streams. */
+/** The options that determine the stream formats. */
 export interface StreamOptions {
   /** Whether messages and errors are wrapped as by grpc-gateway. */
   readonly streamInResults: boolean;
@@ -111,7 +111,7 @@ export interface StreamOptions {
   readonly endEvent: boolean;
 }
 
-/** Returns the formats of the streams of a service. */
+/** Returns the formats of a service's streams. */
 export function streamFormsOf(options: StreamOptions): StreamForms {
   const { streamInResults, arrayStreams, eventStreams, errors, endEvent } = options;
   const events = serverSentEvents(endEvent);

@@ -3,7 +3,7 @@ import type { HttpPattern } from "./http-rule.ts";
 import type { PathTemplate, TemplateSegment } from "./path-template.ts";
 import { anyMethod } from "./route-table.ts";
 
-/** The HTTP method and the path template of a route. */
+/** A route's HTTP method and path template. */
 export interface RouteShape extends Pick<HttpPattern, "httpMethod"> {
   readonly template: PathTemplate;
 }

@@ -20,7 +20,7 @@ export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPat
 export function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
   const sentMask = loadField(message, maskField);
   if (fieldPaths.length === 0 || (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0)) return;
-  // Paths in the mask are relative to the resource, so they lack the name of the body field.
+  // Paths in the mask are relative to the resource, so they lack the body field's name.
   const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
   createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
 }
