@@ -180,9 +180,9 @@ describe("bench/README.md", () => {
   const page = readFileSync(join(projectFolder, "bench/README.md"), "utf8").replaceAll(/\s+/g, " ");
 
   test.each([
-    `machines of ${usualMachine.cores} cores, ${usualMachine.memoryGb} GB, ${usualMachine.diskTb} TB and ${usualMachine.networkGbit} Gbit/s`,
-    `commits of ${assumed.commitMs} ms`,
-    `disks of ${assumed.diskPagesPerS.toLocaleString("en-US")} pages a second`,
+    `machines with ${usualMachine.cores} cores, ${usualMachine.memoryGb} GB, ${usualMachine.diskTb} TB and ${usualMachine.networkGbit} Gbit/s`,
+    `${assumed.commitMs} ms commits`,
+    `disks with ${assumed.diskPagesPerS.toLocaleString("en-US")} pages a second`,
     `a checkpoint every ${assumed.checkpointMinutes} minutes`,
     `${assumed.shardsOfWorker} shards a worker`,
     `at most ${assumed.busyMax * 100} % in use`,
