@@ -23,7 +23,7 @@ import { benchToken } from "./servers/plants.ts";
 import { formatTable } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 
-// `npx node bench/auth.ts [--rounds 3] [--turns 4]`: measures the cost of a credential, in `admit` and in a whole server.
+// `npx node bench/auth.ts [--rounds 3] [--turns 4]`: measures a credential's cost, in `admit` and in a whole server.
 
 const length = numberFlags({ rounds: 3, turns: 4 });
 
@@ -114,7 +114,7 @@ async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): P
 
 async function wholeServer(issuer: BenchIssuer): Promise<void> {
   const jwt = await issuer.sign();
-  // A static token of the same length shows the cost of a long header without verification.
+  // A static token of the same length shows a long header's cost without verification.
   const longToken = "x".repeat(jwt.length);
   const environment = { BENCH_KEYS_FILE: issuer.keysFile, BENCH_LONG_TOKEN: longToken };
   const program = fileURLToPath(new URL("servers/plantstore-jwt.ts", import.meta.url));

@@ -24,7 +24,7 @@ const get = { httpMethod: "GET", header: {}, body: undefined };
 const post = { httpMethod: "POST", header: { "content-type": "application/json" } };
 const imported = create(ImportBooksRequestSchema, { books: makeBooks(booksMax) });
 
-/** Typical messages as JSON over REST: one book and lists of books, from the server and from the client. */
+/** Typical messages as JSON over REST: one book and book lists, from the server and from the client. */
 export const bookScenarios: readonly Scenario[] = [
   {
     ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),

@@ -6,7 +6,7 @@ import { join } from "node:path";
 export interface Built {
   /** The path of the command `plantstore`, as npm installs it. */
   readonly command: string;
-  /** Returns the path of a program of `bench/starts`. */
+  /** Returns the path of a `bench/starts` program. */
   readonly programOf: (name: string) => string;
 }
 
@@ -14,7 +14,7 @@ const project = join(import.meta.dirname, "..");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
- * Builds the packages, and the programs of `bench/starts`, which import the packages as they are published.
+ * Builds the packages, and the `bench/starts` programs, which import the packages as they are published.
  *
  * Programs in TypeScript would first strip types, which takes longer than everything else until their first response.
  */
@@ -23,7 +23,7 @@ export function buildPrograms(): Built {
   rmSync(outFolder, { recursive: true, force: true });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.starts.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
-  // Resolved before the packages of the workspace, which are sources.
+  // Resolved before the workspace's packages, which are sources.
   mkdirSync(join(outFolder, "node_modules/@plantstore"), { recursive: true });
   for (const name of ["gateway", "http-engine"]) {
     symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));

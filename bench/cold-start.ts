@@ -22,7 +22,7 @@ const pauseMs = 50;
 /** A program as a user starts it, without any code of the bench in its process. */
 interface Program {
   readonly name: string;
-  /** The arguments of node. */
+  /** The node arguments. */
   readonly words: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
 }
@@ -136,7 +136,7 @@ async function callOnce(port: number, token: string, plant: number): Promise<num
 /** Returns the CPU time of all threads of a process in ms. That of the process in /proc has a resolution of 10 ms. */
 function cpuMsOf(pid: number | undefined): number {
   const threads = `/proc/${String(pid)}/task`;
-  // Documentation/scheduler/sched-stats.rst: the first figure of a task is its time on a CPU, in ns.
+  // Documentation/scheduler/sched-stats.rst: a task's first figure is its time on a CPU, in ns.
   const timesNs = readdirSync(threads).map((thread) =>
     Number.parseInt(readFileSync(join(threads, thread, "schedstat"), "latin1"), 10),
   );

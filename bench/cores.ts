@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 /** The core that is reserved for the server under load. */
 export const serverCore = 0;
 
-/** The core of the load generators. */
+/** The load generators' core. */
 export const loadCore = 1;
 
 /** Whether processes can be pinned to cores. Otherwise server and load share them, and figures are less accurate. */
@@ -15,7 +15,7 @@ export function pinned(core: number, command: readonly [string, ...string[]]): [
   return canPin ? ["taskset", "-c", String(core), ...command] : [...command];
 }
 
-/** The unit of CPU time in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
+/** The CPU time unit in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
 export const tickUs: number = 10_000;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Measures how long new descriptors of one upstream of the proxy delay calls to another: the slowest of the calls that
- * are sent one after the other while the descriptors are reloaded, and the duration of the reload.
- * `npx node bench/descriptor-stalls.ts [--rounds 5]`
+ * are sent one after the other while the descriptors are reloaded, and the reload's duration. `npx node
+ * bench/descriptor-stalls.ts [--rounds 5]`
  */
 import { writeFileSync } from "node:fs";
 import { Agent, get } from "node:http";
@@ -23,7 +23,7 @@ import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts
 import { numberFlags } from "./options.ts";
 import { median } from "./summary.ts";
 
-/** The descriptors of an upstream. Each file has messages, and a service with an RPC for each of the first ones. */
+/** An upstream's descriptors. Each file has messages, and a service with an RPC for each of the first ones. */
 interface Shape {
   readonly files: number;
   readonly messagesPerFile: number;
@@ -90,7 +90,7 @@ async function measure(shape: Shape): Promise<void> {
   console.log([...cells, ...figures].map((cell, at) => String(cell).padStart([4, 7, 8, 18, 11][at] ?? 0)).join(""));
 }
 
-/** Returns the duration of the slowest call until a promise settles, in ms. */
+/** Returns the slowest call's duration until a promise settles, in ms. */
 async function slowestUntil(port: number, settled: Promise<unknown>): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ended = new AbortController();

@@ -12,7 +12,7 @@ export const ownName = "plantstore";
 /** The name of this project's server on node:http and node:http2 instead of its engine. */
 export const ownNodeName = "plantstore on node's HTTP";
 
-/** The name of this project's server with handlers of grpc-js. */
+/** The name of this project's server with grpc-js handlers. */
 export const ownHandlersName = "plantstore, handlers of grpc-js";
 
 /** The name of this project's server on an SQLite file. The others keep their plants in memory. */
@@ -21,17 +21,17 @@ export const ownSqliteName = "plantstore on SQLite";
 /** The name of this project's server on an SQLite file, with the log of `plantstore serve`. */
 export const ownLoggedName = "plantstore on SQLite, with its log";
 
-/** The results of the bench, from which the tables and pictures of the docs are generated. */
+/** The bench's results, from which the tables and the docs' pictures are generated. */
 export interface Figures {
-  /** Comparisons by turns, by the name of their scenario. */
+  /** Comparisons by turns, by their scenario's name. */
   readonly calls?: Readonly<Record<string, CallFigures>>;
   /** Latency at fixed rates, by protocol. */
   readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
   /** From the start of the process to the first response. The first program is the floor. */
   readonly starts?: readonly StartFigures[];
-  /** Resident memory after many calls, by the name of the scenario. */
+  /** Resident memory after many calls, by the scenario's name. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** How long a list of 10 MB delays other requests, by the name of the scenario. */
+  /** How long a list of 10 MB delays other requests, by the scenario's name. */
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** Several processes on one port. */
   readonly workers?: WorkerFigures | undefined;
@@ -72,7 +72,7 @@ export interface ServerFigures {
   readonly rssLoadedBytes: number;
 }
 
-/** The latency of one server at each rate that it kept up with. */
+/** One server's latency at each rate that it kept up with. */
 export interface RateFigures {
   readonly name: string;
   readonly steps: readonly RateStep[];
@@ -82,13 +82,13 @@ export interface RateFigures {
   readonly atShares?: Readonly<Record<string, RateStep>>;
 }
 
-/** The latency of one server at one rate. */
+/** One server's latency at one rate. */
 export interface RateStep {
   readonly requestsPerS: number;
   readonly latencyUs: Percentiles;
 }
 
-/** The time to the first response of one program, and the resources used until then. Medians of its starts. */
+/** The time to one program's first response, and the resources used until then. Its starts' medians. */
 export interface StartFigures {
   readonly name: string;
   readonly ms: number;
@@ -104,13 +104,13 @@ export interface StallFigures {
   readonly ms: number;
 }
 
-/** The resident memory of one server: at the start, after a million calls, after two. */
+/** One server's resident memory: at the start, after a million calls, after two. */
 export interface MemoryFigures {
   readonly name: string;
   readonly rssBytes: readonly number[];
 }
 
-/** The cost of a REST call on several processes that share a port, compared with one: medians over all turns. */
+/** A REST call's cost on several processes that share a port, compared with one: medians over all turns. */
 export interface WorkerFigures {
   readonly workers: number;
   /** The CPU time per call of all processes as a multiple of that of a single process, by turn. */
@@ -132,7 +132,7 @@ export interface ScaleFigures {
   /** Bytes of a deletion record with all indexes, and the part of it that is the index by plant. */
   readonly recordBytes: number;
   readonly recordIndexBytes: number;
-  /** Write-ahead log of a deletion, without images of pages. */
+  /** Write-ahead log of a deletion, without page images. */
   readonly walBytes: number;
   /** The bytes after a checkpoint, with images. */
   readonly afterCheckpoint: CheckpointFigures;
@@ -140,7 +140,7 @@ export interface ScaleFigures {
   readonly replayUs: number;
   /** CPU time of a process with the store, without HTTP, at the largest batches. */
   readonly storeUs: number;
-  /** CPU time of the server for one process, by the size of its batches. */
+  /** CPU time of the server for one process, by its batches' size. */
   readonly oneProcess: readonly BatchFigures[];
   readonly twoProcesses: BatchFigures;
   /** CPU time of the server for an id of a statement that has a thousand. */
@@ -148,13 +148,13 @@ export interface ScaleFigures {
   readonly citus?: CitusFigures;
 }
 
-/** The cost of a deletion for the server, by the mean size of batches. */
+/** A deletion's cost for the server, by the mean size of batches. */
 export interface BatchFigures {
   readonly batch: number;
   readonly serverUs: number;
 }
 
-/** The log that a deletion writes after a checkpoint, and the number of deletions, plants and records. */
+/** The log that a deletion writes after a checkpoint, and the deletion count, plants and records. */
 export interface CheckpointFigures {
   readonly walBytes: number;
   readonly deletions: number;
@@ -162,7 +162,7 @@ export interface CheckpointFigures {
   readonly records: number;
 }
 
-/** The cost of a deletion on Citus with two workers. */
+/** A deletion's cost on Citus with two workers. */
 export interface CitusFigures {
   readonly measured: Measured;
   readonly points: readonly CitusPoint[];
@@ -194,7 +194,7 @@ export function recordFigures(part: Figures): void {
   writeFileSync(file, `${JSON.stringify(merged, shorten, 1)}\n`);
 }
 
-/** Returns the current date, version of Node and number of cores. */
+/** Returns the current date, Node version and number of cores. */
 export function measuredNow(): Measured {
   const date = new Date().toISOString().slice(0, "2026-11-21".length);
   return { date, node: process.versions.node, cores: availableParallelism() };

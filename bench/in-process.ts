@@ -1,8 +1,8 @@
 /**
- * Compares two builds of the gateway in one process, without sockets and load generators: requests are passed to the HTTP
- * servers as bytes. Sockets and the kernel take no part of the figures, so it shows what a change of a few lines costs. On
- * a busy machine, two copies of one build differ by up to 5 %.
- * `npx node bench/in-process.ts [--against REV] [--calls 250] [--rounds 150]`
+ * Compares two gateway builds in one process, without sockets and load generators: requests are passed to the HTTP
+ * servers as bytes. Sockets and the kernel take no part of the figures, so it shows what a change of a few lines costs.
+ * On a busy machine, two copies of one build differ by up to 5 %. `npx node bench/in-process.ts [--against REV]
+ * [--calls 250] [--rounds 150]`
  */
 import { existsSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -202,7 +202,7 @@ function plainResponse(path: string | undefined, body: string): string {
   return JSON.stringify(parsed.books === undefined ? parsed : { count: parsed.books.length });
 }
 
-/** Returns the bytes of a request as a client sends them. */
+/** Returns a request's bytes as a client sends them. */
 function requestOf(httpMethod: string, path: string, body: string = ""): Buffer {
   const fields = ["Host: 127.0.0.1", "Accept: */*", "User-Agent: bench"];
   if (body !== "") fields.push("Content-Type: application/json", `Content-Length: ${String(Buffer.byteLength(body))}`);

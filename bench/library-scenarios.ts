@@ -18,7 +18,7 @@ import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
 import { buildStep } from "../packages/testing/src/process/build-step.ts";
 
-/** This project's server with the library as handlers of grpc-js, in the messages of ts-proto. */
+/** This project's server with the library as grpc-js handlers, in the ts-proto messages. */
 export const ownWithHandlers: Subject = {
   ...server(ownHandlersName, "peers/library-handlers-gateway"),
   build: generateStubs,
@@ -31,7 +31,7 @@ const subjects: readonly Subject[] = [
   { ...server("grpc-js", "peers/library-grpc-js"), build: generateStubs },
 ];
 
-/** Generates the stubs of ts-proto. */
+/** Generates the ts-proto stubs. */
 async function generateStubs(): Promise<void> {
   const folder = join(import.meta.dirname, "peers");
   await buildStep(buf, ["generate", ...library, "--template", join(folder, "buf.gen.yaml"), "--output", folder]);

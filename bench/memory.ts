@@ -2,13 +2,13 @@ import { ownName, type MemoryFigures } from "./figures.ts";
 import { startServer } from "./server-process.ts";
 import { type Scenario, type Subject } from "./scenarios.ts";
 
-/** Calls between two samples of the memory. */
+/** Calls between two memory samples. */
 const callsPerSample = 1_000_000;
 
 /** Samples after the first one, which is taken when the server has started. */
 const samples = 2;
 
-/** Seconds of load between two counts of the calls. */
+/** Seconds of load between two call counts. */
 const stepS = 5;
 
 /**

@@ -14,7 +14,7 @@ export interface NativePeer {
   readonly compiler: string;
   /** Whether the compiler is on PATH. */
   readonly canBuild: boolean;
-  /** The path of the built program, outside of the checkout. */
+  /** The built program's path, outside of the checkout. */
   readonly program: string;
   /** Generates its messages and compiles it. Rejects with the output of the step that fails. */
   readonly build: () => Promise<void>;
@@ -37,7 +37,7 @@ const libraryPath = `--path=${join(testProtoFolder, "library")}`;
 
 /** The arguments with which buf finds the definition of the peers' plant store, which is separate. */
 export const plants: readonly string[] = [...workspace, plantsPath];
-/** The arguments with which buf finds the definition of the library. */
+/** The arguments with which buf finds the library's definition. */
 export const library: readonly string[] = [...workspace, libraryPath];
 
 /** A plant store on grpc-go and net/http, and grpc-gateway in front of the library. */

@@ -7,9 +7,9 @@ import { replyLimitMs, stop, type RunningServer, type Usage } from "./running-se
 const bytesPerKiB = 1_024;
 
 /**
- * Starts a server that does not run on node, and waits until it listens. Its first line of output is its port. The
- * program then collects garbage and writes a line for each line of input, and exits at the end of its input. Rejects
- * when it exits before it listens.
+ * Starts a server that does not run on node, and waits until it listens. Its first output line is its port. The program
+ * then collects garbage and writes a line for each line of input, and exits at the end of its input. Rejects when it
+ * exits before it listens.
  */
 export async function startNativeServer(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
   // taskset executes the program in its own process, so the child is the server.

@@ -17,7 +17,7 @@ const options = {
 } as const;
 
 /**
- * Returns the options of the bench.
+ * Returns the bench's options.
  *
  * @throws TypeError for an unknown option
  */

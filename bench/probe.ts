@@ -35,14 +35,14 @@ export function grpcProbe(shape: LoadShape): Probe {
   };
 }
 
-/** Returns a probe over HTTP/2 that checks the message of the response. @param check - throws if it is unexpected */
+/** Returns a probe over HTTP/2 that checks the response message. @param check - throws if it is unexpected */
 export function grpcResponseProbe(shape: LoadShape, check: (message: Uint8Array) => void): Probe {
   return async (port) => {
     const session = openSession(shape, port);
     const stream = session.request({ ":method": shape.httpMethod, ":path": shape.path, ...shape.header });
     const body = await buffer(stream.end(shape.body));
     session.close();
-    // Skips the prefix of the envelope.
+    // Skips the envelope's prefix.
     check(body.subarray(5));
   };
 }

@@ -35,7 +35,7 @@ const grpcGateway = native("grpc-gateway", goPeer.program, goPeer.compiler, goPe
 const books = makeBooks(booksMax);
 const list = create(ListBooksResponseSchema, { books });
 
-/** Scenarios of proxies in front of the same gRPC service. */
+/** Proxy scenarios in front of the same gRPC service. */
 export const proxyScenarios: readonly Scenario[] = [
   rest("proxy-rest", "a book", "/v1/books/0", toJson(BookSchema, makeBook(0))),
   rest("proxy-rest-list", "a list of 100 books", "/v1/books?pageSize=100", toJson(ListBooksResponseSchema, list)),
@@ -71,7 +71,9 @@ function grpc(name: string, what: string, shape: LoadShape, check: (message: Uin
   return { name, title, shape, load: http2Load(shape), probe: grpcResponseProbe(shape, check), ...compared([envoy]) };
 }
 
-/** The subjects: the first peer, which is the baseline, this project's proxy and the other peers, if they can be built. */
+/**
+ * The subjects: the first peer, which is the baseline, this project's proxy and the other peers, if they can be built.
+ */
 function compared([first, ...others]: readonly [Native, ...Native[]]): Pick<Scenario, "subjects" | "absent"> {
   const absent = [first, ...others].filter(({ canBuild }) => !canBuild);
   return {

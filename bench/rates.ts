@@ -15,7 +15,7 @@ const warmUpS = 2;
 
 /**
  * Turns of a second for each server at a rate. h2load sends on all connections at the same time. At the lowest rate,
- * one of 78 bursts is more than a hundredth of the requests, so that a single disturbance determines the p99 of a turn.
+ * one of 78 bursts is more than a hundredth of the requests, so that a single disturbance determines a turn's p99.
  */
 const turns = 7;
 const turnS = 1;
@@ -60,7 +60,7 @@ export async function measureRates(
   return figures;
 }
 
-/** Measures the maximum of a server, and its latency at shares of it. */
+/** Measures a server's maximum, and its latency at shares of it. */
 async function measureShares(
   one: Measured,
   shape: LoadShape,

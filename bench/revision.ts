@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 /** A checkout of another commit, which is removed when it is disposed of. */
 export interface Revision {
-  /** The short hash of the commit. */
+  /** The commit's short hash. */
   readonly name: string;
   readonly folder: string;
   [Symbol.dispose](): void;
@@ -29,7 +29,7 @@ export function checkOut(revision: string): Revision {
   };
 }
 
-/** Links the installed packages, and the packages of the project to the sources of the checkout. */
+/** Links the installed packages, and the project's packages to the checkout's sources. */
 function linkPackages(installed: string, checkout: string): void {
   const to = join(checkout, "node_modules");
   mkdirSync(join(to, "@plantstore"), { recursive: true });
@@ -42,7 +42,7 @@ function linkPackages(installed: string, checkout: string): void {
   }
 }
 
-/** Returns the folders of the packages of a checkout. Before packages/ existed, they were in src/. */
+/** Returns the folders of a checkout's packages. Before packages/ existed, they were in src/. */
 function packagesOf(checkout: string): string[] {
   const packages = globSync(join(checkout, "packages/*/package.json"));
   return (packages.length > 0 ? packages : globSync(join(checkout, "src/*/package.json"))).map((file) => dirname(file));

@@ -1,5 +1,5 @@
 /**
- * Measures how the cost of REST routing grows with the number of rules: compiling them at the start, and for each request
+ * Measures how the cost of REST routing grows with the rule count: compiling them at the start, and for each request
  * finding the rule of a path and extracting its variables, over all rules and over the same ten.
  *
  * Runs in one process without sockets, whose cost would hide that of routing. Run it alone: `npx node bench/routes.ts`.
@@ -9,11 +9,11 @@ import { Health } from "../packages/gateway/src/health/index.ts";
 import { median } from "./summary.ts";
 
 const ruleCounts = [10, 1000, 10_000] as const;
-/** The rules of the smallest table, which every table has. */
+/** The smallest table's rules, which every table has. */
 const sameRules = ruleCounts[0];
 const rounds = 5;
 const requestsPerRound = 500_000;
-// Enough different paths that the caches of the processor do not hold their results.
+// Enough different paths that the processor's caches do not hold their results.
 const pathsMax = 4096;
 
 /** A rule with only a method and a path. */
@@ -28,7 +28,7 @@ interface Case {
   readonly path: (id: number) => string;
 }
 
-// The five typical rules of a resource.
+// A resource's five typical rules.
 function resourceCases(resource: string): readonly Case[] {
   const parent = `/v1/{service=projects/*/${resource}}`;
   const one = `/v1/${resource}/{service}`;
@@ -115,7 +115,7 @@ const rows = subjects.map(({ count }, at) => {
   const same = median(own.map((timing) => timing.same));
   return { rules: count, match, same, compile: (median(own.map((timing) => timing.compile)) / count) * 1000 };
 });
-// Requests for all rules also miss the caches of the processor. Requests for ten rules show the cost of the table.
+// Requests for all rules also miss the processor's caches. Requests for ten rules show the table's cost.
 console.log("rules   match of all (ns)   of the same ten (ns)   against 10 rules   compile (ms per 1,000)");
 for (const { rules, match, same, compile: compiling } of rows) {
   const ratio = same / (rows[0]?.same ?? Number.NaN);

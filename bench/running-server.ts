@@ -35,8 +35,8 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Returns the next message of a server program. Rejects when it is of another kind, when the program exits first, and
- * after a timeout.
+ * Returns a server program's next message. Rejects when it is of another kind, when the program exits first, and after
+ * a timeout.
  */
 export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
   return new Promise((resolve, reject) => {

@@ -28,10 +28,10 @@ export interface Scenario {
 /** A server in the comparison. */
 export interface Subject {
   readonly name: string;
-  /** The path of its program. */
+  /** Its program's path. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** The load of this server, if it differs from that of the scenario: the same call over another protocol. */
+  /** This server's load, if it differs from that of the scenario: the same call over another protocol. */
   readonly shape?: LoadShape;
   /** Builds the program, if it does not run from its source. Rejects when that fails. */
   readonly build?: () => Promise<void>;
@@ -137,7 +137,7 @@ function absentSubjects(protocol: "grpc" | "rest"): string[] {
   return unbuildable.map(({ [protocol]: name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
 }
 
-/** All comparisons of DeletePlant. Peers need `npm ci --prefix bench/peers` or a compiler. */
+/** All DeletePlant comparisons. Peers need `npm ci --prefix bench/peers` or a compiler. */
 export const scenarios: readonly Scenario[] = [
   {
     name: "rest",

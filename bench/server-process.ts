@@ -22,7 +22,7 @@ export async function startServer(program: string, environment: NodeJS.ProcessEn
   return await startNode(pinned(serverCore, nodeCommand(program)), program, environment);
 }
 
-/** Starts a server program on node, on the core of the load: the server of a scenario that measures clients. */
+/** Starts a server program on node, on the load's core: the server of a scenario that measures clients. */
 export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }

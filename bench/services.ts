@@ -12,7 +12,7 @@ const serviceCount = 800;
 
 const fieldsOfThing = ["name", "note", "owner", "place", "state"];
 
-/** The rules of the four RPCs, by their names. */
+/** The four RPCs' rules, by their names. */
 const rulesOf = {
   Get: (path: string) => ({ pattern: { case: "get", value: `${path}/{name}` } as const }),
   Create: (path: string) => ({ pattern: { case: "post", value: path } as const, body: "thing" }),

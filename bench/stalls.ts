@@ -59,7 +59,7 @@ async function slowestDuringList(port: number): Promise<number> {
   return slowestMs;
 }
 
-/** Reads a response, and returns the size of its body in bytes. */
+/** Reads a response, and returns its body's size in bytes. */
 function read(port: number, path: string, agent: Agent): Promise<number> {
   return new Promise((resolve, reject) => {
     const request = get({ host: "127.0.0.1", port, path, agent }, (response) => {

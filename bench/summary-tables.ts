@@ -19,7 +19,7 @@ interface SummaryRow {
   readonly own?: string;
 }
 
-/** The rows of README.md. */
+/** The README.md rows. */
 const headline: readonly SummaryRow[] = [
   { title: "REST, `DELETE /plants/7`, store in memory", scenario: "rest" },
   { title: "the same, store in an SQLite file", scenario: "rest", own: ownSqliteName },
@@ -39,7 +39,7 @@ const all: readonly SummaryRow[] = [
   { title: "gRPC, 64 KiB each way", scenario: "grpc-64k" },
 ];
 
-/** The servers of the other columns. */
+/** The other columns' servers. */
 const columns: Readonly<Record<string, RegExp>> = {
   "bare node": /^node:http/,
   fastify: /^fastify/,
@@ -47,7 +47,7 @@ const columns: Readonly<Record<string, RegExp>> = {
   "connect-node": /^connect-node$/,
 };
 
-/** Returns the tables of README.md: server CPU, and scenarios in which a peer has a lower p99. */
+/** Returns the README.md tables: server CPU, and scenarios in which a peer has a lower p99. */
 export function headlineTables(calls: Calls): string {
   return tablesOf(calls, headline);
 }

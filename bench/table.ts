@@ -50,7 +50,7 @@ function ratioOf({ timesFloor, timesFloorRange: range }: ServerFigures): string 
   return range === undefined ? ratio : `${ratio} (${range.map((bound) => bound.toFixed(2)).join(" to ")})`;
 }
 
-/** Returns a comparison as a table in Markdown. @param nameOf - returns the cells of the first column */
+/** Returns a comparison as a table in Markdown. @param nameOf - returns the first column's cells */
 export function formatCalls(
   { servers }: CallFigures,
   firstHead: string = "server",
@@ -92,7 +92,7 @@ function formatDisturbance(all: readonly Turns[]): string {
   ].join(" ");
 }
 
-/** Returns rows of cells as a table in Markdown. */
+/** Returns cell rows as a table in Markdown. */
 export function formatRows(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const [first = "", ...rest] = [header, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
   return [first, `|${"---|".repeat(header.length)}`, ...rest].join("\n");

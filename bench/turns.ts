@@ -13,9 +13,9 @@ export interface Contender {
   readonly probe: Probe;
 }
 
-/** The result of one turn of load on a server. */
+/** One turn's result of load on a server. */
 export interface Turn {
-  /** The round of the turn, from 0. */
+  /** The turn's round, from 0. */
   readonly round: number;
   /** The server's CPU time per request. */
   readonly cpuUs: number;

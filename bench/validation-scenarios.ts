@@ -31,7 +31,7 @@ const grpc: LoadShape = {
   streams: 16,
 };
 
-/** Scenarios of the cost of validation: a message of twelve fields, of which none, three or all have a rule. */
+/** Scenarios of the validation cost: a message of twelve fields, of which none, three or all have a rule. */
 export const validationScenarios: readonly Scenario[] = [
   {
     name: "validated-json",

@@ -8,7 +8,9 @@ import type { Scenario, Subject } from "./scenarios.ts";
 import { startAnywhere } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** The number of processes that share the load, like those of `plantstore serve --workers` on a machine with two cores. */
+/**
+ * The number of processes that share the load, like those of `plantstore serve --workers` on a machine with two cores.
+ */
 const workers = 2;
 
 const turns = 10;
@@ -22,7 +24,7 @@ interface Group {
 }
 
 /**
- * Measures the cost of a call on several processes that share a port, compared with a single process under the same load,
+ * Measures a call's cost on several processes that share a port, compared with a single process under the same load,
  * and with as many processes that each have a separate port and part of the load.
  *
  * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result is how much
@@ -59,7 +61,7 @@ function groupOf(servers: readonly RunningServer[]): Group {
   return { servers, ports };
 }
 
-/** Returns the cost of a call in each of the other groups as a multiple of that in the first group, by turn. */
+/** Returns a call's cost in each of the other groups as a multiple of that in the first group, by turn. */
 async function compare(groups: readonly [Group, Group, Group], load: Load): Promise<[number[], number[]]> {
   for (const group of groups) await cpuUsOf(group, load, warmUpS);
   const ratios: [number[], number[]] = [[], []];

@@ -1,4 +1,4 @@
-// Writes the tables of the bench to the pages, each between two comments: npx node bench/write-figures.ts
+// Writes the bench's tables to the pages, each between two comments: npx node bench/write-figures.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -23,7 +23,7 @@ import { formatCalls, formatRows, latencies, megabytes, percent } from "./table.
 
 const root = join(import.meta.dirname, "..");
 
-/** The pages with tables of the bench. */
+/** The pages with the bench's tables. */
 export const pages = [
   "README.md",
   "packages/gateway/README.md",
@@ -34,7 +34,7 @@ export const pages = [
 /** The text in a page instead of a table without figures. A test checks that no page contains it. */
 export const unmeasured: string = "not measured";
 
-/** The messages of one stream. */
+/** One stream's messages. */
 const streamedMessages = 10_000;
 
 /** The blocks that a page can have, by the name in its comments, or `undefined` for one without figures. */
@@ -138,7 +138,7 @@ function costAndLatency({ cpuUs, timesFloor, latencyUs }: ServerFigures): string
   return [`${cpuUs.toFixed(1)} (${timesFloor.toFixed(2)})`, latencies(latencyUs)];
 }
 
-/** Scenarios by the heads of their columns. */
+/** Scenarios by their columns' heads. */
 type Columns = Readonly<Record<string, string>>;
 
 const largeMessages: Columns = {
@@ -197,7 +197,7 @@ function columnsTable(
 /** The text instead of a table without figures. */
 const notYet = "`npm run bench` measures them.";
 
-/** Returns the tables of books, or how to measure them. */
+/** Returns the book tables, or how to measure them. */
 function bookTables(calls: NonNullable<Figures["calls"]>): string {
   const tables = [restBooks, grpcBooks].map((columns) => columnsTable(calls, columns));
   return tables.includes(undefined) ? notYet : tables.join("\n\n");
@@ -241,7 +241,7 @@ function rateTables(rates: NonNullable<Figures["rates"]>): string {
   return tables.join("\n\n");
 }
 
-/** Returns the table of latency at shares of each server's maximum, if it was measured. */
+/** Returns the latency table at shares of each server's maximum, if it was measured. */
 function sharesTable(protocol: string, all: readonly RateFigures[]): string[] {
   const measured = all.filter(({ atShares }) => atShares !== undefined);
   if (measured.length === 0) return [];

@@ -7,7 +7,7 @@ import { projectFolder as project } from "./build/manifest.ts";
 // proxy's settings. With `-- --check` it
 // writes them to a temporary folder instead, and fails when the files of the project differ.
 
-/** The definitions of the tests, which are separate modules of buf. */
+/** The test definitions, which are separate buf modules. */
 const testDefinitions = [
   ...["files", "catalog", "kitchensink", "library", "moved", "orders", "signup", "streams"].map(
     (name) => `packages/testing/proto/${name}`,

@@ -9,10 +9,10 @@ import { openTransports, type Transport } from "./record-responses/transports.ts
 
 // Records everything that a refactoring must not change: node tools/record-responses.ts FOLDER
 //
-// FOLDER/responses contains the responses of the gateway, FOLDER/declarations the .d.ts files of all entries, and
-// FOLDER/test-counts.txt the number of tests in each file. Two runs on one commit write the same bytes, so `diff -r`
-// compares two commits. `--responses` skips declarations and counts, which take a minute. To compare speed, use
-// `npm run bench -- --against COMMIT`.
+// FOLDER/responses contains the gateway's responses, FOLDER/declarations the .d.ts files of all entries, and
+// FOLDER/test-counts.txt the test count in each file. Two runs on one commit write the same bytes, so `diff -r`
+// compares two commits. `--responses` skips declarations and counts, which take a minute. To compare speed, use `npm
+// run bench -- --against COMMIT`.
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

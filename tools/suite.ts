@@ -20,12 +20,12 @@ interface Run {
   readonly commands: readonly (readonly [program: string, ...args: string[]])[];
 }
 
-/** The width of the column of names in the list, in characters. */
+/** The width of the name column in the list, in characters. */
 const nameWidth = Math.max(...suites.map(({ name }) => name.length)) + 2;
 
 /**
- * Returns the commands that run suites. Suites of test files share one run of vitest, with the lowest number of workers
- * of any of them.
+ * Returns the commands that run suites. Suites of test files share one vitest run, with the lowest number of workers of
+ * any of them.
  *
  * @param args - the arguments for vitest and for programs
  */
@@ -53,7 +53,7 @@ function suitesNamed(names: readonly string[]): Suite[] {
   });
 }
 
-/** Returns the requirements of suites that are not installed on this machine. */
+/** Returns the suite requirements that are not installed on this machine. */
 function missingOf(chosen: readonly Suite[]): Requirement[] {
   const needs = new Set(chosen.flatMap((suite) => suite.needs ?? []));
   return [...needs].filter((need) => {
@@ -62,7 +62,7 @@ function missingOf(chosen: readonly Suite[]): Requirement[] {
   });
 }
 
-/** Returns the lines of a suite in the list: what it tests, what runs it, why it is separate, and its requirements. */
+/** Returns a suite's lines in the list: what it tests, what runs it, why it is separate, and its requirements. */
 export function describeSuite({ name, about, whySeparate, needs = [], occasion }: Suite): string {
   const by = { test: "npm test", run: ".ci/run", nightly: ".ci/nightly" }[occasion];
   const details = [

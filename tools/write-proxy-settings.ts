@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { settingTable } from "../packages/proxy/src/settings/index.ts";
 import { projectFolder } from "./build/manifest.ts";
 
-// Prints docs/reference/proxy-configuration.md: its text, and the table of settings. `npm run generate` writes it.
+// Prints docs/reference/proxy-configuration.md: its text, and the setting table. `npm run generate` writes it.
 
-/** The line of the page after which the table follows. */
+/** The page line after which the table follows. */
 const marker = "<!-- The rest is generated";
 
 const page = readFileSync(join(projectFolder, "docs/reference/proxy-configuration.md"), "utf8");

@@ -8,14 +8,14 @@ import { projectFolder as project } from "./build/manifest.ts";
 // `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` write the reports to FOLDER. The row of a suite without a report does
 // not change, so the page has the last result of each. Run it on the commit that was tested.
 
-/** The report of a suite: counts, and a detail such as the version or what was counted. */
+/** A suite's report: counts, and a detail such as the version or what was counted. */
 export interface SuiteReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly detail?: string;
 }
 
-/** The row of a suite. Its name, what it is, a detail in brackets, and its last result. */
+/** A suite's row. Its name, what it is, a detail in brackets, and its last result. */
 const row = /^(\| `([\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
 
 /** Returns the page with the results of all suites that have a report. */

@@ -1,4 +1,4 @@
-/** The result of a load generator. */
+/** A load generator's result. */
 export interface LoadResult {
   readonly requests: number;
   /** Unexpected responses and broken connections. */
@@ -7,16 +7,16 @@ export interface LoadResult {
   readonly latencyUs: Percentiles;
 }
 
-/** Percentiles of a sample, in its unit. */
+/** A sample's percentiles, in its unit. */
 export interface Percentiles {
   readonly p50: number;
   readonly p99: number;
 }
 
-/** Puts a load on a port of loopback for `durationS` seconds. */
+/** Puts a load on a loopback port for `durationS` seconds. */
 export type Load = (port: number, durationS: number) => Promise<LoadResult>;
 
-/** The shape of a load: the request, and how many are sent concurrently. */
+/** A load's shape: the request, and how many are sent concurrently. */
 export interface LoadShape {
   readonly httpMethod: string;
   readonly path: string;
@@ -37,12 +37,12 @@ export interface Variant {
   readonly header: Readonly<Record<string, string>>;
 }
 
-/** Returns the origin of a server on a port of loopback. */
+/** Returns the origin of a server on a loopback port. */
 export function originOf({ isTls = false }: LoadShape, port: number): string {
   return `${isTls ? "https" : "http"}://127.0.0.1:${String(port)}`;
 }
 
-/** Returns the percentiles of a sample. */
+/** Returns a sample's percentiles. */
 export function percentilesOf(sample: Float64Array): Percentiles {
   const sorted = sample.toSorted();
   const at = (share: number): number =>

@@ -4,7 +4,7 @@ import { runTool } from "./tool.ts";
 
 const program = fileURLToPath(new URL("own-client.ts", import.meta.url));
 
-/** The options of `own-client.ts`, an argument in JSON. */
+/** The `own-client.ts` options, an argument in JSON. */
 export interface OwnClientOrder {
   readonly shape: Omit<LoadShape, "body"> & { readonly bodyBase64: string | undefined };
   readonly port: number;
@@ -12,7 +12,7 @@ export interface OwnClientOrder {
 }
 
 /**
- * Returns a load of `own-client.ts`, for machines without wrk and h2load.
+ * Returns an `own-client.ts` load, for machines without wrk and h2load.
  *
  * The client uses more CPU per request than they do, so that a fast server is idle at times: CPU time per request is
  * comparable, throughput is not.

@@ -7,7 +7,7 @@ import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 // the load.
 const missesPerRequestMax = 1 / 500;
 
-/** Returns a load of wrk with one thread. @param run - runs it, by default on the load's core */
+/** Returns a wrk load with one thread. @param run - runs it, by default on the load's core */
 export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
   return (port, durationS) =>
     withFolder(async (folder) => {
@@ -37,9 +37,7 @@ function luaOf(shape: LoadShape): string {
   return [...lines, ...variantsOf(shape)].join("\n");
 }
 
-/**
- * Returns the complete requests of the variants, which wrk sends in turn. A table of Lua has no order of its fields.
- */
+/** Returns the variants' complete requests, which wrk sends in turn. A Lua table has no order of its fields. */
 function variantsOf({ httpMethod, variants = [] }: LoadShape): string[] {
   if (variants.length === 0) return [];
   const requestOf = ({ path, header }: Variant): string => {
@@ -53,7 +51,7 @@ function variantsOf({ httpMethod, variants = [] }: LoadShape): string[] {
   ];
 }
 
-// Returns a string of Lua, in which a byte that is not printable ASCII is a backslash and three digits.
+// Returns a Lua string, in which a byte that is not printable ASCII is a backslash and three digits.
 function luaString(octets: string): string {
   const escaped = octets.replaceAll(/[^ !#-[\]-~]/g, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, "0")}`);
   return `"${escaped}"`;
@@ -64,13 +62,13 @@ function toResult(output: string): LoadResult {
   return { ...result, failures: broken + (refused > result.requests * missesPerRequestMax ? refused : 0) };
 }
 
-/** The result of wrk, with the numbers of refused requests and of broken connections. */
+/** The wrk result, with the numbers of refused requests and of broken connections. */
 interface WrkResult extends Omit<LoadResult, "failures"> {
   readonly refused: number;
   readonly broken: number;
 }
 
-/** Parses the output of wrk. */
+/** Parses the wrk output. */
 export function readWrk(output: string): WrkResult {
   const broken = [...(/Socket errors: (.*)/.exec(output)?.[1] ?? "").matchAll(/\d+/g)];
   return {

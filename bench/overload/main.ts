@@ -43,7 +43,7 @@ await using postgres = await startPostgres();
 const heldUrl = await createHeldStore();
 await using server = await startServer("postgres", { file: "", url: heldUrl, plants: plantsMade });
 
-// A sleep takes at least the requested time, and longer on a busy machine, so the capacity of the store is measured.
+// A sleep takes at least the requested time, and longer on a busy machine, so the store's capacity is measured.
 const [one, other] = await Promise.all([measureConnection(1), measureConnection(2)]);
 const capacityPerS = one + other;
 console.log(`capacity of the store: ${capacityPerS.toFixed(0)} deletions/s\n`);

@@ -1,17 +1,17 @@
-/** The options of open-client.ts, an argument in JSON. */
+/** The open-client.ts options, an argument in JSON. */
 export interface OpenOrder {
   readonly protocol: "rest" | "grpc";
   readonly port: number;
   /** Calls per second. The intervals between them are random, like those of independent callers. */
   readonly callsPerS: number;
   readonly durationS: number;
-  /** The id of the first plant. Each is deleted once. */
+  /** The first plant's id. Each is deleted once. */
   readonly firstPlant: number;
   /** The connections that are opened before the first call. By default 16 for gRPC, and as many as REST needs. */
   readonly connections?: number | undefined;
 }
 
-/** The outcome of a call. A refusal contains the time after which to retry. */
+/** A call's outcome. A refusal contains the time after which to retry. */
 export type Outcome = "deleted" | "refused" | "other";
 
 /**
@@ -25,7 +25,7 @@ export interface OpenResponse {
   readonly kind: Outcome;
 }
 
-/** The result of open-client.ts. */
+/** The open-client.ts result. */
 export interface OpenResult {
   readonly responses: readonly OpenResponse[];
   /** The time from the first call to the last response. */

@@ -33,7 +33,7 @@ function isFull(): boolean {
   return open >= openMax;
 }
 
-/** Returns the time to the next call of a Poisson process. */
+/** Returns the time to a Poisson process's next call. */
 function gapMs(): number {
   return (-Math.log(1 - Math.random()) / order.callsPerS) * 1_000;
 }

@@ -9,7 +9,7 @@ const responseTimeoutMs = 3_000;
 /**
  * Requests `/readyz` on a new connection again and again until the signal aborts.
  *
- * @returns the latency of each probe in milliseconds; Infinity if it had no response with the status 200 in time
+ * @returns each probe's latency in milliseconds; Infinity if it had no response with the status 200 in time
  */
 export async function probeReadiness(port: number, signal: AbortSignal): Promise<readonly number[]> {
   const latencies: number[] = [];

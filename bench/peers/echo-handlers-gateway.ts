@@ -5,7 +5,7 @@ import { ownHttp } from "../servers/package-code.ts";
 import { serve } from "../servers/serve.ts";
 import { echoDefinition, echoHandlers } from "./echo-handlers.ts";
 
-// The gateway with the handlers of grpc-js.
+// The gateway with the grpc-js handlers.
 const descriptors = [EchoService];
 const gateway = createGateway({
   ...(await ownHttp()),

@@ -18,7 +18,7 @@ const countMethod: MethodDefinition<Count, Bytes> = {
   responseDeserialize: (bytes) => fromBinary(BytesValueSchema, bytes),
 };
 
-/** The definition of the service. */
+/** The service definition. */
 export const echoDefinition: ServiceDefinition = { count: countMethod };
 
 const count: handleServerStreamingCall<Count, Bytes> = (call) => {
@@ -27,5 +27,5 @@ const count: handleServerStreamingCall<Count, Bytes> = (call) => {
   call.end();
 };
 
-/** The handlers of the service. */
+/** The service handlers. */
 export const echoHandlers = { count };

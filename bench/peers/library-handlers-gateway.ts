@@ -6,7 +6,7 @@ import { serve } from "../servers/serve.ts";
 import { LibraryServiceService } from "./gen/library/v1/library.ts";
 import { library } from "./library-handlers.ts";
 
-// The gateway with the handlers of grpc-js.
+// The gateway with the grpc-js handlers.
 const descriptors = [LibraryService];
 const gateway = createGateway({
   ...(await ownHttp()),

@@ -5,17 +5,17 @@ import { scattered } from "../storage/scattered.ts";
 // A store on PostgreSQL without a server, and callers that each delete one plant after the other: for a second to warm up,
 // and then, after a message of the parent, for the measurement.
 
-/** The options of this program, an argument in JSON. */
+/** This program's options, an argument in JSON. */
 export interface CallersOptions {
   readonly url: string;
   readonly callers: number;
   readonly seconds: number;
   readonly plants: number;
-  /** The part of the scattered order that this program deletes: the index of its first plant, and the end, exclusive. */
+  /** The part of the scattered order that this program deletes: its first plant's index, and the end, exclusive. */
   readonly range: { readonly first: number; readonly end: number };
 }
 
-/** A message to the parent: that the callers are warm, or the result of the measurement. */
+/** A message to the parent: that the callers are warm, or the measurement's result. */
 export type CallersMessage =
   | { readonly kind: "warm" }
   | { readonly kind: "done"; readonly deletions: number; readonly batches: number; readonly cpuUs: number };

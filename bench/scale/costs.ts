@@ -1,6 +1,6 @@
 import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigures } from "../figures.ts";
 
-/** The bytes of a page of PostgreSQL. */
+/** The bytes of a PostgreSQL page. */
 const pageBytes = 8_192;
 
 /** The costs that a plan uses: those measured by `measure.ts`, and that of a call, from the comparison of servers. */
@@ -33,9 +33,9 @@ export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: num
 }
 
 /**
- * Returns the CPU time of all workers of Citus for a deletion in a batch for one of them: that of PostgreSQL, shifted to
- * the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard of the worker that has a plant
- * of the batch, whose cost is that measured with eight shards.
+ * Returns the CPU time of all Citus workers for a deletion in a batch for one of them: that of PostgreSQL, shifted to
+ * the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard of the worker that has a
+ * plant of the batch, whose cost is that measured with eight shards.
  */
 export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number): number {
   const [one, four] = [citusPoint(costs, workersMeasured), citusPoint(costs, 4 * workersMeasured)];
@@ -54,8 +54,8 @@ export function coordinatorUsAt(costs: Costs, batch: number): number {
 }
 
 /**
- * Returns the bytes of write-ahead log for a deletion from one checkpoint to the next: those of the deletion, and an image
- * of each page that is modified for the first time, in the table of plants and in the index of records by plant.
+ * Returns the bytes of write-ahead log for a deletion from one checkpoint to the next: those of the deletion, and an
+ * image of each page that is modified for the first time, in the table of plants and in the record index by plant.
  */
 export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<CheckpointFigures, "walBytes">): number {
   const pages = [plants * costs.plantTableBytes, records * costs.recordIndexBytes].map((bytes) => bytes / pageBytes);

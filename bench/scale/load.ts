@@ -4,14 +4,14 @@ import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage, stop } from "../running-server.ts";
 import type { CallersOptions, CallersMessage } from "./callers.ts";
 
-/** The deletions of one turn, and their cost. */
+/** One turn's deletions, and their cost. */
 export interface Turn {
   readonly deletions: number;
-  /** The mean size of a batch. */
+  /** A batch's mean size. */
   readonly batch: number;
   /** CPU time per deletion of the process with callers that used least, in µs. */
   readonly processUs: number;
-  /** The increase of each meter per deletion. */
+  /** Each meter's increase per deletion. */
   readonly metered: readonly number[];
 }
 
@@ -32,7 +32,9 @@ export class Plants {
     this.#ofTurn = ofTurn;
   }
 
-  /** Runs a process for each number of callers, which delete for some seconds, and reads the meters before and after. */
+  /**
+   * Runs a process for each number of callers, which delete for some seconds, and reads the meters before and after.
+   */
   async delete(
     callers: readonly number[],
     seconds: number,

@@ -16,9 +16,7 @@ const loads = [
 
 const plantsOfTurn = 200_000;
 
-/**
- * Measures the cost of a deletion for a coordinator and two workers on this machine. Returns `undefined` without Citus.
- */
+/** Measures a deletion's cost for a coordinator and two workers on this machine. Returns `undefined` without Citus. */
 export async function measureCitus(seconds: number, turns: number): Promise<CitusFigures | undefined> {
   if (citusBuild() === undefined) return undefined;
   await using cluster = await startCitus();

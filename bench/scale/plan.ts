@@ -6,7 +6,7 @@ import { readFigures } from "../figures.ts";
 import { numberFlags } from "../options.ts";
 import { type Costs, coordinatorUsAt, readCosts, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 
-/** The constant load of a store. */
+/** A store's constant load. */
 export interface Load {
   readonly plants: number;
   readonly deletionsPerS: number;
@@ -22,7 +22,7 @@ export interface Machine {
   readonly networkGbit: number;
 }
 
-/** The machines of the plans in bench/README.md. */
+/** The plans' machines in bench/README.md. */
 export const usualMachine: Machine = { cores: 16, memoryGb: 64, diskTb: 4, networkGbit: 10 };
 
 /** The resource of the database machines that is exhausted first. */
@@ -30,9 +30,9 @@ export type Limit = "disk" | "cores" | "replay" | "network" | "memory";
 
 /** The machines that a load requires. */
 export interface Plan {
-  /** The processes of the service, each of which uses {@link busyMax} of a core. */
+  /** The service processes, each of which uses {@link busyMax} of a core. */
   readonly processes: number;
-  /** Servers that share the plants: 1 is one PostgreSQL, more are workers of Citus. */
+  /** Servers that share the plants: 1 is one PostgreSQL, more are Citus workers. */
   readonly workers: number;
   /** The deletions in a batch, and its duration. */
   readonly batch: number;
@@ -50,15 +50,15 @@ export interface Plan {
   readonly machines: { readonly service: number; readonly database: number; readonly coordinator: number };
 }
 
-/** The assumptions of a plan. */
+/** A plan's assumptions. */
 export const assumed = {
-  /** The highest utilisation of a core, disk or network. */
+  /** A core's highest utilisation, disk or network. */
   busyMax: 0.7,
-  /** The duration of a commit: a round trip, an fsync, and the same on a standby nearby. */
+  /** A commit's duration: a round trip, an fsync, and the same on a standby nearby. */
   commitMs: 3,
   /** A primary and two standbys. */
   copies: 3,
-  /** The shards of each worker, so that workers can be added without splitting shards. */
+  /** Each worker's shards, so that workers can be added without splitting shards. */
   shardsOfWorker: 4,
   /** Connections that a coordinator serves well. */
   connectionsMax: 2_000,
@@ -71,9 +71,9 @@ export const assumed = {
 
 const { busyMax, commitMs, copies, shardsOfWorker, connectionsMax, diskPagesPerS, checkpointMinutes, cacheShare } =
   assumed;
-/** The limits of the store. */
+/** The store's limits. */
 const [batchMax, batchesOfProcess] = [1_024, 2];
-/** The highest number of workers of a plan. */
+/** The highest number of a plan's workers. */
 const workersMax = 10_000;
 const daySeconds = 86_400;
 
@@ -163,7 +163,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   };
 }
 
-/** Returns the size of the batches of a lane at a rate of deletions, and the duration of a batch. */
+/** Returns the size of the batches of a lane at a deletion rate, and a batch duration. */
 function batchOf(perSOfLane: number, serverUs: (batch: number) => number): { batch: number; latencyMs: number } {
   let [batch, latencyMs] = [1, commitMs];
   // A larger batch takes longer, during which more deletions arrive; the iteration converges.

@@ -2,7 +2,7 @@ import { formatRows, percent } from "../table.ts";
 import { type Costs, citusPoint, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 import { type Load, type Plan, planFor } from "./plan.ts";
 
-/** The loads of the page: plants, and deletions per second. */
+/** The page's loads: plants, and deletions per second. */
 const loads = [
   [1e6, 1e3],
   [1e8, 1e5],
@@ -11,7 +11,7 @@ const loads = [
   [1e10, 1e6],
 ] as const;
 
-/** Returns a table of the costs of each plant, deletion and record. */
+/** Returns a table of each plant's costs, deletion and record. */
 export function costsTable(costs: Costs): string {
   const curve = costs.oneProcess;
   const rows = [
@@ -52,7 +52,7 @@ function citusRows({ citus }: Costs): string[][] {
 }
 
 /**
- * Returns a table of the plan for each load, with records of 90 and of 7 days, or `undefined` without results of Citus.
+ * Returns a table of the plan for each load, with records of 90 and of 7 days, or `undefined` without Citus results.
  */
 export function plansTable(costs: Costs): string | undefined {
   if (costs.citus === undefined) return undefined;
@@ -92,7 +92,7 @@ function breaksFirst({ first: { limit, times } }: Plan): string {
   return times > 1 ? `${limit} ${rounded(times)}×` : "none";
 }
 
-/** Returns the machines of the database, in brackets when the load is too much for the coordinator. */
+/** Returns the database's machines, in brackets when the load is too much for the coordinator. */
 function databaseOf({ workers, machines, coordinatorTimes }: Plan): string {
   if (workers === 1) return String(machines.database);
   const text = `${machines.coordinator}+${workers.toLocaleString("en-US")}×${machines.database / workers}`;

@@ -4,8 +4,8 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { uploadPath } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// Echoes large messages over HTTP/1.1 on node:http, decoded and encoded by protobuf-es or, for the floor, unchanged. Counts
-// the bytes of an upload.
+// Echoes large messages over HTTP/1.1 on node:http, decoded and encoded by protobuf-es or, for the floor, unchanged.
+// Counts an upload's bytes.
 const isTyped = process.env["ECHO_MESSAGES"] === "protobuf-es";
 
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -18,7 +18,7 @@ import type { ExternalHttpRule } from "../../packages/gateway/src/index.ts";
 
 // A service that does nothing with its messages, to measure the cost of the messages themselves.
 
-/** The size of the value in each message of a stream, in bytes. */
+/** The value's size in each message of a stream, in bytes. */
 export const streamedBytes = 16;
 
 const number = `.${UInt32ValueSchema.typeName}`;
@@ -61,10 +61,10 @@ export const echoPath: string = `/${EchoService.typeName}/${EchoService.method.e
 /** The path of the call that returns a stream with the requested number of messages. */
 export const countPath: string = `/${EchoService.typeName}/${EchoService.method.count.name}`;
 
-/** The path of the call that returns the number of messages in its stream. */
+/** The path of the call that returns the message count in its stream. */
 export const collectPath: string = `/${EchoService.typeName}/${EchoService.method.collect.name}`;
 
-/** The path over REST that returns the number of bytes in its body. */
+/** The path over REST that returns the byte count in its body. */
 export const uploadPath = "/upload";
 
 /** The rules that bind the streams to REST. */

@@ -5,7 +5,7 @@ import { createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 
-// grpc-js with the stubs of ts-proto, which checks the credential in the handler.
+// grpc-js with the ts-proto stubs, which checks the credential in the handler.
 const plants = createBenchPlants();
 
 const deletePlant: handleUnaryCall<DeletePlantRequest, object> = (call, done) => {

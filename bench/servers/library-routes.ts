@@ -5,7 +5,7 @@ import { LibraryService } from "../../packages/testing/src/gen/library/v1/librar
 const books = makeBooks(booksMax);
 const [book] = books;
 
-/** The library, whose books are created in advance, so that the cost of a call is that of its messages. */
+/** The library, whose books are created in advance, so that a call's cost is that of its messages. */
 export const library: ServiceImpl<typeof LibraryService> = {
   getBook: () => book ?? {},
   listBooks: ({ pageSize }) => ({ books: takeBooks(books, pageSize) }),

@@ -1,5 +1,5 @@
 /**
- * The plants of all servers of the bench: a set from which nothing is removed, so that the load can continue forever, and
+ * The plants of all bench servers: a set from which nothing is removed, so that the load can continue forever, and
  * which misses on every thousandth call. Removing plants and adding them again would add a tenth to the measured time.
  */
 export interface BenchPlants {
@@ -10,7 +10,7 @@ export interface BenchPlants {
 /** One of this many calls does not find a plant, so that errors are part of the measurement. */
 export const callsPerMiss = 1_000;
 
-/** The number of plants: enough for a realistic set, and few enough that it fits into the cache. */
+/** The plant count: enough for a realistic set, and few enough that it fits into the cache. */
 const plantCount = 1_000;
 
 /** The token that the load sends and the servers check, with the length of one from `plantstore token create`. */

@@ -5,7 +5,7 @@ import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-// The plant store, which accepts the bench's static token, one with the length of a JWT, and the JWTs of the bench's issuer,
+// The plant store, which accepts the bench's static token, one with a JWT's length, and the JWTs of the bench's issuer,
 // whose keys are in a file.
 
 const { BENCH_KEYS_FILE: file, BENCH_LONG_TOKEN: longToken } = process.env;

@@ -27,7 +27,7 @@ export async function serve(start: () => Promise<Listening>): Promise<void> {
   reply({ kind: "listening", port });
 }
 
-/** Starts to listen on a free port of loopback. */
+/** Starts to listen on a free loopback port. */
 export async function listen(server: Server): Promise<Listening> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,7 +1,7 @@
 // The floor: no credentials, routing or store. The response to each request, after its body, is the empty JSON message of
 // Connect.
 
-// Uses `require`, because an `import` evaluates the lazy exports of the module, which loads WebSocket and fetch.
+// Uses `require`, because an `import` evaluates the module's lazy exports, which loads WebSocket and fetch.
 const { createServer } = process.getBuiltinModule("node:http");
 const server = createServer((request, response) => {
   request.resume().on("end", () => {

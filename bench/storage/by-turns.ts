@@ -3,7 +3,7 @@ import { deleteScatteredPlants } from "./load.ts";
 import type { StoreLocation, StoreName } from "./stores.ts";
 import { type SubjectServer, startServer } from "./subject.ts";
 
-/** The results of a store: medians over all rounds. */
+/** A store's results: medians over all rounds. */
 export interface TurnResults {
   readonly name: StoreName;
   readonly requestsPerS: number;
@@ -21,8 +21,8 @@ export interface TurnResults {
 const sliceS = 1;
 
 /**
- * Loads servers in turns of a second. The cost of a store is a small part of the cost of a request, which changes from
- * one minute to the next on a shared machine. The others are compared with the first store.
+ * Loads servers in turns of a second. A store's cost is a small part of a request's cost, which changes from one minute
+ * to the next on a shared machine. The others are compared with the first store.
  */
 export async function measureByTurns(
   locations: readonly { readonly name: StoreName; readonly location: StoreLocation }[],

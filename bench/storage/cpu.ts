@@ -38,7 +38,7 @@ export function cpuUsOfEnded(): number {
   return statOf("self").endedUs;
 }
 
-/** Returns the parent of a process, its CPU time and that of its exited children, in µs. Zeros after it has exited. */
+/** Returns a process's parent, its CPU time and that of its exited children, in µs. Zeros after it has exited. */
 function statOf(pid: string): {
   readonly parent: string | undefined;
   readonly ownUs: number;

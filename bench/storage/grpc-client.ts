@@ -4,10 +4,10 @@ import { benchToken } from "../servers/plants.ts";
 import { scattered } from "./scattered.ts";
 
 // A gRPC client that writes HTTP/2 frames itself, because one on node:http2 costs more than the server. Deletes each
-// plant once, in a scattered order, and prints its result as JSON. The program does not check the status of calls. Its
+// plant once, in a scattered order, and prints its result as JSON. The program does not check the call status. Its
 // caller counts the remaining plants.
 
-/** The options of this client, an argument in JSON. */
+/** This client's options, an argument in JSON. */
 export interface GrpcOrder {
   readonly port: number;
   readonly connections: number;
@@ -17,7 +17,7 @@ export interface GrpcOrder {
   readonly plants: number;
 }
 
-/** The result of this client. */
+/** This client's result. */
 export interface GrpcResult {
   readonly requests: number;
   readonly durationS: number;
@@ -120,7 +120,7 @@ function firstHeader(): Buffer {
   return Buffer.concat([staticFields, ...literals]);
 }
 
-/** An envelope with DeletePlantRequest{id}. Ids of the bench are positive. */
+/** An envelope with DeletePlantRequest{id}. The bench's ids are positive. */
 function messageOf(id: bigint): Buffer {
   const message = [0x08];
   for (let rest = id; ; rest >>= 7n) {

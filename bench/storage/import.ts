@@ -1,6 +1,6 @@
 /**
- * Measures the cost of an import into PostgreSQL for the client and the server, in turns with `\copy` of `psql`.
- * `npx node bench/storage/import.ts [--ids 500000] [--records 0] [--rounds 3]`
+ * Measures an import's cost into PostgreSQL for the client and the server, in turns with `\copy` of `psql`. `npx node
+ * bench/storage/import.ts [--ids 500000] [--records 0] [--rounds 3]`
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

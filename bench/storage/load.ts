@@ -6,7 +6,7 @@ import { readWrk } from "../load/wrk.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scatterStep } from "./scattered.ts";
 
-/** The result of a load of deletions over REST. */
+/** The result of a deletion load over REST. */
 export interface RestResult {
   readonly connections: number;
   readonly requests: number;
@@ -29,7 +29,7 @@ export function deleteRandomPlants(
 
 /** Plants in a scattered order, without repetitions until all have been deleted. */
 export interface Scattered {
-  /** The number of plants; their ids start with 1. */
+  /** The plant count; their ids start with 1. */
   readonly plants: number;
   /** How many have been deleted before. */
   readonly begun: number;

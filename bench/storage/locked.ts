@@ -49,7 +49,7 @@ show("a plant locked", locked);
 const times = locked.map(({ p99 }, turn) => p99 / (free[turn]?.p99 ?? Number.NaN));
 console.log(`\np99 ${median(times).toFixed(2)} x, turn by turn from ${times.map((one) => one.toFixed(2)).join(", ")}`);
 
-/** The result of a turn. Latencies are in ms. */
+/** A turn's result. Latencies are in ms. */
 interface LoadResult {
   readonly requests: number;
   readonly failed: number;

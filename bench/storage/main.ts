@@ -129,7 +129,7 @@ function rowOf(name: string, row: Measurement): string {
   );
 }
 
-/** Returns a row of a table: a name, and values in columns with a width in characters. */
+/** Returns a table row: a name, and values in columns with a width in characters. */
 function tableRow(name: string, ...cells: readonly (readonly [value: number | string, width: number])[]): string {
   return name.padEnd(16) + cells.map(([value, width]) => String(value).padStart(width)).join("");
 }

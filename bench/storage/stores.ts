@@ -6,7 +6,7 @@ import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-/** The location of a subject's store, an SQLite file or a PostgreSQL URL, and the number of plants. */
+/** The location of a subject's store, an SQLite file or a PostgreSQL URL, and the plant count. */
 export interface StoreLocation {
   readonly file: string;
   readonly url: string;
@@ -15,7 +15,7 @@ export interface StoreLocation {
   readonly hasKeys?: boolean;
 }
 
-/** The name of a store in the comparison. */
+/** A store's name in the comparison. */
 export type StoreName = "memory" | "sqlite" | "sqlite single" | "postgres" | "postgres single";
 
 /** The stores that are compared. The single ones run one transaction per request, like a service without a queue. */
@@ -27,7 +27,7 @@ export const stores: Readonly<Record<StoreName, (location: StoreLocation) => Pro
   "postgres single": ({ url }) => Promise.resolve(openSinglePostgres(url)),
 };
 
-/** Returns whether a string is the name of a store. */
+/** Returns whether a string is a store's name. */
 export function isStoreName(text: string): text is StoreName {
   return Object.hasOwn(stores, text);
 }
@@ -44,7 +44,7 @@ export async function createStore(
   return { file, url: name.startsWith("postgres") ? await createPlants(postgres, plants) : "", plants };
 }
 
-/** Creates a store in a new schema of PostgreSQL, with the plants from 1 to `last`, and returns its URL. */
+/** Creates a store in a new PostgreSQL schema, with the plants from 1 to `last`, and returns its URL. */
 export async function createPlants(postgres: PostgresServer, last: number): Promise<string> {
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });

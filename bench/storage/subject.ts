@@ -12,11 +12,11 @@ import { deleteRandomPlants, type RestResult } from "./load.ts";
 import type { ServerMessage } from "./server.ts";
 import type { StoreLocation, StoreName } from "./stores.ts";
 
-/** The result of a server under one load. */
+/** A server's result under one load. */
 export interface Measurement extends RestResult {
   /** CPU time of the thread that serves requests, per request, in µs. */
   readonly mainUsPerRequest: number;
-  /** The CPU time of all threads of the server, without the database's processes. */
+  /** The CPU time of all server threads, without the database's processes. */
   readonly allUsPerRequest: number;
   /** The latency of an unrelated request during the load, in µs. */
   readonly pingUs: Percentiles;
@@ -49,7 +49,7 @@ export async function measureGrpc(name: StoreName, location: StoreLocation, seco
   return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
 }
 
-/** The result of a store without a server. */
+/** A store's result without a server. */
 export interface Alone {
   readonly perS: number;
   readonly latencyUs: Percentiles;

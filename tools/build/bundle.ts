@@ -18,7 +18,7 @@ export interface BundleOptions {
 
 /** The result of {@link bundle}. */
 export interface Bundle {
-  /** The entries, by their paths in the folder of the bundle. */
+  /** The entries, by their paths in the bundle's folder. */
   readonly entries: readonly Entry[];
   /** The source files that the bundle contains. */
   readonly files: readonly string[];
@@ -95,7 +95,7 @@ export async function bundle(
   };
 }
 
-/** Returns the packages that a file of the bundle loads, directly or through other files of the bundle. */
+/** Returns the packages that a file of the bundle loads, directly or through other bundle files. */
 function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk[]): string[] {
   const files = new Set(imports);
   for (const file of files) {
@@ -104,7 +104,7 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
   return [...new Set([...files].filter((file) => !chunks.some(({ fileName }) => fileName === file)).map(packageOf))];
 }
 
-/** The chunks of the gateway. All run without node, because the gateway over Fetch loads them too. */
+/** The gateway's chunks. All run without node, because the gateway over Fetch loads them too. */
 const sharedChunks = [
   // What an HTTP engine needs. Independent of RPC.
   { name: "http", test: /\/http\/src\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
@@ -115,7 +115,7 @@ const sharedChunks = [
   },
 ];
 
-/** Returns the path of a source file in the folder of the bundle, without its extension. */
+/** Returns a source file's path in the bundle's folder, without its extension. */
 function builtPath(source: string): string {
   return source
     .replace(/^(?:packages|\.\.)\//, "")

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { projectFolder, publishedMembers, readManifest } from "./manifest.ts";
 
 // Completes dist/conformance, to which tsc has compiled the runner (packages/conformance/tsconfig.build.json), because
-// node does not strip types in node_modules. The servers and the generators of its cases are not published.
+// node does not strip types in node_modules. The servers and its cases' generators are not published.
 
 const folder = "packages/conformance";
 const built = join(projectFolder, "dist/conformance");
@@ -12,7 +12,7 @@ const copies = {
   [`${folder}/cases`]: "cases",
   [`${folder}/proto`]: "proto",
   [`${folder}/README.md`]: "README.md",
-  // The imports of the contract, apart from the well-known types of protobuf.
+  // The contract's imports, apart from the well-known types of protobuf.
   "packages/protobuf/proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
   "packages/protobuf/proto/google/api/http.proto": "proto/google/api/http.proto",
   "packages/protobuf/proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",

@@ -21,7 +21,7 @@ import { bundleTypes } from "./types.ts";
 /** The folder to which tsc has written the declarations of all sources (tsconfig.build.json). */
 const declarations = join(projectFolder, "dist/types");
 
-/** The build options of a package. */
+/** A package's build options. */
 interface PackageOptions {
   /** Source files that are not imported, because they are started as a thread. */
   readonly threads?: readonly string[];
@@ -138,7 +138,7 @@ async function buildPackage(
   writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 
-// Bundles the scripts of the docs page into one for browsers.
+// Bundles the docs page's scripts into one for browsers.
 const pageFiles = join(projectFolder, "dist/docs-page/lib/files");
 for (const file of globSync(join(pageFiles, "*.ts"))) rmSync(file);
 writeFileSync(join(pageFiles, "page.js"), writePageScript());

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** The folder of the project. */
+/** The project's folder. */
 export const projectFolder: string = resolve(import.meta.dirname, "../..");
 
 /** The parts of a package.json that the build needs. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
-  /** The URL of the repository, in the package.json of the project only. Other URLs are derived from it. */
+  /** The repository's URL, in the package.json of the project only. Other URLs are derived from it. */
   readonly repository?: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Manifest {
   readonly peerDependenciesMeta?: Readonly<Record<string, object>>;
 }
 
-/** The folders of the packages in the checkout, by the names of their folders in dist/, dependencies first. */
+/** The folders of the packages in the checkout, by their folders' names in dist/, dependencies first. */
 export const packageFolders: ReadonlyMap<string, string> = new Map([
   ...[
     "gateway",
@@ -35,7 +35,7 @@ export const packageFolders: ReadonlyMap<string, string> = new Map([
   ["plantstore", "."],
 ]);
 
-/** The packages of the checkout that the published gateway contains, dependencies first. */
+/** The checkout's packages that the published gateway contains, dependencies first. */
 export const gatewayParts: readonly string[] = [
   "http",
   "protobuf",
@@ -47,13 +47,13 @@ export const gatewayParts: readonly string[] = [
   "command-line",
 ].map((name) => `@plantstore/${name}`);
 
-/** Returns the published name of an import. The gateway has a subpath for each entry of its parts. */
+/** Returns an import's published name. The gateway has a subpath for each entry of its parts. */
 export function publishedSpecifier(specifier: string): string {
   const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
   return isOfPart ? specifier.replace("@plantstore/", "@plantstore/gateway/") : specifier;
 }
 
-/** Reads the manifest of a package in packages/ by its folder. That of the gateway includes the entries of its parts. */
+/** Reads a package's manifest in packages/ by its folder. That of the gateway includes its parts' entries. */
 export function readPackage(name: string): Manifest {
   const manifest = readManifest(join(projectFolder, "packages", name, "package.json"));
   if (name !== "gateway") return manifest;
@@ -62,14 +62,14 @@ export function readPackage(name: string): Manifest {
   return { ...manifest, exports: { ...manifest.exports, ...Object.fromEntries(entries), ...manifest.exports } };
 }
 
-/** Returns the entries of a part as exports of the gateway. */
+/** Returns a part's entries as the gateway's exports. */
 function entriesOfPart(part: string): readonly (readonly [string, string])[] {
   return Object.entries(readPackage(part).exports).map(
     ([subpath, source]) => [`./${part}${subpath.slice(1)}`, source.replace(".", `../${part}`)] as const,
   );
 }
 
-/** The members of a package.json that concern only the checkout and are not published. */
+/** A package.json's members that concern only the checkout and are not published. */
 const unpublished = new Set(["private", "workspaces", "scripts", "devDependencies", "allowScripts"]);
 
 /** Reads a package.json of the checkout, in which exports and commands are source files. */
@@ -96,7 +96,7 @@ function pathOf(source: string): string | undefined {
   return path === undefined ? undefined : part + path;
 }
 
-/** Returns the conditions of an export: node loads a file that first checks for peers, others load the code directly. */
+/** Returns an export's conditions: node loads a file that first checks for peers, others load the code directly. */
 function builtExport(source: string): object | string {
   const path = pathOf(source);
   if (path === undefined) return source;
@@ -124,7 +124,7 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
   };
 }
 
-/** Returns the URLs of a package, derived from the URL of the repository, or none without that. */
+/** Returns a package's URLs, derived from the repository's URL, or none without that. */
 export function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {
@@ -147,7 +147,7 @@ export interface Publishing {
 /**
  * Returns the package.json to publish. Exports and commands are built files, and members for the checkout are removed.
  *
- * @param folder - the folder of the package in the checkout
+ * @param folder - the package folder in the checkout
  */
 export function publishedManifest(
   manifest: Manifest,
@@ -174,7 +174,7 @@ export function publishedManifest(
   };
 }
 
-/** Returns the members of a package.json that are published unchanged, and the URLs of the package. */
+/** Returns a package.json's members that are published unchanged, and the package's URLs. */
 export function publishedMembers(manifest: Manifest, folder: string): object {
   const { repository } = readManifest(join(projectFolder, "package.json"));
   return {

@@ -4,9 +4,9 @@ import { join } from "node:path";
 const line = `\n${"-".repeat(72)}\n\n`;
 
 /**
- * Writes the notices of a bundle: a fixed text, then the packages in the bundle with their versions and licences.
+ * Writes a bundle's notices: a fixed text, then the packages in the bundle with their versions and licences.
  *
- * @param files - the source files of the bundle
+ * @param files - the bundle's source files
  */
 export function writeNotice(text: string, files: readonly string[], to: string): void {
   const folders = new Set(files.map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]));

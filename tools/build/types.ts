@@ -23,7 +23,7 @@ function isOfPart(specifier: string): boolean {
  * Rolls up the types of a package's entries: a file for each entry, and shared types in `types/`. Names that no entry
  * exports remain internal.
  *
- * @param declarations - the folder of the declarations that tsc has written, for the folder of the package
+ * @param declarations - the folder of the declarations that tsc has written, for the package folder
  * @param sources - the entries: the source files by their paths in the folder to write to, without an extension
  * @param built - the folder to write to
  * @param included - the packages that become part of it

@@ -13,7 +13,7 @@ declare global {
 
 const packages = join(import.meta.dirname, "../../packages");
 
-/** Paths of modules from their names: the rows of the READMEs in `src` of these packages, longest path first. */
+/** Module paths from their names: the rows of the READMEs in `src` of these packages, longest path first. */
 const modules: ReadonlyMap<string, string> = new Map(
   ["gateway", "http", "http-engine", "protobuf", "protocols", "serve"]
     .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])

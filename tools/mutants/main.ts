@@ -65,7 +65,7 @@ function draw(mutants: readonly Mutant[]): Mutant[] {
   return inTurn(modules.map((ofModule) => inTurn([...Map.groupBy(ofModule, ({ kind }) => kind).values()])));
 }
 
-/** Returns the first item of each list, then the second of each, and so on. */
+/** Returns each list's first item, then the second of each, and so on. */
 function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
@@ -74,7 +74,7 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
 /** How many seconds of unrelated tests to run for a mutant. Some blocks are entered by most tests. */
 const unrelatedTestsSecondsMax = 60;
 
-/** Returns the tests that enter the block of a mutant, in two groups, related and others, the fastest first. */
+/** Returns the tests that enter a mutant's block, in two groups, related and others, the fastest first. */
 function testsFor({ file, block }: Mutant): { tests: TestRequest["tests"]; seconds: number }[] {
   const related = new Set(relatedTests(file));
   const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;

@@ -12,7 +12,7 @@ export interface Mutant extends Pick<Mutation, "kind"> {
   readonly change: string;
   /** The text of the file with the mutation. */
   readonly source: string;
-  /** The index of the block that contains the mutation, among the {@link blocksOf} the file. */
+  /** The block's index that contains the mutation, among the {@link blocksOf} the file. */
   readonly block: number;
 }
 
@@ -48,7 +48,7 @@ function isEquivalent(lines: readonly string[], line: number): boolean {
   return lines.slice(above + 1, line).some((each) => equivalentMark.test(each));
 }
 
-/** Returns the module of a source file, such as `protobuf/messages/json`. Each store is a separate module. */
+/** Returns a source file's module, such as `protobuf/messages/json`. Each store is a separate module. */
 export function moduleOf(file: string): string {
   const [, name = "plantstore", path = ""] = /^(?:packages\/([^/]+)\/)?src\/(.*)$/.exec(file) ?? [];
   const folder = /^(?:stores\/\w+|messages\/\w+|rest\/rules|[\w-]+)(?=\/)/.exec(path)?.[0];

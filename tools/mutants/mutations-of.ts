@@ -51,7 +51,7 @@ export function mutationsOf(source: string): Mutation[] {
   return mutations.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
-/** Returns whether a function returns the value of a node. */
+/** Returns whether a function returns a node's value. */
 function isReturned(node: Node, parent: Node, parentIsReturned: boolean): boolean {
   if (parent.type === "ConditionalExpression") return parentIsReturned && node !== parent["test"];
   return parent.type === "ReturnStatement" || parent.type === "ArrowFunctionExpression";

@@ -18,12 +18,12 @@ import { instrument } from "./blocks.ts";
 import { childCoverageFile, coverageFile } from "./coverage-files.ts";
 import type { TestRequest, TestResult } from "./test-server.ts";
 
-/** The blocks that are entered, by the id of the test or test file. */
+/** The blocks that are entered, by the test id or test file. */
 export type EnteredBlocks = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the project in a temporary folder, whose files can be mutated one at a time. */
 export class ProjectCopy implements Disposable {
-  /** Short, for the sockets of PostgreSQL in it. The path of a Unix socket has at most 107 bytes. */
+  /** Short, for the PostgreSQL sockets in it. A Unix socket's path has at most 107 bytes. */
   readonly folder: string = mkdtempSync(join(tmpdir(), "mutants-"));
   readonly #temp: string = join(this.folder, "tmp");
   readonly #running = new Set<ChildProcess>();
@@ -98,7 +98,7 @@ export class ProjectCopy implements Disposable {
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
     const server = fork(join(this.folder, "tools/mutants/test-server.ts"), flags, {
       cwd: this.folder,
-      // Without the seed of a night. Results must not depend on chance, and more inputs would take longer.
+      // Without a night's seed. Results must not depend on chance, and more inputs would take longer.
       env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined },
       stdio: "ignore",
       // A separate process group, so that it is killed together with everything that its tests have started.

@@ -14,7 +14,7 @@ const sources = new Map(allTests.map((file) => [file, readFileSync(file, "utf8")
 export function relatedTests(file: string): string[] {
   const folder = `${dirname(file).replace(/(^|\/)src(?=\/|$)/, "$1test")}/`;
   return allTests.filter((test) => {
-    // Below suites/NAME/, a test has the folder of its source.
+    // Below suites/NAME/, a test has its source's folder.
     const place = test.replace(/\/suites\/[^/]+\//, "/");
     return (
       place.startsWith(folder) ||

@@ -16,9 +16,9 @@ export interface SettingMutant extends Mutant {
 
 /** A command with settings. */
 interface SettingsProgram {
-  /** The files of the comparisons. */
+  /** The comparison files. */
   readonly tests: readonly string[];
-  /** The names of the settings. */
+  /** The setting names. */
   readonly names: readonly string[];
   /** The code that reads a setting, and the same code for all settings but one. */
   readonly reader: {
@@ -62,12 +62,12 @@ const proxy: SettingsProgram = {
   ),
 };
 
-/** Members with the name of a setting that do not pass it on, by the start of their text. */
+/** Members with a setting's name that do not pass it on, by the start of their text. */
 const notPassedOn = [
-  // Fields of the log.
+  // The log's fields.
   "port: address.port",
   "publicUrl: publicUrl?.href",
-  // The names of settings in messages.
+  // The setting names in messages.
   "tokenHashesFile: credentialSettings",
   // A part of the server, which is not ready without descriptors.
   "descriptors: { problem",
@@ -112,7 +112,7 @@ function unwiredSettings({ names, wiring }: SettingsProgram): SettingMutant[] {
   });
 }
 
-/** Runs the comparisons of each mutant, and returns the mutants that no test notices. */
+/** Runs each mutant's comparisons, and returns the mutants that no test notices. */
 export async function findUnnoticedSettings(): Promise<SettingMutant[]> {
   using copy = new ProjectCopy(process.cwd());
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));

@@ -1,7 +1,7 @@
 import type { Mutation } from "./mutations-of.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
-/** A name and the text of its type. */
+/** A name and its type's text. */
 type Declared = readonly [name: string, type: string];
 
 /**
@@ -82,7 +82,7 @@ function declaredNumbers(body: unknown): Declared[] {
     .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [declaredNumber(String(id["name"]))] : []));
 }
 
-/** The unit is the last word of a name, or the one before "Max" or "Min"; nobody confuses milliseconds and bytes. */
+/** The unit is a name's last word, or the one before "Max" or "Min"; nobody confuses milliseconds and bytes. */
 function declaredNumber(name: string): Declared {
   return [name, /[A-Z]?[a-z]*(?=(?:Max|Min)?$)/.exec(name)?.[0] ?? ""];
 }

@@ -1,4 +1,4 @@
-/** A node of the syntax tree of a source. */
+/** A node of a source's syntax tree. */
 export type Node = {
   readonly type: string;
   readonly start: number;
@@ -21,7 +21,7 @@ export function nodesIn(member: unknown): Node[] {
   return [member].flat().filter(isNode);
 }
 
-/** Returns the nodes in all members of a node. */
+/** Returns the nodes in all node members. */
 export function childrenOf(node: Node): Node[] {
   return Object.values(node).flatMap(nodesIn);
 }

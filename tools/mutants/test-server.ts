@@ -10,13 +10,13 @@ import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
 /** Which tests to run, one file after the other. */
 export interface TestRequest {
-  /** The ids of the tests of each file. An empty list selects all of them. */
+  /** The ids of each file's tests. An empty list selects all of them. */
   readonly tests: Readonly<Record<string, readonly string[]>>;
   /** The files that were written since the last request. */
   readonly changed: readonly string[];
 }
 
-/** The result of a run of tests. */
+/** The result of a test run. */
 export interface TestResult {
   /** The first test that failed, or another error, or `undefined` when all passed. */
   readonly failure: string | undefined;

@@ -12,11 +12,11 @@ import {
 } from "../../packages/testing/src/http/http2-frames.ts";
 import { renderBytes, renderFields } from "./render.ts";
 
-/** The size of the largest frame that every server accepts (RFC 9113 §4.2). */
+/** The largest frame's size that every server accepts (RFC 9113 §4.2). */
 const frameBytesMax = 16_384;
 const streamIdMax = 2 ** 31 - 1;
 
-/** Records responses of HTTP/2: all frames of a stream, with header blocks decoded and as bytes. */
+/** Records HTTP/2 responses: all stream frames, with header blocks decoded and as bytes. */
 export class Http2Recorder implements Disposable {
   readonly #address: Address;
   /** Whether header blocks are also shown as bytes. Not for node, whose blocks contain the current date. */
@@ -30,7 +30,7 @@ export class Http2Recorder implements Disposable {
     this.#showsBlocks = showsBlocks;
   }
 
-  /** Sends a request and returns the frames of its response as text. */
+  /** Sends a request and returns its response's frames as text. */
   async record({ httpMethod, path, header, body }: HttpRequest): Promise<string> {
     const pseudo: Field[] = [
       [":method", httpMethod],
@@ -59,7 +59,7 @@ export class Http2Recorder implements Disposable {
     this.#streamId = -1;
     const windowBytes = Buffer.alloc(4);
     windowBytes.writeUInt32BE(streamIdMax - 65_535);
-    // SETTINGS_INITIAL_WINDOW_SIZE and the window of the connection are large enough for any response.
+    // SETTINGS_INITIAL_WINDOW_SIZE and the connection window are large enough for any response.
     const setting = Buffer.of(0, 4, 0x7f, 0xff, 0xff, 0xff);
     connection.send(frame(frameType.settings, 0, 0, setting), frame(frameType.windowUpdate, 0, 0, windowBytes));
     return connection;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** How many bytes of a body are shown. The rest is replaced by a hash. */
+/** How many body bytes are shown. The rest is replaced by a hash. */
 const shownBytesMax = 2048;
 
 /** Returns bytes as text, with all bytes escaped that are not printable ASCII. */

@@ -21,7 +21,7 @@ import { streamingOptions, streamRequests } from "./streams.ts";
 export interface OpenRequestSet extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly requests: readonly NamedRequest[];
-  /** Returns the arguments of all calls of the gateway's hooks since the last call of this method, as text. */
+  /** Returns the arguments of all calls of the gateway's hooks since this method's last call, as text. */
   takeEvents(): Promise<string>;
 }
 
@@ -93,7 +93,7 @@ function recordHooks(): {
         note("onFault", what, request?.procedure, errorCode, error instanceof Error ? error.message : error),
     },
     takeEvents: async () => {
-      // A response may arrive before the hooks of its request have run.
+      // A response may arrive before its request's hooks have run.
       await new Promise(setImmediate);
       return events.splice(0).join("");
     },

@@ -19,7 +19,7 @@ import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
-/** The options of a gateway for the greenhouse, without interceptors. The name of a sensor is an order for the handler. */
+/** A gateway's options for the greenhouse, without interceptors. A sensor's name is an order for the handler. */
 export const streamingOptions: GatewayOptions = {
   readMaxBytes,
   routes: (router) =>
@@ -57,7 +57,7 @@ async function* controlClimate(
   }
 }
 
-/** The RPC and the messages of a call. */
+/** The RPC and a call's messages. */
 interface Call {
   readonly name: string;
   readonly rpc: string;
@@ -90,7 +90,7 @@ const calls: readonly Call[] = [
   ]),
 ];
 
-/** How the messages of a call are sent, and how they are malformed. */
+/** How a call's messages are sent, and how they are malformed. */
 interface Variant {
   readonly name: string;
   readonly header?: (format: WireFormat) => readonly Field[];
@@ -117,7 +117,7 @@ export const streamRequests: readonly NamedRequest[] = Object.values(wireFormats
   .filter(({ protocol }) => protocol !== "rest")
   .flatMap((format) => calls.flatMap((call) => variants.map((variant) => toRequest(asStream(format), call, variant))));
 
-/** Streams of Connect have another content type than unary calls. */
+/** Connect streams have another content type than unary calls. */
 function asStream(format: WireFormat): WireFormat {
   if (format.protocol !== "connect") return format;
   return { ...format, contentType: `application/connect+${format.codec}` };

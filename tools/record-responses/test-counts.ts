@@ -17,7 +17,7 @@ const names = suites
   .filter(({ needs, prepare }) => needs === undefined && prepare === undefined)
   .map(({ name }) => name);
 
-/** Returns the number of tests in each file and suite, one a line, without running them. */
+/** Returns the test count in each file and suite, one a line, without running them. */
 export function countTests(): string {
   const folder = mkdtempSync(join(tmpdir(), "test-counts-"));
   const lines = names.flatMap((project) => {

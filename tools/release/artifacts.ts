@@ -14,17 +14,17 @@ const outputLimitBytes = 16 * 1024 * 1024;
 /** The folders in dist/ that become packages, dependencies first. */
 const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`);
 
-/** Returns the names of the packages, in the same order. */
+/** Returns the package names, in the same order. */
 function packageNames(): string[] {
   return [...packageFolders.values()].map((folder) => readManifest(join(project, folder, "package.json")).name);
 }
 
-/** Returns the name of the tarball that npm packs for a package. */
+/** Returns the tarball's name that npm packs for a package. */
 function tarballName(name: string, version: string): string {
   return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
 }
 
-/** Writes the files of a release from the output of `npm run build`. */
+/** Writes a release's files from the output of `npm run build`. */
 export function makeArtifacts(version: string, notes: string): void {
   execFileSync("npm", ["pack", "--silent", "--pack-destination", releaseFolder, ...folders], {
     cwd: project,
@@ -69,7 +69,7 @@ function billOfMaterials(version: string): string {
   }
 }
 
-/** Returns a bill of materials without the paths of tarballs on this machine. */
+/** Returns a bill of materials without the tarball paths on this machine. */
 export function withoutFiles(bill: string): string {
   const others = JSON.parse(bill, (_, value: unknown) =>
     Array.isArray(value) ? value.filter((each) => !String(each?.url).startsWith("file:")) : value,
@@ -90,9 +90,9 @@ export interface Publication {
 }
 
 /**
- * Returns the commands that publish the packages of a version, dependencies first.
+ * Returns the commands that publish a version's packages, dependencies first.
  *
- * @param folder - the folder of the tarballs; default: that of a release
+ * @param folder - the tarball folder; default: that of a release
  */
 export function publicationsOf(version: string, folder: string = releaseFolder): Publication[] {
   // npm requires a tag for a version that is not to be installed by default.

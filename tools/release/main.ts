@@ -38,7 +38,7 @@ function read(file: string): string {
   return readFileSync(join(project, file), "utf8");
 }
 
-/** Returns the version in the manifests of the checkout. */
+/** Returns the version in the checkout's manifests. */
 function currentVersion(): string {
   return readManifest(join(project, manifests[0] ?? "")).version;
 }
@@ -74,7 +74,7 @@ function prepare(version: string, skipsChecks: boolean): void {
     const message = reason instanceof Error ? reason.message : String(reason);
     throw new Error(`${message}\nrun "git restore ." to discard the changes made so far`, { cause: reason });
   }
-  // Without --cleanup=verbatim, git would remove the headings of Markdown as comments.
+  // Without --cleanup=verbatim, git would remove the Markdown headings as comments.
   git("tag", "--annotate", "--cleanup=verbatim", "--file", join(releaseFolder, "RELEASE_NOTES.md"), tag);
   console.log(`\ncreated the tag ${tag} and dist/release/; nothing is published yet: see RELEASING.md`);
   if (readManifest(join(project, "package.json")).repository === undefined)

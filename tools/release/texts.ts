@@ -8,7 +8,7 @@ export const manifests: readonly string[] = [
   ...packageFolders.values(),
 ].map((folder) => join(folder, "package.json"));
 
-/** The files that may contain a version, relative to the project's folder: pages and the files of deploy/. */
+/** The files that may contain a version, relative to the project's folder: pages and the deploy/ files. */
 export const filesWithNames: readonly string[] = globSync(
   ["README.md", "packages/*/README.md", "docs/**/*.md", "deploy/**/*.{md,yaml}"],
   { cwd: project },
@@ -41,7 +41,7 @@ export function releaseChangelog(text: string, version: string, day: string): st
 }
 
 /**
- * Returns the section of a version in the changelog, without its heading.
+ * Returns a version's section in the changelog, without its heading.
  *
  * @throws Error when the changelog does not have the version
  */
@@ -58,7 +58,7 @@ export function releaseManifest(text: string, before: string, version: string): 
   return text.replaceAll(own, `$1"${version}"`);
 }
 
-/** Returns a page or a file of deploy/ with the tarballs and the image of a new version. */
+/** Returns a page or a file of deploy/ with the tarballs and a new version's image. */
 export function releaseNames(text: string, before: string, version: string): string {
   // Some names in Kubernetes must not contain dots.
   const names = [

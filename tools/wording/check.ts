@@ -19,7 +19,7 @@ export function forbiddenPhrases(): Phrase[] {
 
 /**
  * Returns where the project uses phrases that it should not, one a line: file, line, phrase and what to write instead.
- * Checks messages, comments, declared names, names of tests, pages, and the lines of all other files.
+ * Checks messages, comments, declared names, test names, pages, and the lines of all other files.
  */
 export function wordingErrors(phrases: readonly Phrase[]): string[] {
   const filter = roughPattern(phrases);

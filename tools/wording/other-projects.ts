@@ -11,8 +11,8 @@ const testPath = /(?:^|[/._-])(?:tests?|spec|__tests__)(?=[/._-])/;
 const subjectsRead = 200;
 
 /**
- * Returns the texts of checkouts of other projects with the filters of this project: those of TypeScript and JavaScript,
- * of pages in Markdown, and the subjects of commits.
+ * Returns the texts of checkouts of other projects with this project's filters: those of TypeScript and JavaScript, of
+ * pages in Markdown, and the subjects of commits.
  *
  * @param folder - has a folder for each project
  */
@@ -37,12 +37,12 @@ function textsOfFile(content: string, file: string): ReturnType<typeof textsOf> 
   try {
     return textsOf(content, testPath.test(file));
   } catch {
-    // JSX, Flow, and broken files of tests are not parsed.
+    // JSX, Flow, and broken test files are not parsed.
     return [];
   }
 }
 
-/** Returns the subjects of the latest commits of a repository; none in another folder. */
+/** Returns the subjects of a repository's latest commits; none in another folder. */
 export function subjectsOf(folder: string, name: string): PlacedText[] {
   const { stdout } = spawnSync("git", ["log", "--no-merges", "--format=%s", `-${subjectsRead}`], {
     cwd: folder,

@@ -24,7 +24,7 @@ function filesOf(...patterns: readonly string[]): string[] {
   return globSync(patterns, { cwd: projectFolder, exclude: isExcluded }).toSorted();
 }
 
-/** Returns the files of programs: the plant store and the packages. */
+/** Returns the program files: the plant store and the packages. */
 export function sourceFiles(): string[] {
   return filesOf("src/**/*.ts", "packages/!(testing)/src/**/*.ts", "packages/conformance/runner/**/*.ts");
 }
@@ -34,17 +34,20 @@ export function toolFiles(): string[] {
   return filesOf("tools/**/*.ts", "bench/**/*.ts");
 }
 
-/** Returns the files of tests and of what they share. */
+/** Returns the test files and of what they share. */
 export function testFiles(): string[] {
   return filesOf("test/**/*.ts", "packages/*/test/**/*.ts", "packages/testing/src/**/*.ts");
 }
 
-/** Returns the pages of the documentation. */
+/** Returns the documentation's pages. */
 export function pageFiles(): string[] {
   return filesOf("*.md", "docs/**/*.md", "deploy/**/*.md", "bench/*.md", "packages/**/README.md", "src/README.md");
 }
 
-/** Returns the other files that people read: definitions, manifests, test cases, examples and programs in other languages. */
+/**
+ * Returns the other files that people read: definitions, manifests, test cases, examples and programs in other
+ * languages.
+ */
 export function otherFiles(): string[] {
   return filesOf(
     "**/*.proto",
@@ -58,7 +61,7 @@ export function otherFiles(): string[] {
   );
 }
 
-/** Returns the lines of files. @param filter - skips files that it does not match */
+/** Returns the file lines. @param filter - skips files that it does not match */
 export function lineTexts(files: readonly string[], filter: RegExp): PlacedText[] {
   return textsIn(files, filter, lineTextsOf);
 }
@@ -66,19 +69,19 @@ export function lineTexts(files: readonly string[], filter: RegExp): PlacedText[
 /**
  * Returns the texts of source files.
  *
- * @param isTest - whether the strings of the files are names of tests instead of messages
+ * @param isTest - whether the files' strings are test names instead of messages
  * @param filter - skips files that it does not match
  */
 export function sourceTexts(files: readonly string[], isTest: boolean, filter: RegExp = /^/): PlacedText[] {
   return textsIn(files, filter, (content) => textsOf(content, isTest));
 }
 
-/** Returns the titles of tests, each without the titles of its groups. */
+/** Returns the test titles, each without its groups' titles. */
 export function testTitles(files: readonly string[]): PlacedText[] {
   return textsIn(files, /^/, titlesOf);
 }
 
-/** Returns the texts of pages. @param filter - skips files that it does not match */
+/** Returns the page texts. @param filter - skips files that it does not match */
 export function pageTexts(files: readonly string[], filter: RegExp = /^/): PlacedText[] {
   return textsIn(files, filter, pageTextsOf);
 }

@@ -1,20 +1,20 @@
 import { childrenOf, isNode, type Node, nodesIn } from "../mutants/syntax.ts";
 
-/** The name of a test, as a failure shows it. */
+/** A test name, as a failure shows it. */
 export interface TestName {
   /** The titles of the groups around the test and its own title, separated by " > ". */
   readonly text: string;
-  /** The position of the title, or of the value of a row that appears in it. */
+  /** The position of the title, or of a row value that appears in it. */
   readonly start: number;
-  /** Whether the text is only the value of a row, because the title of the test is in another file. */
+  /** Whether the text is only the value of a row, because the test title is in another file. */
   readonly isRow: boolean;
 }
 
-/** Titles that contain values of rows. */
+/** Titles that contain row values. */
 const placeholder = /\$([a-z]\w*)|%[sdijo]/gi;
 
 /**
- * Returns the names of the tests of a source. A test with a table in the same file has one name for each row, with the
+ * Returns the names of a source's tests. A test with a table in the same file has one name for each row, with the
  * strings and numbers of the row in place of `$name` or `%s`.
  *
  * @param stringOf - returns the string of a literal or template, or `undefined` for other nodes
@@ -74,14 +74,14 @@ export function testNamesOf(program: Node, source: string, stringOf: (node: Node
   return names.filter(({ start }, index) => index === names.findIndex((name) => name.start === start));
 }
 
-/** Returns the titles of the tests of a source, without the titles of their groups and with `$name` or `%s` as written. */
+/** Returns the titles of a source's tests, without the titles of their groups and with `$name` or `%s` as written. */
 export function testTitlesOf(program: Node, source: string, stringOf: (node: Node) => string | undefined): TestName[] {
   const call = callOf(program, source, stringOf);
   const own = call === undefined || call.isGroup ? [] : [{ text: call.title, start: call.start, isRow: false }];
   return [...own, ...childrenOf(program).flatMap((child) => testTitlesOf(child, source, stringOf))];
 }
 
-/** Returns the values of a row of a table: by name for an object, by place for an array or a single value. */
+/** Returns the values of a table row: by name for an object, by place for an array or a single value. */
 function valuesOf(row: Node): { readonly byName: ReadonlyMap<string, Node>; readonly byPlace: readonly Node[] } {
   const byName = nodesIn(row["properties"]).flatMap(({ key, value }): [string, Node][] =>
     isNode(key) && isNode(value) ? [[String(key["name"]), value]] : [],
@@ -93,7 +93,7 @@ interface TestCall {
   readonly title: string;
   readonly start: number;
   readonly isGroup: boolean;
-  /** The table of `test.each(table)`. */
+  /** The `test.each(table)` table. */
   readonly table: unknown;
 }
 

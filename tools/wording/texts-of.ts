@@ -2,7 +2,7 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
 import { testNamesOf, testTitlesOf } from "./test-names.ts";
 
-/** The kind of a text: messages are the strings of a program that people read; "docs" and "cell" are parts of pages. */
+/** The kind of a text: messages are a program's strings that people read; "docs" and "cell" are parts of pages. */
 export type TextKind = "message" | "name" | "comment" | "test name" | "test title" | "commit subject" | "docs" | "cell";
 
 /** A text that people read, with its position. */
@@ -11,9 +11,9 @@ export interface Text {
   /** The text in one line. `${}` stands for each interpolated value. */
   readonly text: string;
   /**
-   * Where the text is used: for a message, the function that is called with it, such as `new TypeError`; for a name, its
-   * declaration; for a sentence of a comment, the sentence before it; for the name of a test, "row" if the title of the
-   * test is in another file; for a sentence of a page, the sentence with its code; otherwise empty.
+   * Where the text is used: for a message, the function that is called with it, such as `new TypeError`; for a name,
+   * its declaration; for a sentence of a comment, the sentence before it; for a test name, "row" if the test title is
+   * in another file; for a sentence of a page, the sentence with its code; otherwise empty.
    */
   readonly context: string;
   /** The line, counted from 1. */
@@ -27,7 +27,7 @@ const prose = /^\s*\S*[A-Za-z]\S* .*\S+ .*\S/su;
 const sql =
   /^\W*(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER|WITH|SET|BEGIN|PRAGMA|DROP|GRANT|REVOKE|COPY|LOCK|EXISTS|RETURN|EXECUTE|DECLARE|CASE|DO|AND|ISOLATION)\b|\b(?:FROM|WHERE|VALUES|RETURNING|ORDER BY|PRIMARY KEY|NOT NULL|IS NULL)\b|::\w|= ANY\(/;
 
-/** Strings with operators, calls or blocks of JavaScript, header fields, tags or flags: not written for people. */
+/** Strings with operators, calls or JavaScript blocks, header fields, tags or flags: not written for people. */
 const code =
   /=>|===?|!==|\+\+|>>>|[;{}](?:\s|\\n)*$|!=|^\s*(?!\$\{)[{}]|\b(?:const|let) \w+ =|\b(?:if|for|while|switch) \(|\breturn [^.]*;|[\w}]\((?![)\w]*\))|\\r\\n|;\s?(?:q|charset|\w+)=|<\w+ \w+=|^-\w |^(?:from [\w.]+ import|except|HTTP\/1\.1|PRI \*) |: f"|: `Bearer/;
 
@@ -41,8 +41,8 @@ const declarations = new Set([
 ]);
 const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
 /**
- * Returns the texts of a TypeScript source, in the order of its lines: comments, declared names, and messages or, with
- * `isTest`, names of tests.
+ * Returns a TypeScript source's texts, in the order of its lines: comments, declared names, and messages or, with
+ * `isTest`, test names.
  */
 export function textsOf(source: string, isTest: boolean): Text[] {
   const lineOf = lineFinder(source);
@@ -72,7 +72,7 @@ export function textsOf(source: string, isTest: boolean): Text[] {
   return texts.toSorted((a, b) => a.line - b.line);
 }
 
-/** Returns the titles of the tests of a TypeScript source, each without the titles of its groups, as written. */
+/** Returns the titles of a TypeScript source's tests, each without its groups' titles, as written. */
 export function titlesOf(source: string): Text[] {
   const lineOf = lineFinder(source);
   const program: unknown = parseAst(source, { lang: "ts" });
@@ -82,13 +82,13 @@ export function titlesOf(source: string): Text[] {
   });
 }
 
-/** Returns the texts of a page in Markdown, without code and the targets of links. */
+/** Returns the texts of a page in Markdown, without code and the link targets. */
 export function pageTextsOf(page: string): Text[] {
   const lineOf = lineFinder(page);
   const visible = page
     .replaceAll(/^ *```[\s\S]*?^ *```|<!--[\s\S]*?-->/gm, blank)
     .replaceAll(/(`+)(?!`)[^`]+\1|(?<=\])\([^)]*\)/g, blank);
-  // Cells of tables and headings, each in one line, or the lines of a paragraph or of an item of a list.
+  // Table cells and headings, each in one line, or the lines of a paragraph or of an item of a list.
   const blocks = visible.matchAll(/(?<=^\|.*)[^|\n]+|^#.*|(?:^(?![|#]).*\S.*\n?(?! *[-*|#] | *\d+\. ))+/gm);
   return [...blocks].flatMap(({ 0: block, index: start }) => {
     const kind = /^#|^\|/.test(visible.slice(visible.lastIndexOf("\n", start) + 1)) ? "cell" : "docs";
@@ -113,7 +113,7 @@ function lineAt(source: string, offset: number): string {
   return source.slice(source.lastIndexOf("\n", offset) + 1, end < 0 ? source.length : end).trim();
 }
 
-/** Returns the sentences of comments. Line comments on consecutive lines are one comment. */
+/** Returns the comment sentences. Line comments on consecutive lines are one comment. */
 function commentsOf(source: string): { text: string; before: string; start: number }[] {
   const comments = source.matchAll(/^[ \t]*\/\*\*?[\s\S]*?\*\/|(?:^[ \t]*\/\/.*(?:\n|$))+|(?<=\S[ \t]+)\/\/ .*/gm);
   return [...comments].flatMap(({ 0: comment, index: start }) => {
@@ -124,7 +124,7 @@ function commentsOf(source: string): { text: string; before: string; start: numb
   });
 }
 
-/** Returns the sentences of a text, each in one line, with their offsets. */
+/** Returns a text's sentences, each in one line, with their offsets. */
 function sentencesOf(text: string): { text: string; at: number; length: number }[] {
   const sentences = text.matchAll(/\S[\s\S]*?(?:(?<=[.?!])(?=\s+[A-Z@`])|\s*$)/g);
   return [...sentences].map(({ 0: sentence, index: at }) => ({ text: oneLine(sentence), at, length: sentence.length }));
@@ -160,7 +160,7 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** Returns the lines of any file, for files whose syntax is not parsed. */
+/** Returns any file's lines, for files whose syntax is not parsed. */
 export function lineTextsOf(content: string): Text[] {
   return content.split("\n").map((text, index) => ({ kind: "comment", text, context: "", line: index + 1 }));
 }
