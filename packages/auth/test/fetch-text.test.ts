@@ -91,7 +91,7 @@ describe("fetchText", () => {
       kind: "problems",
     },
     { name: "a small compressed body that decodes to more", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
-  ])("returns $kind for $name", async ({ bytes, isCompressed, kind }) => {
+  ])("returns $kind if $name is received", async ({ bytes, isCompressed, kind }) => {
     const body = Buffer.alloc(bytes, "x");
     await using provider = await startProvider((_, response) => {
       if (isCompressed) response.setHeader("content-encoding", "gzip").end(gzipSync(body));

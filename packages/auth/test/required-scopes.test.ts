@@ -149,7 +149,7 @@ describe("createBearerAuth", () => {
       scopes: { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
       problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have',
     },
-  ])("refuses $name", ({ scopes, problem }) => {
+  ])("refuses $name with ERR_OPTIONS", ({ scopes, problem }) => {
     const definition = scopedGreenhouse(scopes);
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
       expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),

@@ -20,7 +20,7 @@ test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: b
   { name: "the operation is public", ofDocument: bearer, ofOperation: [], want: false },
   { name: "only the operation requires one", ofDocument: [], ofOperation: bearer, want: true },
   { name: "an alternative of the operation is empty", ofDocument: bearer, ofOperation: [...bearer, {}], want: false },
-])("needsCredential() returns $want when $name", ({ ofDocument, ofOperation, want }) => {
+])("when $name, $want is returned by needsCredential()", ({ ofDocument, ofOperation, want }) => {
   const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
   expect(needsCredential(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toBe(want);
 });

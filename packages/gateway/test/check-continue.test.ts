@@ -75,7 +75,7 @@ test.each(servers)("$name sends 100 (Continue) once for each request of a connec
   }
 });
 
-describe("the gateway sends no 100 (Continue), and closes the connection,", () => {
+describe("a client that waits for 100 (Continue)", () => {
   test.each([
     { name: "when the request is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
     { name: "when no rule matches", path: "/nothing", bytes: 2, options: {}, want: 404 },
@@ -86,7 +86,7 @@ describe("the gateway sends no 100 (Continue), and closes the connection,", () =
       options: { readMaxBytes: 10 },
       want: 413,
     },
-  ])("$name", async ({ path, bytes, options, want }) => {
+  ])("$name, gets none, and is disconnected", async ({ path, bytes, options, want }) => {
     const faults: unknown[] = [];
     const { checkContinue } = createGreenhouse({ ...options, onFault: (error) => faults.push(error) });
     await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));

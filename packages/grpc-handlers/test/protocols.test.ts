@@ -151,13 +151,13 @@ function bytesOf(name: string): MethodDefinition<Buffer, Buffer> {
 describe.each([
   { name: "a small message", bytes: odd },
   { name: "a large message", bytes: large },
-])("requests and responses pass as bytes, with $name,", ({ bytes }) => {
+])("$name", ({ bytes }) => {
   const echo = {
     getTree: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => callback(null, call.request),
   };
   const start = (): Promise<TestGarden> => startGarden(echo, {}, {}, { ...loadGarden(), GetTree: bytesOf("GetTree") });
 
-  test("over gRPC", async () => {
+  test("passes over gRPC as bytes", async () => {
     await using server = await start();
     const client = new Client(`127.0.0.1:${server.address.port}`, credentials.createInsecure());
     const { path, requestSerialize, responseDeserialize } = bytesOf("GetTree");
@@ -177,7 +177,7 @@ describe.each([
       body: encodeEnvelope(0, bytes),
       read: (body: Buffer) => decodeEnvelopes(body)[0]?.bytes,
     },
-  ])("over $type", async ({ type, body, read }) => {
+  ])("passes over $type as bytes", async ({ type, body, read }) => {
     await using server = await start();
     const init = { method: "POST", body: new Uint8Array(body), headers: { "content-type": type } };
     const response = await fetch(`http://127.0.0.1:${server.address.port}/garden.v1.Garden/GetTree`, init);

@@ -167,7 +167,7 @@ describe("a completed exchange", () => {
     { name: "when it writes", misuse: (exchange) => exchange.write(Buffer.from("more")) },
     { name: "when it ends the response", misuse: (exchange) => exchange.end() },
     { name: "when it is reset", misuse: (exchange) => exchange.reset() },
-  ])("does not affect the next one $name", async ({ misuse }) => {
+  ])("$name, does not affect the next one", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
     first.respond(200, [], Buffer.from("first"));

@@ -184,7 +184,7 @@ describe("a request over a limit", () => {
   test.each([
     { name: "as large as the limit", bytes: 2000, httpStatus: 200 },
     { name: "one byte larger", bytes: 2001, httpStatus: 431 },
-  ])("with many small header fields gets $httpStatus when $name", async ({ bytes, httpStatus }) => {
+  ])("with small header fields $name gets a $httpStatus response", async ({ bytes, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
     connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });

@@ -95,7 +95,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
-    ])("fails the message stream because $name", async ({ end }) => {
+    ])("if $name, fails the message stream", async ({ end }) => {
       const received = Promise.withResolvers<void>();
       const outcome = Promise.withResolvers<string>();
       await using greenhouse = await startGreenhouse(
@@ -126,7 +126,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the response ends", end: (_, respond) => respond() },
-    ])("fails the message stream because $name", async ({ end }) => {
+    ])("if $name, fails the message stream", async ({ end }) => {
       const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
       const response = Promise.withResolvers<void>();
       await using greenhouse = await startGreenhouse(
@@ -226,7 +226,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },
       { name: "one byte larger than the limit", bytes: 2001, want: "431" },
-    ])("for header fields gets $want if the fields are $name", async ({ bytes, want }) => {
+    ])("with header fields $name gets a $want response", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));

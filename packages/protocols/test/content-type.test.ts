@@ -71,7 +71,7 @@ describe("the targets of an RPC", () => {
       kinds: anyKind,
       type: "application/grpc-web-text+json",
     },
-  ])("for the content type $value are of $protocol, and respond with $type", ({ value, protocol, kinds, type }) => {
+  ])("for the type $value are of $protocol, with $type responses", ({ value, protocol, kinds, type }) => {
     const targets = find(value);
     expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
     expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
@@ -89,7 +89,7 @@ describe("the targets of an RPC", () => {
     "application/grpc-websocket",
     "constructor",
     "__proto__",
-  ])("exclude %j", (value) => {
+  ])("exclude %j as a content type", (value) => {
     expect(find(value)).toEqual([]);
   });
 });
@@ -116,7 +116,7 @@ describe("the protocol of a request without a match", () => {
     },
     { name: "the content type application/json alone", contentType: "application/json", want: "rest" },
     { name: "an empty content type", contentType: "", want: "rest" },
-  ])("with $name is $want", ({ contentType, hasConnectVersion = false, want }) => {
+  ])("is $want if $name is sent", ({ contentType, hasConnectVersion = false, want }) => {
     const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
     const head = {
       httpMethod: "POST",

@@ -34,7 +34,7 @@ describe("readSingleEnvelope", () => {
       compressed: false,
       message: [...Buffer.alloc(10)],
     },
-  ])("accepts $name", ({ input, compressed, message }) => {
+  ])("$name is accepted", ({ input, compressed, message }) => {
     const envelope = readSingleEnvelope(input, limitBytes);
     expect(envelope.compressed).toBe(compressed);
     expect([...envelope.bytes]).toEqual(message);
@@ -44,15 +44,15 @@ describe("readSingleEnvelope", () => {
     { name: "an empty body", input: bytes(), code: Code.Unimplemented },
     { name: "a truncated prefix", input: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "a truncated message", input: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
-    { name: "two messages", input: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
+    { name: "a second message", input: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
     { name: "a byte after the message", input: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
-    { name: "reserved flags", input: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
+    { name: "a reserved flag", input: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "the flag of Connect's end of stream", input: bytes(0b11, 0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "the flag of gRPC-Web's trailer", input: bytes(0x80, 0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "a length over the limit", input: bytes(0, 0, 0, 0, 11), code: Code.ResourceExhausted },
     { name: "a length of 2^31", input: bytes(0, 0x80, 0, 0, 0), code: Code.ResourceExhausted },
     { name: "the largest possible length", input: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
-  ])("refuses $name", ({ input, code }) => {
+  ])("$name is refused", ({ input, code }) => {
     expect(() => readSingleEnvelope(input, limitBytes)).toThrow(expect.objectContaining({ code }));
   });
 

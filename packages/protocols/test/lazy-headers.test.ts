@@ -30,10 +30,10 @@ describe("LazyHeaders", () => {
     { name: "a fetch Request", read: (headers) => [...new Request("http://localhost/", { headers }).headers] },
     { name: "a fetch Response", read: (headers) => [...new Response(null, { headers }).headers] },
     {
-      name: "itself, after it was built",
+      name: "a spread after getSetCookie()",
       read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
     },
-  ])("is read completely by $name", ({ read }) => {
+  ])("lets $name read all fields", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 

@@ -36,7 +36,7 @@ test.each<{ name: string; key: object; want: JWK }>([
   expect(set).toEqual({ kind: "value", value: { keys: [want] } });
 });
 
-describe("a key is ignored, and the others are used", () => {
+describe("a key in a key set", () => {
   test.each<{ name: string; key: unknown }>([
     { name: "if it is for encryption", key: { ...rsa, use: "enc" } },
     { name: "if its use is not a string", key: { ...rsa, use: null } },
@@ -53,7 +53,7 @@ describe("a key is ignored, and the others are used", () => {
     { name: "if its private part is published", key: { ...ec, d: "AAAA" } },
     { name: "if it is null", key: null },
     { name: "if it is a string", key: "RSA" },
-  ])("$name", async ({ key }) => {
+  ])("$name, is ignored, and the others are used", async ({ key }) => {
     const withAnother = await readKeySet(JSON.stringify({ keys: [key, good] }), defaultJwtAlgorithms);
     expect(withAnother).toEqual({ kind: "value", value: { keys: [good] } });
     const alone = await readKeySet(JSON.stringify({ keys: [key] }), defaultJwtAlgorithms);
@@ -61,7 +61,7 @@ describe("a key is ignored, and the others are used", () => {
     expect(alone).toEqual({ kind: "problems", problems });
   });
 
-  test("if it is the hundred and first", async () => {
+  test("is ignored if it is the hundred and first", async () => {
     const set = async (before: number): Promise<unknown> =>
       await readKeySet(
         JSON.stringify({ keys: [...Array.from({ length: before }, () => 0), ec] }),

@@ -174,7 +174,7 @@ describe("the end of a failed stream", () => {
     { rest: { errors: "google" as const }, line: google, event: google },
     { rest: { errors: "problem" as const }, line: `{"@error":${problem}}`, event: problem },
     { rest: own, line: '{"@error":{"own":true}}', event: '{"own":true}' },
-  ])("is $line", async ({ rest, line, event }) => {
+  ])("is $line in lines and in an array", async ({ rest, line, event }) => {
     const path = "/sensors/broken/readings";
     expect((await get(rest, path)).text).toBe(`{"sensor":"s0"}\n${line}\n`);
     expect((await get(rest, path, "application/json")).text).toBe(`[{"sensor":"s0"},\n${line}]`);

@@ -11,7 +11,7 @@ import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 const never: Promise<never> = new Promise(() => {});
 
-describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
+describe.each(http2Servers)("a call over HTTP/2, %s,", (http2) => {
   // Node's HTTP/2 does not report who has reset a stream, and finds errors of framing in what clients send.
   const accused = http2 === "listening" ? Code.Internal : Code.InvalidArgument;
 
@@ -32,7 +32,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
     { name: "INADEQUATE_SECURITY", errorCode: 0xc, code: accused },
     { name: "HTTP_1_1_REQUIRED", errorCode: 0xd, code: Code.Canceled },
     { name: "an undefined code", errorCode: 0xff, code: Code.Canceled },
-  ])("its client resets it with $name", async ({ errorCode, code }) => {
+  ])("ends when a reset with $name arrives", async ({ errorCode, code }) => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(

@@ -102,7 +102,7 @@ test("when a connection beyond the limit closes, one more connection is accepted
   expect(await oldest.atEnd()).toBe(true);
 });
 
-describe("a connection beyond the limit with a request is kept until its response", () => {
+describe("a connection beyond the limit", () => {
   const certificate = createCertificate("spare");
   const inTls = { ca: certificate.cert, servername: "localhost" };
   const tls = { host: "127.0.0.1", tls: certificate };
@@ -130,9 +130,9 @@ describe("a connection beyond the limit with a request is kept until its respons
     { name: "HTTP/1.1 in TLS", options: tls, ask: askHttp1InTls },
     { name: "HTTP/2", options: {}, ask: (address) => askHttp2(address) },
     { name: "HTTP/2 in TLS", options: tls, ask: askHttp2InTls },
-  ])("over $name", ({ options, ask }) => survives(options, ask));
+  ])("with a request over $name is kept until its response", ({ options, ask }) => survives(options, ask));
 
-  test("over HTTP/1.1 in TLS on a Unix socket", async () => {
+  test("with a request in TLS on a Unix socket is kept, too", async () => {
     using folder = createTempFolder();
     await survives({ path: folder.file("s"), tls: certificate }, askHttp1InTls);
   });
@@ -151,7 +151,7 @@ describe("a connection beyond the limit with a request is kept until its respons
     expect((await pending).httpStatus).toBe(200);
   }
 
-  test("unless all connections beyond the limit have a request", async () => {
+  test("is closed if all others beyond the limit have a request", async () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));

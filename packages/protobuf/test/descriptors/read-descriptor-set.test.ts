@@ -141,7 +141,7 @@ function one(message: NonNullable<FileInit["messageType"]>[number]): FileInit {
   return { name: "a.proto", messageType: [message] };
 }
 
-describe("readDescriptorSet() refuses a definition", () => {
+describe("a definition", () => {
   test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly says: string }>([
     {
       name: "with a shell command as a package",
@@ -275,11 +275,11 @@ describe("readDescriptorSet() refuses a definition", () => {
       ],
       says: "E has more than 10000 values",
     },
-  ])("$name", ({ files, says }) => {
+  ])("$name is refused by readDescriptorSet()", ({ files, says }) => {
     expect(() => read(...files)).toThrow(says);
   });
 
-  test.each([3_000, 100_000])("with %d levels of messages inside messages", (levels) => {
+  test.each([3_000, 100_000])("with messages in %d levels is refused by readDescriptorSet()", (levels) => {
     const pieces: Buffer[] = [];
     let length = 0;
     const wrap = (tag: number): void => {

@@ -29,7 +29,7 @@ describe("decodeGrpcWebText", () => {
     { name: "three characters of padding", text: "c===" },
     { name: "padding before the end of a quantum", text: "cA=w" },
     { name: "a character outside of ASCII", text: "cGxé" },
-  ])("refuses $name", ({ text }) => {
+  ])("refuses text with $name in it", ({ text }) => {
     expect(() => decodeGrpcWebText(Buffer.from(text))).toThrow(refused);
   });
 

@@ -23,7 +23,7 @@ describe("cached bytes", () => {
     { name: "empty", texts: ["", "a"], find: "" },
     { name: "non-ASCII octets", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
     { name: "as many as fit", texts: ["x".repeat(744)], find: "x".repeat(744) },
-  ])("are found repeatedly if they are $name", ({ texts, find: text }) => {
+  ])("that are $name are found repeatedly", ({ texts, find: text }) => {
     const remembered = remembering(texts);
     const want = `read ${text}`;
     expect([find(remembered, text), find(remembered, text), find(remembered, text)]).toEqual([want, want, want]);

@@ -59,7 +59,7 @@ describe("printFieldMask()", () => {
     { paths: ["foo_bar", "a.b_c"], want: "fooBar,a.bC" },
     { paths: ["address_line1", "_foo", "*", "items.*.a_b"], want: "addressLine1,Foo,*,items.*.aB" },
     { paths: ["labels.a-b"], want: "labels.a-b" },
-  ])("prints $paths as $want", ({ paths, want }) => {
+  ])("prints $paths as $want in JSON", ({ paths, want }) => {
     expect(printFieldMask(paths)).toBe(want);
   });
 

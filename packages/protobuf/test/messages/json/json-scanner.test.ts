@@ -141,7 +141,7 @@ describe("JsonScanner", () => {
     expect(() => skipAll(text)).toThrow(/surrogate|set more than once/);
   });
 
-  test.each(refused)("refuses $why", ({ text }) => {
+  test.each(refused)("refuses $why in a value that it reads", ({ text }) => {
     expect(() => readAll(text)).toThrow(/^(?:not valid JSON|nested deeper)/);
   });
 
@@ -158,7 +158,7 @@ describe("JsonScanner", () => {
     { text: '"\u2028\u007F"', want: "\u2028\u007F" },
     { text: "-0", want: -0 },
     { text: `${"[".repeat(100)}${"]".repeat(100)}`, want: JSON.parse(`${"[".repeat(100)}${"]".repeat(100)}`) },
-  ])("reads $text", ({ text, want }) => {
+  ])("reads $text as JSON", ({ text, want }) => {
     expect(readAll(text)).toEqual(want);
     expect(() => skipAll(text)).not.toThrow();
     expect(() => skipSyntaxOf(text)).not.toThrow();

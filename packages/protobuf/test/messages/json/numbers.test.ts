@@ -31,7 +31,7 @@ describe("parseCanonicalInteger()", () => {
     { text: "2147483647", range: int32, want: 2147483647 },
     { text: "-2147483648", range: int32, want: -2147483648 },
     { text: "4294967295", range: uint32, want: 4294967295 },
-  ])("accepts $text as $range.name", ({ text, range, want }) => {
+  ])("accepts $text in the $range.name range", ({ text, range, want }) => {
     expect(parseCanonicalInteger(text, range)).toBe(want);
   });
 
@@ -53,7 +53,7 @@ describe("parseCanonicalInteger()", () => {
     { why: "a number one below the int32 range", text: "-2147483649", range: int32 },
     { why: "a number one above the uint32 range", text: "4294967296", range: uint32 },
     { why: "a negative number for uint32", text: "-1", range: uint32 },
-  ])("refuses $why", ({ text, range }) => {
+  ])("$why is refused", ({ text, range }) => {
     expect(parseCanonicalInteger(text, range)).toBeUndefined();
   });
 
@@ -90,7 +90,7 @@ describe("parseExactInteger()", () => {
     { text: "9.223372036854775807e18", range: int64, want: 9223372036854775807n },
     { text: "-9.223372036854775808e18", range: int64, want: -9223372036854775808n },
     { text: "2147483647.0", range: int32, want: 2147483647 },
-  ])("accepts $text as $range.name", ({ text, range, want }) => {
+  ])("accepts $text in the $range.name range", ({ text, range, want }) => {
     expect(parseExactInteger(text, range)).toBe(want);
   });
 
@@ -106,7 +106,7 @@ describe("parseExactInteger()", () => {
     { why: "an empty string", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },
     { why: "a number one above the int32 range", text: "2147483648.0", range: int32 },
-  ])("refuses $why", ({ text, range }) => {
+  ])("$why is refused", ({ text, range }) => {
     expect(parseExactInteger(text, range)).toBeUndefined();
   });
 

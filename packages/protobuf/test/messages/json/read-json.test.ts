@@ -58,7 +58,7 @@ const isReadByProtobuf = (json: string): boolean =>
   (isSince("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
   (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
 
-describe("readJson() reads what protobuf-es reads", () => {
+describe("readJson() with JSON that protobuf-es reads", () => {
   test.each<string>(
     [
       "{}",
@@ -104,7 +104,7 @@ describe("readJson() reads what protobuf-es reads", () => {
       '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
       '{"longText":"9007199254740993","longTexts":["-1"]}',
     ].filter(isReadByProtobuf),
-  )("reads %s", (json) => {
+  )("reads %s as protobuf-es does", (json) => {
     const message = readJson(SinkSchema, json, { registry });
     const want = fromJson(SinkSchema, parse(json), { registry });
     expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
@@ -137,7 +137,7 @@ describe("readJson() preserves all digits", () => {
     { json: '{"id":0}', want: 0n },
     { json: "{}", want: undefined },
     { json: '{"id":null}', want: undefined },
-  ])("keeps $want when it reads $json", ({ json, want }) => {
+  ])("keeps $want when $json is read", ({ json, want }) => {
     expect(readJson(DeleteOrderRequestSchema, json).id).toBe(want);
     expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
   });
@@ -324,13 +324,13 @@ describe("readJson() refuses", () => {
 });
 
 describe("readJson() with canonical integers", () => {
-  test.each(["7", '"7"', "-7", '"0"'])("accepts %s", (id) => {
+  test.each(["7", '"7"', "-7", '"0"'])("accepts %s as an integer", (id) => {
     expect(String(readJson(DeleteOrderRequestSchema, `{"id":${id}}`, { canonicalIntegers: true }).id)).toBe(
       id.replaceAll('"', ""),
     );
   });
 
-  test.each(["7.0", "1e3", '"1e3"', "-0", '"+7"', '"7.0"'])("refuses %s", (id) => {
+  test.each(["7.0", "1e3", '"1e3"', "-0", '"+7"', '"7.0"'])("refuses %s as an integer", (id) => {
     expect(problemOf(DeleteOrderRequestSchema, `{"id":${id}}`, { canonicalIntegers: true })).toMatch(
       /^id: .* is not an int64$/,
     );
@@ -350,7 +350,7 @@ describe("readJson() with unknownFields: ignore", () => {
   test.each([
     { json: '{"orderId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
     { json: '{"x":{"a":1}}', want: {} },
-  ])("reads $json", ({ json, want }) => {
+  ])("reads $json without its unknown fields", ({ json, want }) => {
     expect(readJson(DeleteOrderRequestSchema, json, { unknownFields: "ignore" })).toEqual(
       create(DeleteOrderRequestSchema, want),
     );

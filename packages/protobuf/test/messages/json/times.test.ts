@@ -13,7 +13,7 @@ describe("parseTimestamp()", () => {
     { text: "2024-02-29T12:30:45-00:30", seconds: 1709211645n, nanos: 0 },
     { text: "0099-01-01T00:00:00Z", seconds: -59042995200n, nanos: 0 },
     { text: "0000-12-31T23:59:59-00:01", seconds: -62135596741n, nanos: 0 },
-  ])("reads $text", ({ text, seconds, nanos }) => {
+  ])("reads $text as a time", ({ text, seconds, nanos }) => {
     expect(parseTimestamp(text)).toMatchObject({ seconds, nanos });
   });
 
@@ -49,7 +49,7 @@ describe("parseTimestamp()", () => {
     " 2024-01-01T00:00:00Z",
     "2024-01-01T00:00:00Z\n",
     "1704067200",
-  ])("refuses %j", (text) => {
+  ])("refuses %j as a time", (text) => {
     expect(parseTimestamp(text)).toBeUndefined();
   });
 });
@@ -66,7 +66,7 @@ describe("parseDuration()", () => {
     { text: "-315576000000.000000000s", seconds: -315576000000n, nanos: 0 },
     { text: "315576000000.999999999s", seconds: 315576000000n, nanos: 999_999_999 },
     { text: "-315576000000.999999999s", seconds: -315576000000n, nanos: -999_999_999 },
-  ])("reads $text", ({ text, seconds, nanos }) => {
+  ])("reads $text as a duration", ({ text, seconds, nanos }) => {
     const duration = parseDuration(text);
     expect(duration?.seconds).toBe(seconds);
     expect(duration?.nanos).toBe(nanos);
@@ -91,7 +91,7 @@ describe("parseDuration()", () => {
     "-315576000001s",
     "9999999999999s",
     "NaNs",
-  ])("refuses %j", (text) => {
+  ])("refuses %j as a duration", (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });
@@ -113,7 +113,7 @@ describe("printTimestamp()", () => {
     { seconds: -1n, nanos: 1, want: "1969-12-31T23:59:59.000000001Z" },
     { seconds: 951782400n, nanos: 120_000_000, want: "2000-02-29T00:00:00.120Z" },
     { seconds: 951868800n, nanos: 123_400_000, want: "2000-03-01T00:00:00.123400Z" },
-  ])("prints $want", ({ want, ...time }) => {
+  ])("prints $want with 0, 3, 6 or 9 fraction digits", ({ want, ...time }) => {
     expect(printTimestamp(time)).toBe(want);
   });
 
@@ -137,7 +137,7 @@ describe("printDuration()", () => {
     { seconds: -315576000000n, nanos: 0, want: "-315576000000s" },
     { seconds: 315576000000n, nanos: 999_999_999, want: "315576000000.999999999s" },
     { seconds: -315576000000n, nanos: -999_999_999, want: "-315576000000.999999999s" },
-  ])("prints $want", ({ want, ...duration }) => {
+  ])("prints $want with 0, 3, 6 or 9 fraction digits", ({ want, ...duration }) => {
     expect(printDuration(duration)).toBe(want);
   });
 

@@ -101,7 +101,7 @@ describe("RouteTable.match()", () => {
     { request: "GET /any/a", route: "* /any/{x}", captures: ["a"] },
     { request: "BREW /any/a", route: "* /any/{x}", captures: ["a"] },
     { request: "GET /", route: "GET /", captures: [] },
-  ])("$request finds $route", ({ request, route, captures }) => {
+  ])("finds $route when $request is requested", ({ request, route, captures }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(table.match(httpMethod, path)).toEqual({ kind: "binding", binding: route, captures });
   });

@@ -14,7 +14,7 @@ function servicesOf(...files: readonly FileInit[]): readonly string[] {
   return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
 }
 
-test.each(optionalFiles)("a service is read even if an unneeded imported file is $name", ({ files }) => {
+test.each(optionalFiles)("even if an unneeded imported file is $name, a service is read", ({ files }) => {
   expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });

@@ -92,7 +92,7 @@ test("a name with an escape is read correctly after JSON.parse has read a name o
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
 });
 
-describe("a JSON name of two fields means the field with the same proto name", () => {
+describe("a JSON name of two fields", () => {
   // proto2 allows that.
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;
@@ -115,13 +115,13 @@ describe("a JSON name of two fields means the field with the same proto name", (
     { text: '{"id":"7"}', want: { id: 7n } },
     { text: '{"parent_id":"7"}', want: { parentId: 7n } },
     { text: '{"parent_id":"7","id":"8"}', want: { parentId: 7n, id: 8n } },
-  ])("$text", ({ text, want }) => {
+  ])("in $text means the field of that proto name", ({ text, want }) => {
     expect(readJson(desc, text)).toEqual(create(desc, want));
     const notes = { paths: [], repeated: 0 };
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
   });
 
-  test("in a body that is a single field", () => {
+  test("means the field of that proto name in a single-field body", () => {
     const message = create(desc);
     for (const field of desc.fields.slice(0, 1)) {
       createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
@@ -178,7 +178,7 @@ test("the fast path and the exact reader return the same result for any text", (
   expect(accepted).toBeGreaterThan(count / 3);
 });
 
-describe("bailing out to the exact reader takes at most about twice the time of the exact reader", () => {
+describe("bailing out to the exact reader", () => {
   const strings = `"${"a".repeat(20)}",`.repeat(10_000);
   test.each([
     ["an unknown name at the end", `{"tags":[${strings}"a"],"x":1}`],
@@ -187,7 +187,7 @@ describe("bailing out to the exact reader takes at most about twice the time of 
     ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
     ["escaped quotes in an unterminated string", `{"tags":["${'\\"'.repeat(100_000)}`],
     ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
-  ])("%s", async (_, text) => {
+  ])("for %s takes at most about twice the exact reader's time", async (_, text) => {
     const outcome = (notes?: FieldNotes) => (): void => {
       try {
         readPartialJson(SinkSchema, text, {}, undefined, undefined, notes);
