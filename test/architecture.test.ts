@@ -203,7 +203,7 @@ test("every file is imported, so that no format or protocol is missing in its li
   expect(files.filter((file) => !used.has(file))).toEqual([]);
 });
 
-test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("no other package imports %s", (dependency) => {
+test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("%s is imported by no other package", (dependency) => {
   const others = files.filter((file) => !/^(?:plantstore|grpc-handlers)\//.test(file));
   const importing = others.filter((file) => readFileSync(sourcePath(file), "utf8").includes(`"${dependency}`));
   expect(importing).toEqual([]);

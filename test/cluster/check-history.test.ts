@@ -27,7 +27,7 @@ test.each<[name: string, calls: Call[], tables: FinalTables]>([
   ["a call without a response has deleted", [call("a", "unknown"), call("b", "not found", 5)], deletedBy("a")],
   ["a call without a response has not deleted", [call("a", "unknown")], kept],
   ["a call is refused", [call("a", "refused")], kept],
-])("checkHistory accepts that %s", (_, calls, tables) => {
+])("if %s, checkHistory reports nothing", (_, calls, tables) => {
   expect(checkHistory(history(...calls), tables)).toEqual({ lost: [], doubled: [], wrong: [] });
 });
 
@@ -52,7 +52,7 @@ test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "dou
   ],
   ["a call does not find the plant that it has deleted", [call("a", "not found")], deletedBy("a"), "wrong"],
   ["a call that has deleted is refused", [call("a", "refused")], deletedBy("a"), "wrong"],
-])("finds that %s", (_, calls, tables, kind) => {
+])("if %s, checkHistory reports it", (_, calls, tables, kind) => {
   expect(checkHistory(history(...calls), tables)).toMatchObject({ [kind]: [expect.any(String)] });
 });
 

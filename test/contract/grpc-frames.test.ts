@@ -146,18 +146,21 @@ describe("a gRPC call", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants) });
   beforeEach(() => plants.add(7n));
 
-  test.each(testCases)("with $name over $wire.name gets the code $want.code", async ({ body, header, want, wire }) => {
-    const { format, httpVersion } = wire;
-    const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);
-    const response = actualResponse(format, await ask(httpVersion, { ...request, body }));
-    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = response.header;
-    expect({ ...response, header: others }).toStrictEqual(expectedResponse(format, want));
-    // Without a preference of the client, the response has the encoding of the request.
-    const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
-    const unknown = want.message?.startsWith("unknown compression") === true;
-    expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
-    // According to gRPC's compression document, a response to an unknown encoding lists the known ones.
-    expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
-    expect(plants.has(7n)).toBe(want.code !== "ok");
-  });
+  test.each(testCases)(
+    "with $name over $wire.name has the code $want.code in its status",
+    async ({ body, header, want, wire }) => {
+      const { format, httpVersion } = wire;
+      const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);
+      const response = actualResponse(format, await ask(httpVersion, { ...request, body }));
+      const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = response.header;
+      expect({ ...response, header: others }).toStrictEqual(expectedResponse(format, want));
+      // Without a preference of the client, the response has the encoding of the request.
+      const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
+      const unknown = want.message?.startsWith("unknown compression") === true;
+      expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
+      // According to gRPC's compression document, a response to an unknown encoding lists the known ones.
+      expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
+      expect(plants.has(7n)).toBe(want.code !== "ok");
+    },
+  );
 });

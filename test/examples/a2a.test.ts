@@ -69,7 +69,7 @@ describe("the version", () => {
     { name: "that is missing", path: "/tasks", header: {}, httpStatus: 400 },
     { name: "1.1", path: "/tasks", header: { "a2a-version": "1.1" }, httpStatus: 400 },
     { name: "1.1 of a stream", path: "/tasks/none:subscribe", header: { "a2a-version": "1.1" }, httpStatus: 400 },
-  ])("$name gets the status $httpStatus", async ({ path, header, httpStatus }) => {
+  ])("$name gets a $httpStatus response", async ({ path, header, httpStatus }) => {
     const response = await call(path, header);
     expect(response.status).toBe(httpStatus);
     if (httpStatus === 400) expect(await response.text()).toContain('"reason":"VERSION_NOT_SUPPORTED"');

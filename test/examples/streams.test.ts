@@ -63,7 +63,7 @@ describe("a photo", () => {
       want: 200,
       sent: complete,
     },
-  ])("requested with $header gets $want with the bytes $sent", async ({ header, want, sent: [from, to] }) => {
+  ])("requested with $header has the bytes $sent in a $want response", async ({ header, want, sent: [from, to] }) => {
     const fields = header.map(([name, value]) => [name, value.replace("TAG", etag)] as const);
     const response = await ask(["GET", "/photos/palm"], fields);
     expect(response.httpStatus).toBe(want);

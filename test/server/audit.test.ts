@@ -235,7 +235,7 @@ describe("the audit trail", () => {
     { level: "silent", audit: "", want: [] },
     { level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
     { level: "warn", audit: "by-level", want: [] },
-  ])("has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit", async ({ level, audit, want }) => {
+  ])("has $want if LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit are set", async ({ level, audit, want }) => {
     expect(await callLinesOf({ LOG_LEVEL: level, PLANTSTORE_AUDIT: audit })).toEqual(want);
   });
 });

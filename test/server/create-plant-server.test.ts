@@ -78,7 +78,7 @@ test.each([
   { publicUrl: "https://plants.example/api", path: "/livez", method: "GET", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/apiplants/2", method: "DELETE", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/api/api/plants/2", method: "DELETE", want: 404 },
-])("$method $path at $publicUrl gets the status $want", async ({ publicUrl, path, method, want }) => {
+])("$method $path at $publicUrl gets a $want response", async ({ publicUrl, path, method, want }) => {
   await using server = await serve({ publicUrl: new URL(publicUrl) });
   expect(await statusOf(server.baseUrl + path, method)).toBe(want);
 });

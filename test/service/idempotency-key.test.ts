@@ -10,7 +10,7 @@ test.each([
   { field: `"${"k".repeat(128)}"`, key: "k".repeat(128) },
   { field: `"${String.raw`\"`.repeat(128)}"`, key: '"'.repeat(128) },
   { field: '"!#[]~"', key: "!#[]~" },
-])("readIdempotencyKey parses $field as $key", ({ field, key }) => {
+])("readIdempotencyKey returns $key if $field is sent", ({ field, key }) => {
   expect(readIdempotencyKey(field)).toBe(key);
 });
 

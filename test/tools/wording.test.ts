@@ -21,7 +21,7 @@ describe("textsOf", () => {
       source: "emit(`const a = ${b};`); emit(`if (a) return b;`); emit(`} else if (a) {`);",
       texts: [],
     },
-  ])("finds as a message: $name", ({ source, texts }) => {
+  ])("finds $name as a message", ({ source, texts }) => {
     expect(textsOfKind("message", source)).toEqual(texts);
   });
 

@@ -70,7 +70,7 @@ describe.each(policies)("with the origins $origins", ({ origins, want }) => {
   afterAll(() => transports[Symbol.asyncDispose]());
 
   test.each(requests.flatMap((row) => row.transports.map((transport) => ({ ...row, transport }))))(
-    "over $transport pages can read the $httpStatus to $name",
+    "over $transport, the $httpStatus to $name can be read by pages",
     async ({ transport, request, httpStatus }) => {
       const response = await transports.ask(transport, request);
       expect(response.httpStatus).toBe(httpStatus);

@@ -47,7 +47,7 @@ describe("Cors.preflight()", () => {
   test.each([
     { methods: [], want: "GET, HEAD, POST" },
     { methods: ["PUT", "*"], want: "*" },
-  ])("allows $want if the rules have the methods $methods", ({ methods, want }) => {
+  ])("allows $want if $methods are the methods of the rules", ({ methods, want }) => {
     const fields = createCors({ origins: "*" }, methods).preflight({
       httpMethod: "OPTIONS",
       origin: shop,

@@ -162,7 +162,7 @@ describe("a completed request", () => {
     { path: "/.well-known/page", httpRoute: "/.well-known/page" },
     { path: "/api/nothing", httpRoute: undefined },
     { path: `/api${getReadingProcedure}?encoding=json&message=%7B%7D`, httpRoute: undefined },
-  ])("has the route $httpRoute for $path", async ({ path, httpRoute }) => {
+  ])("to $path has $httpRoute as its route", async ({ path, httpRoute }) => {
     const options = { requestPathPrefix: "/api", endpoints: [page, root] };
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
     for (const version of versionsBy.listening) await exchange(greenhouse.address, version, get(path));

@@ -75,7 +75,7 @@ describe("an endpoint with methods other than GET", () => {
       { httpStatus: 600, want: 500 },
       { httpStatus: 200.5, want: 500 },
       { httpStatus: Number.NaN, want: 500 },
-    ])("that returns the status $httpStatus responds with $want", async ({ httpStatus, want }) => {
+    ])("that returns the status $httpStatus sends a $want response", async ({ httpStatus, want }) => {
       const response = await gateway.ask(transport, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
       expect(response.httpStatus).toBe(want);
     });
@@ -111,7 +111,7 @@ describe("an endpoint with methods other than GET", () => {
       { httpMethod: "DELETE", path: "/hooks/payment", allow: "POST, PUT" },
       { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
       { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
-    ])("refuses $httpMethod $path, and allows $allow", async ({ httpMethod, path: at, allow }) => {
+    ])("refuses $httpMethod $path, with $allow as its Allow field", async ({ httpMethod, path: at, allow }) => {
       const response = await gateway.ask(transport, { httpMethod, path: at, header: [] });
       expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, allow]);
     });
@@ -272,7 +272,7 @@ test.each(["post", "CONNECT"])("an endpoint with the method %s is rejected by cr
 test.each([
   { name: "yields to a rule of its path", yieldsToRules: true, body: '{"rpc":"Query","sink":{}}' },
   { name: "yields to no rule, because it has another path,", yieldsToRules: true, path: "/elsewhere", body: "page" },
-])("an endpoint that $name is served as $body", async ({ yieldsToRules, path = "/page", body }) => {
+])("an endpoint that $name has $body as its response", async ({ yieldsToRules, path = "/page", body }) => {
   const { fetch } = createGateway({
     ...kitchenSinkOptions,
     rest: { rules: [{ selector: "kitchensink.v1.KitchenSink.Query", pattern: { case: "get", value: path } }] },

@@ -36,7 +36,7 @@ async function servedCalls(options: Partial<GatewayOptions>, override?: Override
   return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
 }
 
-describe("requireConnectProtocolHeader requires the version from", () => {
+describe("requireConnectProtocolHeader", () => {
   const version = ["connect-protocol-version", "1"] as const;
   const otherVersion = ["connect-protocol-version", "2"] as const;
   const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
@@ -59,7 +59,7 @@ describe("requireConnectProtocolHeader requires the version from", () => {
       without: { httpMethod: "GET", path: getReading, header: [] },
       named: { path: `${getReading}&connect=v1` },
     },
-  ])("$by", async ({ without, named }) => {
+  ])("refuses $by without the version", async ({ without, named }) => {
     await using stack = new AsyncDisposableStack();
     const gateway = createGateway({
       requireConnectProtocolHeader: true,

@@ -459,7 +459,7 @@ describe("messages that arrive after the deadline of their call", () => {
     { engine: "mounted", name: "before its end", read: 1, frames: lastAlone },
     { engine: "mounted", name: "before its end", read: 0, frames: lastAlone },
   ] as const)(
-    "are not omitted from a complete stream over HTTP/2, server: $engine, if $read were read and the last arrives $name",
+    "arriving $name after $read reads ($engine) are kept or reported missing",
     async ({ engine, read, frames }) => {
       const responded = Promise.withResolvers<void>();
       const { greenhouse, received } = await startLate({ http2: engine, read, resume: responded.promise });

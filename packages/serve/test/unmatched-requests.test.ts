@@ -189,7 +189,7 @@ describe.each([
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test.each(rows)("refuses $name with $httpStatus, written by $by, over HTTP/$httpVersion", async (row) => {
+  test.each(rows)("refuses $name over HTTP/$httpVersion with the $httpStatus that $by writes", async (row) => {
     const response = await exchange(greenhouse.address, row.httpVersion, row.request);
     expect({
       httpStatus: response.httpStatus,

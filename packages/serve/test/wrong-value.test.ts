@@ -97,7 +97,7 @@ describe("the reported fault names a wrong type in a response", () => {
   });
 });
 
-describe("the reported fault is the original error for", () => {
+describe("the reported fault", () => {
   test.each<{ name: string; sink: unknown }>([
     { name: "a timestamp out of range", sink: { time: { seconds: 10n ** 15n } } },
     { name: "a message that contains itself", sink: loop },
@@ -109,7 +109,7 @@ describe("the reported fault is the original error for", () => {
         },
       }),
     },
-  ])("$name", async ({ sink }) => {
+  ])("for $name is the original error", async ({ sink }) => {
     const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, "/v1/query");
     expect(httpStatus).toBe(500);
     expect(faults).toEqual([expect.objectContaining({ message: expect.not.stringContaining(query) })]);

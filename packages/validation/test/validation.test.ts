@@ -122,7 +122,7 @@ describe("on REST", () => {
     [{ ...validAccount, name: validAccount.email }, "signup.v1.Account: the name must differ from the email address"],
     [{ ...validAccount, addresses: [{ zip: "12345" }, { zip: "1" }] }, /^addresses\[1\]\.zip: /],
     [{ ...validAccount, divisor: 1 }, /^a validation rule cannot be evaluated: /],
-  ] as const)("%j gets 400 %s", async ([body, message]) => {
+  ] as const)("%j gets 400 with %s as its message", async ([body, message]) => {
     const text = typeof message === "string" ? message : expect.stringMatching(message);
     await expect(post(body)).resolves.toEqual([400, expect.objectContaining({ code: 3, message: text })]);
   });

@@ -256,7 +256,7 @@ function testClose(open: OpenStore): void {
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
 
-  test.each(Object.entries(askingCalls))("refuses later calls of %s", async (_, call) => {
+  test.each(Object.entries(askingCalls))("makes each later %s call fail", async (_, call) => {
     await using opened = await open([3n]);
     await opened.store.close();
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);

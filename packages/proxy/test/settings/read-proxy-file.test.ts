@@ -361,7 +361,7 @@ test.each([
   { attempts: 5, multiplier: 0.5 },
   { attempts: 6, multiplier: 1 },
   { attempts: 4_294_967_295, multiplier: 1_000 },
-])("a retry policy of $attempts attempts is read as one of 5, with the multiplier $multiplier", (values) => {
+])("$attempts attempts with the multiplier $multiplier are read as 5 attempts", (values) => {
   const text = `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy(values)}\n`;
   const [item] = read(text).settings.methodConfig;
   expect(item?.retryPolicy).toMatchObject({ maxAttempts: 5, backoffMultiplier: values.multiplier });

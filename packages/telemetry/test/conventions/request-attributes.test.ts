@@ -80,7 +80,7 @@ function outcomeOf({ code, ...rest }: Outcome): CompletedRequest {
   return { ...baseRequest, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
 }
 
-test.each(outcomes)("$name has the error.type $want", (outcome) => {
+test.each(outcomes)("$name has $want as its error.type", (outcome) => {
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
@@ -90,13 +90,10 @@ test.each([
   { protocol: "grpc", code: undefined, want: "OK" },
   { protocol: "connect", code: Code.Canceled, want: "canceled" },
   { protocol: "connect", code: undefined, want: undefined },
-] as const)(
-  "a call over $protocol has its status in the spelling of the protocol: $want",
-  ({ protocol, code, want }) => {
-    const error = code === undefined ? undefined : new ConnectError("", code);
-    expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
-  },
-);
+] as const)("a call over $protocol has $want, the protocol's spelling, as its status", ({ protocol, code, want }) => {
+  const error = code === undefined ? undefined : new ConnectError("", code);
+  expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
+});
 
 test("a request has its response status, or none without a response", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);

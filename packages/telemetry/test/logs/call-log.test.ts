@@ -79,7 +79,7 @@ test.each([
   { name: "another endpoint", changes: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
   { name: "an unknown path", changes: { procedure: undefined, httpRoute: undefined }, want: 1 },
   { name: "a call", changes: {}, want: 1 },
-])("isSilent for probes leaves $want lines for $name", ({ changes, want }) => {
+])("$name leaves $want lines if isSilent is true for probes", ({ changes, want }) => {
   const { log, lines } = openLogLines("info");
   createCallLog({ log, auditOf, isSilent: isProbe })?.(requestWith(changes));
   expect(lines()).toHaveLength(want);
@@ -100,7 +100,7 @@ test.each([
   { name: "DEADLINE_EXCEEDED", code: Code.DeadlineExceeded, level: "warn" },
   { name: "INTERNAL", code: Code.Internal, level: "error" },
   { name: "UNKNOWN", code: Code.Unknown, level: "error" },
-])("$name is logged as $level", ({ code, level }) => {
+])("$name is logged at the $level level", ({ code, level }) => {
   const error = code === undefined ? undefined : new ConnectError("no", code);
   expect(linesOf(requestWith({ error })).map((line) => line["level"])).toEqual([level]);
 });

@@ -94,7 +94,7 @@ describe("the content type of /metrics", () => {
     { accept: `${"application/openmetrics-text;q=x,".repeat(100)};;,=`, want: plain },
     { accept: "application/openmetrics-text;q=1.5", want: plain },
     { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
-  ])("is $want when Accept is $accept", async ({ accept, want }) => {
+  ])("is $want if $accept is accepted", async ({ accept, want }) => {
     const endpoint = createMetricsEndpoint(() => families);
     const response = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
     expect(response).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });

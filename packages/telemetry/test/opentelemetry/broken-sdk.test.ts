@@ -41,7 +41,7 @@ describe("an SDK", () => {
     ];
 
   test.each(cases)(
-    "a call succeeds, and calls every hook once, when the %s",
+    "when the %s, a call succeeds and calls every hook once",
     async (_name, parts, isReported, active) => {
       using _ = registerSdk(parts);
       const called: string[] = [];

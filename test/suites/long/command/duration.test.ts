@@ -12,6 +12,6 @@ test.each([
   { text: " 1d", want: undefined },
   { text: "1d ", want: undefined },
   { text: "100000w", want: undefined },
-])('parseDurationMs("$text") returns $want', ({ text, want }) => {
+])('parseDurationMs reads "$text" as $want milliseconds', ({ text, want }) => {
   expect(parseDurationMs(text)).toBe(want);
 });

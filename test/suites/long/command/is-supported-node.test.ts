@@ -9,6 +9,6 @@ test.each([
   { version: "25.8.2", want: false },
   { version: "25.9.0", want: true },
   { version: "26.0.0", want: true },
-])('isSupportedNode("$version") returns $want', ({ version, want }) => {
+])("isSupportedNode returns $want if $version is the version", ({ version, want }) => {
   expect(isSupportedNode(version)).toBe(want);
 });

@@ -325,7 +325,7 @@ test.each([
   { host: "0.0.0.0", want: "localhost" },
   { host: "::", want: "localhost" },
   { host: "::1", want: "[::1]" },
-])("a demo that listens on $host prints a URL with $want", ({ host, want }) => {
+])("a demo that listens on $host has $want in its URL", ({ host, want }) => {
   const demo = { token: "t", ignored: [], environment: {}, [Symbol.dispose]: () => undefined };
   expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
 });

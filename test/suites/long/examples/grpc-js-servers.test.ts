@@ -93,7 +93,7 @@ describe.each(examples)("$name", ({ name, methods, calls, json }) => {
     expect(after.filter((line) => before.includes(line))).toEqual(before.filter((line) => after.includes(line)));
   });
 
-  test.each(["grpc-js", "gateway"])("responds to a client of grpc-js on %s", async (server) => {
+  test.each(["grpc-js", "gateway"])("responds on %s to a client of grpc-js", async (server) => {
     await using example = await startExample(`grpc-js/${name}-on-${server}.js`);
     for (const { method, messages, ...call } of calls) {
       const definition = methods[method];

@@ -100,7 +100,7 @@ test.each([
   { file: "src/stores/sqlite/sqlite-store.ts", module: "plantstore/stores/sqlite" },
   { file: "src/stores/queue/delete-queue.ts", module: "plantstore/stores/queue" },
   { file: "src/stores/index.ts", module: "plantstore/stores" },
-])("moduleOf returns $module for $file", ({ file, module }) => {
+])("$file is in $module according to moduleOf", ({ file, module }) => {
   expect(moduleOf(file)).toBe(module);
 });
 

@@ -122,7 +122,7 @@ test.each([
     request: { info: { fString: "second/greetings", fChild: { fString: "first/hello" } } },
     want: "/first/hello/second/greetings/bool/false:childfirstpathresource",
   },
-])("the compliance suite's $name: $want", async ({ rpc, request, want }) => {
+])("for the compliance suite's $name, $want is requested", async ({ rpc, request, want }) => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const method = methodOf(rpc);
   const transport = createRestTransport({ baseUrl: server.baseUrl });

@@ -186,7 +186,7 @@ describe("an error record", () => {
     { name: "neither a type nor a URL", details: [{}, [], null, true, "text", 7] },
     { name: "a string instead of an array", details: "text" },
     { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
-  ])("keeps its code and message if its details are $name", async ({ details }) => {
+  ])("with $name as details keeps its code and message", async ({ details }) => {
     const readable = { "@type": typeUrl, text: "t" };
     const allDetails = Array.isArray(details) ? [...details, readable] : details;
     const header = { "content-type": "application/json", "x-why": "drought" };
@@ -216,7 +216,7 @@ describe("an error record", () => {
     [503, Code.Unavailable],
     [504, Code.DeadlineExceeded],
     [599, Code.Internal],
-  ] as const)("HTTP status %i without a record is code %i", async (status, code) => {
+  ] as const)("HTTP status %i becomes code %i without a record", async (status, code) => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 

@@ -118,7 +118,7 @@ test.each([
   { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
   { name: "is the name of another field", names: { a: "text", text: "other" } },
   { name: "has a bracket", names: { a: "text[b]", text: "text" } },
-])("a query uses a field's proto name if its JSON name $name", ({ names }) => {
+])("a field whose JSON name $name has its proto name in queries", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
 });
@@ -155,7 +155,7 @@ test.each<StreamRow>([
   ["a map with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
   ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
   ["an error instead of a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
-])("a stream distinguishes messages, wrappers and errors in %s", async (_, type, body, want, output, field = "") => {
+])("with %s, a stream distinguishes messages, wrappers and errors", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);
   if (found === undefined) throw new Error("the rule is missing");

@@ -238,7 +238,7 @@ describe("resource names (AIP-122, AIP-131 to AIP-136)", () => {
       input: create(lendBook.input, { name: book, reader: "me" }),
       want: 'POST /v1/shelves/1/books/2:lend {"reader":"me"}',
     },
-  ])("$method.name is sent as $want", async ({ method, input, want }) => {
+  ])("calling $method.name sends $want to the server", async ({ method, input, want }) => {
     expect(await requestOf(method, input)).toEqual({ sent: [want], error: undefined });
   });
 

@@ -111,7 +111,7 @@ describe("createRestTransport", () => {
       answer: (response: ServerResponse) => response.writeHead(304).end(),
       want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" },
     },
-  ])("a call fails when the server sends $name", async ({ answer, want }) => {
+  ])("when the server sends $name, a call fails", async ({ answer, want }) => {
     const error = await ask(answer);
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(want);
@@ -337,7 +337,7 @@ describe("google.api.HttpBody", () => {
       file: { extensions: [{}] },
       want: "file.extensions: must be empty, because a raw body cannot contain extensions",
     },
-  ])("is refused if it $name", async ({ file, want }) => {
+  ])("that $name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const call = client.putFile({ name: "n", ...(file && { file }) });

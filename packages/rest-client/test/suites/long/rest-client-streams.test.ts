@@ -97,7 +97,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
     { name: "zero bytes", body: "", want: [] },
     { name: "only blank lines", body: "\n\r\n ", want: [] },
-  ])("is read from $name", async ({ body, want }) => {
+  ])("accepts $name in its body", async ({ body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
@@ -222,7 +222,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { type: "text/plain", status: 415 },
       { type: "application/jsonl\t+json", status: 415 },
     ]),
-  )("gets status $status for the type $type", async ({ type, status }) => {
+  )("with the type $type gets a $status response", async ({ type, status }) => {
     await using greenhouse = await start({ recordReadings });
     const header: Field[] = type === undefined ? [] : [["content-type", type]];
     expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);

@@ -144,7 +144,7 @@ describe("a server stream", () => {
     { name: "a redirect", status: 302, type: json, begin: "{" },
     { name: "a long error", status: 500, type: json, begin: "x".repeat(100_000) },
     { name: "data after the end", status: 200, type: events, begin: "event: end\ndata: {}\n\n" },
-  ])("closes its connection after $name", async ({ status, type, begin }) => {
+  ])("closes its connection if $name is received", async ({ status, type, begin }) => {
     await using server = await startRestServer((response) => {
       response.writeHead(status, { "content-type": type }).write(begin);
     });

@@ -162,7 +162,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     });
   });
 
-  test.for(["strict", "grpc-gateway", "google"])("reports nothing for the same definition with %s", async (profile) => {
+  test.for(["strict", "grpc-gateway", "google"])("reports nothing with %s for the same definition", async (profile) => {
     const set = folder.write("same.binpb", descriptorSetOf(file_kitchensink_v1_kitchen_sink, file_files_v1_files));
     const { exitCode, stdout } = await check(set, "--against", set, "--rest-profile", profile);
     expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\n\n0 changes break clients, 0 may; 0 accepted\.$/)]);

@@ -93,7 +93,7 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
 
-  test.each([1, "$'"])("reports a refusal with the request's id %j", async (id) => {
+  test.each([1, "$'"])("reports a refusal with the id %j of the request", async (id) => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });

@@ -538,25 +538,28 @@ test.each(
     { option, certificate: outdated, reason: "expired at 2020-03-01T00:00:00.000Z" },
     { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
   ]),
-)("for $option, --check rejects a certificate that $reason", async ({ option, certificate: { cert, key }, reason }) => {
-  const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
-  const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
-  const args = ["--upstream", "https://127.0.0.1:1", ...checked];
-  const withKey = option === "--upstream-tls-ca" ? [] : [option.replace("cert", "key"), keyFile];
-  expect(await run(...args, certificate, ...withKey)).toEqual({
-    exitCode: 2,
-    printed: "",
-    errorOutput: `${option} has a certificate that ${reason}`,
-  });
-  // Only the first certificate of a chain must be valid, and only one of several authorities.
-  const renewed = write("renewed.pem", pem.cert + cert);
-  const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
-  expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });
-  if (option === "--upstream-tls-ca") {
-    const reversed = write("turned.pem", cert + pem.cert);
-    expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errorOutput: "" });
-  }
-});
+)(
+  "for $option, a certificate that $reason is rejected by --check",
+  async ({ option, certificate: { cert, key }, reason }) => {
+    const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
+    const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
+    const args = ["--upstream", "https://127.0.0.1:1", ...checked];
+    const withKey = option === "--upstream-tls-ca" ? [] : [option.replace("cert", "key"), keyFile];
+    expect(await run(...args, certificate, ...withKey)).toEqual({
+      exitCode: 2,
+      printed: "",
+      errorOutput: `${option} has a certificate that ${reason}`,
+    });
+    // Only the first certificate of a chain must be valid, and only one of several authorities.
+    const renewed = write("renewed.pem", pem.cert + cert);
+    const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
+    expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });
+    if (option === "--upstream-tls-ca") {
+      const reversed = write("turned.pem", cert + pem.cert);
+      expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errorOutput: "" });
+    }
+  },
+);
 
 test("--check reports a malformed authority after a valid one", async () => {
   const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
@@ -650,7 +653,7 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
   ]);
 });
 
-describe("invalid arguments and files are reported with exit code 2, problems of the upstream with 1", () => {
+describe("the program", () => {
   const set = write("set.binpb", descriptorSetOf(file_orders_v1_orders));
   const local = ["--upstream", "http://127.0.0.1:1"];
   test.each<{ args: readonly string[]; message: string; exitCode?: number }>([
@@ -743,7 +746,7 @@ describe("invalid arguments and files are reported with exit code 2, problems of
       message: "server reflection failed: [unavailable] cannot connect",
       exitCode: 1,
     },
-  ])("$args", async ({ args, message, exitCode = 2 }) => {
+  ])("with $args exits with 2, or 1 if it cannot start", async ({ args, message, exitCode = 2 }) => {
     const result = await run(...args);
     expect(result).toMatchObject({ exitCode, printed: "" });
     expect(result.errorOutput).toContain(message);

@@ -147,7 +147,7 @@ describe("a proxy with publicUrl and scopes", () => {
     { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
     { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
     { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, document: "/shop" },
-  ])("names the URL's document when it challenges $name", async ({ request, document }) => {
+  ])("challenges $name with the URL's document", async ({ request, document }) => {
     const { httpStatus, challenge } = await ask(proxy, "1.1", request);
     expect([httpStatus, challenge]).toEqual([
       401,

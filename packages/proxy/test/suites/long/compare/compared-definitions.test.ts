@@ -41,7 +41,7 @@ function inPackage(services: readonly DescService[], prefix: string): readonly D
 }
 
 describe("the comparison of definitions", () => {
-  test.for(cases)("reports exactly what breaks clients when $name", async ({ prefix, reports, rest = {} }) => {
+  test.for(cases)("if $name, reports exactly what breaks clients", async ({ prefix, reports, rest = {} }) => {
     const [before, after] = [inPackage(old.all, prefix), inPackage(now.all, prefix)];
     const changes = compareServices(before, after, rest, await loadRules());
     const found = changes.map(({ severity, rule, subject }) => `${severity} ${rule} ${subject}`);
@@ -52,7 +52,7 @@ describe("the comparison of definitions", () => {
 describe("a recorded request", () => {
   const recorded = cases.filter(({ whyInvisible }) => whyInvisible === undefined);
 
-  test.for(recorded)("fails or changes only if a report says so, when $name", async (each) => {
+  test.for(recorded)("when $name, fails or changes only if a report says so", async (each) => {
     const recordedServices = inPackage(old.visible, each.prefix);
     const before = await exchange(each, recordedServices, recordedServices);
     expect(before.status).toBeLessThan(300);

@@ -156,7 +156,7 @@ describe("without rules", () => {
     { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
     { address: "::ffff:1", want: "::ffff:1" },
     { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
-  ])("X-Forwarded-For for a caller at $address is $want", ({ address, want }) => {
+  ])("for a caller at $address, $want is sent as X-Forwarded-For", ({ address, want }) => {
     expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
   });
 

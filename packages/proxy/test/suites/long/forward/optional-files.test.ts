@@ -38,11 +38,11 @@ async function servedBy(opening: Promise<ProxyGateway>): Promise<readonly string
   return proxy.services.map(({ typeName }) => typeName);
 }
 
-test.each(cases)("a service from $source is proxied although an unneeded file is $name", async ({ open, files }) => {
+test.each(cases)("although an unneeded file is $name, a service from $source is proxied", async ({ open, files }) => {
   expect(await servedBy(open([wholeService, ...files]))).toEqual(["a.Whole"]);
 });
 
-test.each(cases)("a service from $source is omitted if its type's file is $name", async ({ open, files, problem }) => {
+test.each(cases)("if its type's file is $name, a service from $source is omitted", async ({ open, files, problem }) => {
   const served = servedBy(open([withNeedingService, ...files]));
   if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
   else await expect(served).rejects.toThrow(problem);

@@ -69,7 +69,7 @@ test.each<{ name: string; body: string; first: "now" | "after"; send: (connectio
 test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (TrustedProxiesOptions | undefined)[] }>([
   { name: "trusts no proxy", later: [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }] },
   { name: "trusts a proxy", atStart: { addresses: ["127.0.0.1"] }, later: [undefined, { addresses: ["192.0.2.1"] }] },
-])("reconfigure keeps the trusted proxies when the proxy $name", async ({ atStart, later }) => {
+])("if the proxy $name, reconfigure keeps the trusted proxies", async ({ atStart, later }) => {
   const clients: unknown[] = [];
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader }) => {

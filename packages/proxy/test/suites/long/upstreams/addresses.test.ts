@@ -452,7 +452,7 @@ test.each([
   },
   { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be between 1" },
   { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
-])("createUpstream rejects $options", ({ options, error }) => {
+])("createUpstream with $options throws", ({ options, error }) => {
   expect(() => createUpstream(options)).toThrow(error);
 });
 
@@ -461,7 +461,7 @@ test.each([
   { text: "https://[::1]", target: { host: "::1", port: 443 } },
   { text: "dns:a:81", target: { host: "a", port: 81 } },
   { text: "unix:/a", target: { path: "/a" } },
-])("readUpstreamAddress parses $text", ({ text, target }) => {
+])("readUpstreamAddress accepts $text as an address", ({ text, target }) => {
   expect(readUpstreamAddress(text)).toMatchObject({ target });
 });
 

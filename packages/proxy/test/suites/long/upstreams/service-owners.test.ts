@@ -17,7 +17,7 @@ test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; 
   { patterns: [["b.v1.B*"], ["b.v1.B"]], name: "b.v1.Bee", owner: 0 },
   { patterns: [["a.*"], ["b.*"]], name: "c.v1.C", owner: undefined },
   { patterns: [["a.*"], undefined], name: "c.v1.C", owner: undefined },
-])("the most specific of $patterns for $name is that of upstream $owner", ({ patterns, name, owner }) => {
+])("upstream $owner owns $name if $patterns are the patterns", ({ patterns, name, owner }) => {
   const owners = new ServiceOwners(patterns.map((services) => ({ services, descriptors: "reflection" })));
   expect(owners.ownerOf(name)).toBe(owner);
   const isUnlimited = patterns.map((services) => services === undefined);
@@ -31,7 +31,7 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
   { patterns: ["*", "Greet*"], segment: "Greeter", owner: 1 },
   { patterns: ["*", "b.*"], segment: "Greeter", owner: undefined },
   { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
-])("the segment $segment names a service of upstream $owner by the patterns $patterns", (row) => {
+])("$segment names a service of upstream $owner if $patterns are set", (row) => {
   const owners = new ServiceOwners(
     row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
   );
@@ -67,7 +67,7 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstream[]; problem: string
     ],
     problem: 'upstreams[1].services must not contain "a.*", which is a pattern of upstreams[0]',
   },
-])("createProxy and reconfigure reject options in which $name", async ({ upstreams, problem }) => {
+])("options in which $name are rejected by createProxy and reconfigure", async ({ upstreams, problem }) => {
   const error = { name: "TypeError", message: problem, code: "ERR_OPTIONS" };
   await expect(createProxy({ upstreams })).rejects.toMatchObject(error);
   const proxy = await createProxy({ upstreams: [{ upstream, descriptors: set }] });
