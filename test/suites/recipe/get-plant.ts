@@ -211,7 +211,7 @@ import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_serv
     ],
   ],
   [pathOf("create-plant-client.ts")]: [
-    ["get(id: bigint): Promise<boolean>;\n  ", "/** Closes the connection; calls in flight fail. */"],
+    ["get(id: bigint): Promise<boolean>;\n  ", "/** Closes the connection. Calls in flight fail. */"],
     [
       `get: (id) =>
       new Promise((resolve, reject) => {

@@ -1,15 +1,15 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
-import { compareValues, Differs, type EffectsOf } from "../../testing/src/comparison.ts";
-import { type LogLines, openLogLines } from "../../testing/src/operations/log-lines.ts";
-import { registerSdk } from "../../testing/src/telemetry/register-sdk.ts";
-import type { CallLogOptions } from "../src/logs/call-log.ts";
-import type { SafeErrorsOptions } from "../src/logs/safe-errors.ts";
-import type { RequestMetricsOptions } from "../src/conventions/request-metrics.ts";
-import { createCallLog, createSafeErrors, silentLog } from "../src/logs/index.ts";
-import { createRequestMetrics, Metrics } from "../src/metrics/index.ts";
-import { type TracingOptions, withOpenTelemetry } from "../src/opentelemetry/index.ts";
+import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
+import { type LogLines, openLogLines } from "../../../testing/src/operations/log-lines.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import type { CallLogOptions } from "../../src/logs/call-log.ts";
+import type { SafeErrorsOptions } from "../../src/logs/safe-errors.ts";
+import type { RequestMetricsOptions } from "../../src/conventions/request-metrics.ts";
+import { createCallLog, createSafeErrors, silentLog } from "../../src/logs/index.ts";
+import { createRequestMetrics, Metrics } from "../../src/metrics/index.ts";
+import { type TracingOptions, withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 
 // Logs and measures requests with two values of each option, and compares the lines, the metrics and the spans.
 
