@@ -9,8 +9,9 @@ export interface BearerAuthOptions {
   /** Returns the scope that a procedure requires, or `undefined` for none. Called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
   /**
-   * The services whose RPCs require the scopes of their option `plantstore.auth.v1.required_scopes`. `requiredScope` is
-   * called for RPCs without the option. If one RPC of a service has the option, its other RPCs must have it or be open.
+   * All services of the server, whose RPCs require the scopes of their option `plantstore.auth.v1.required_scopes`.
+   * `requiredScope` is called for RPCs without the option. If one RPC of a service has the option, its other RPCs must
+   * have it or be open. Calls of other services fail with `Internal`, unless `open` names them.
    */
   readonly services?: readonly DescService[] | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */

@@ -33,12 +33,15 @@ export interface BearerAuth extends CredentialChecks {
    * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. Throws, or
    * rejects with, the refusal. Requests whose path matches no procedure need a credential too.
    *
-   * With `requiredScope` or `services`, a request without a procedure, such as one of MCP, is only authenticated. The returned function
-   * authorizes its procedure, and the gateway calls it as soon as the procedure is known. An `admit` that calls this one
-   * must therefore return its result.
+   * With `requiredScope` or `services`, a request without a procedure, such as one of MCP, is only authenticated. The
+   * returned function authorizes its procedure, and the gateway calls it as soon as the procedure is known. An `admit`
+   * that calls this one must therefore return its result.
    */
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
-  /** Makes the same checks for each call. A principal that `admit` has stored is only authorized again. */
+  /**
+   * Makes the same checks for each call. A principal that `admit` has stored is only authorized again. RPCs with the option
+   * `required_scopes` fail with `Internal` if `services` lacks them or has them with other scopes.
+   */
   readonly interceptor: Interceptor;
   /**
    * Returns the option `describeSecurity` of `createOpenApi`: RPCs in `open` need no credential, others the one with this
@@ -57,10 +60,8 @@ export interface BearerAuth extends CredentialChecks {
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
   const errorsFor = createErrors(options);
-  const requirementOf = createRequirements(options);
+  const { isOpen, scopesOf, requireDefined } = createRequirements(options);
   const readCredential = createCredentialReader();
-
-  const isOpen = (procedure: string): boolean => requirementOf(procedure).isOpen;
 
   function authenticate(
     authorization: string | null,
@@ -81,7 +82,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function authorize({ scopes }: Principal, procedure: string, url?: string): void {
-    const needed = requirementOf(procedure).scopes;
+    const needed = scopesOf(procedure);
     const missing = scopes === "all" ? undefined : needed.find((scope) => !scopes.has(scope));
     if (missing !== undefined) throw errorsFor(url).scope(missing, needed);
   }
@@ -107,11 +108,11 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   const describeSecurity: BearerAuth["describeSecurity"] = (scheme) => (method) => {
-    const { isOpen: needsNone, scopes } = requirementOf(`/${method.parent.typeName}/${method.name}`);
-    return needsNone ? [] : [{ [scheme]: scopes }];
+    const procedure = `/${method.parent.typeName}/${method.name}`;
+    return isOpen(procedure) ? [] : [{ [scheme]: scopesOf(procedure) }];
   };
   const checks = { isOpen, authenticate, authorize };
-  return { admit, interceptor: createCredentialInterceptor(checks), ...checks, describeSecurity };
+  return { admit, interceptor: createCredentialInterceptor(checks, requireDefined), ...checks, describeSecurity };
 }
 
 /**

@@ -33,13 +33,22 @@ export interface CredentialChecks {
  *
  * The interceptor works in any Connect server. In the gateway, `admit` of the same `BearerAuth` verifies the token and
  * the scope before the message is read, and the interceptor only checks the scope again.
+ *
+ * @param requireDefined - throws if the scopes of an RPC are not known
  */
-export function createCredentialInterceptor(auth: CredentialChecks): Interceptor {
+export function createCredentialInterceptor(
+  auth: CredentialChecks,
+  requireDefined: (method: DescMethod) => void,
+): Interceptor {
   // Built once per RPC: V8 would hash a new string for each lookup of a call.
   const procedures = new Map<DescMethod, string>();
   const procedureOf = (method: DescMethod): string => {
     let procedure = procedures.get(method);
-    if (procedure === undefined) procedures.set(method, (procedure = `/${method.parent.typeName}/${method.name}`));
+    if (procedure === undefined) {
+      procedure = `/${method.parent.typeName}/${method.name}`;
+      if (!auth.isOpen(procedure)) requireDefined(method);
+      procedures.set(method, procedure);
+    }
     return procedure;
   };
   return (next) => async (request) => {

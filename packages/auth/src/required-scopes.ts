@@ -38,7 +38,7 @@ function readScopes(bytes: Uint8Array): readonly string[] {
 }
 
 /**
- * Returns the scopes of the RPCs with the option, by procedure.
+ * Returns the scopes of all RPCs of services by procedure, `undefined` for RPCs without the option.
  *
  * @param isOpen - returns whether a procedure needs no credential, and so no option
  * @throws TypeError for a scope that a token cannot have, and for RPCs without the option if another RPC of their service
@@ -47,8 +47,8 @@ function readScopes(bytes: Uint8Array): readonly string[] {
 export function readRequiredScopes(
   services: readonly DescService[],
   isOpen: (procedure: string) => boolean,
-): ReadonlyMap<string, readonly string[]> {
-  const byProcedure = new Map<string, readonly string[]>();
+): ReadonlyMap<string, readonly string[] | undefined> {
+  const byProcedure = new Map<string, readonly string[] | undefined>();
   for (const { typeName, methods } of services) {
     const described = methods.map((method) => ({
       name: `${typeName}.${method.name}`,
@@ -57,20 +57,21 @@ export function readRequiredScopes(
     }));
     const missing = described.filter(({ scopes, procedure }) => scopes === undefined && !isOpen(procedure));
     if (described.some(({ scopes }) => scopes !== undefined) && missing.length > 0)
-      throw problem(
+      throw servicesProblem(
         `${missing.map(({ name }) => name).join(", ")} must have the option plantstore.auth.v1.required_scopes, as other ` +
           "RPCs of the service do; {} accepts every valid token",
       );
     for (const { name, procedure, scopes } of described) {
-      if (scopes === undefined) continue;
-      const invalid = scopes.find((scope) => !scopeToken.test(scope));
-      if (invalid !== undefined) throw problem(`${name} requires the scope "${invalid}", which no token can have`);
+      const invalid = scopes?.find((scope) => !scopeToken.test(scope));
+      if (invalid !== undefined)
+        throw servicesProblem(`${name} requires the scope "${invalid}", which no token can have`);
       byProcedure.set(procedure, scopes);
     }
   }
   return byProcedure;
 }
 
-function problem(text: string): TypeError {
+/** Returns the error for what is wrong in the option `services`. */
+export function servicesProblem(text: string): TypeError {
   return Object.assign(new TypeError(`option "services" of createBearerAuth: ${text}`), { code: "ERR_OPTIONS" });
 }

@@ -1,48 +1,88 @@
+import { isDeepStrictEqual } from "node:util";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { refusePromise } from "@plantstore/http";
 import type { BearerAuthOptions } from "./bearer-auth-options.ts";
 import { openNameProblem } from "./open-names.ts";
-import { readRequiredScopes } from "./required-scopes.ts";
+import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./required-scopes.ts";
 
 /** The options that determine what procedures require. */
 type RequirementOptions = Pick<BearerAuthOptions, "requiredScope" | "services" | "open">;
 
+/** What procedures require. */
+export interface Requirements {
+  /** Returns whether a procedure needs no credential. */
+  isOpen(this: void, procedure: string): boolean;
+  /**
+   * Returns the scopes that a token must have, all of them.
+   *
+   * @throws TypeError if `services` is given without the procedure
+   */
+  scopesOf(this: void, procedure: string): readonly string[];
+  /**
+   * Checks that the scopes of a served RPC are those read from `services`.
+   *
+   * @throws TypeError if `services` lacks the RPC or has it with other scopes
+   */
+  requireDefined(this: void, method: DescMethod): void;
+}
+
 /** One procedure's requirement. */
 interface Requirement {
   readonly isOpen: boolean;
-  /** The scopes that a token must have, all of them. */
-  readonly scopes: readonly string[];
+  /** The scopes that a token must have, or `undefined` if `services` is given without the procedure. */
+  readonly scopes: readonly string[] | undefined;
 }
 
 /**
- * Returns a function that returns a procedure's requirement.
+ * Returns what procedures require.
  *
  * @throws TypeError for a name in `open` that names neither a service nor a procedure, and for the option
  * `required_scopes` of an RPC that is missing or has an invalid scope
  */
-export function createRequirements(options: RequirementOptions): (procedure: string) => Requirement {
+export function createRequirements(options: RequirementOptions): Requirements {
   const open = new Set(options.open);
   for (const name of open) requireOpenName(name);
-  const isOpen = (procedure: string): boolean =>
+  const isInOpen = (procedure: string): boolean =>
     open.has(procedure) || open.has(procedure.slice(1, procedure.lastIndexOf("/")));
-  const defined = readRequiredScopes(options.services ?? [], isOpen);
+  const defined = readRequiredScopes(options.services ?? [], isInOpen);
   // The number of procedures limits the map size: a path that matches nothing has no procedure.
   const requirements = new Map<string, Requirement>();
 
-  function scopesOf(procedure: string): readonly string[] {
+  function readScopes(procedure: string): Requirement["scopes"] {
     const scopes = defined.get(procedure);
     if (scopes !== undefined) return scopes;
+    if (options.services !== undefined && !defined.has(procedure)) return undefined;
     const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must be synchronous");
     return scope === undefined ? [] : [scope];
   }
 
-  return function requirementOf(procedure) {
+  function requirementOf(procedure: string): Requirement {
     let requirement = requirements.get(procedure);
     if (requirement === undefined) {
-      requirement = { isOpen: isOpen(procedure), scopes: scopesOf(procedure) };
+      requirement = { isOpen: isInOpen(procedure), scopes: readScopes(procedure) };
       requirements.set(procedure, requirement);
     }
     return requirement;
+  }
+
+  return {
+    isOpen: (procedure) => requirementOf(procedure).isOpen,
+    scopesOf: (procedure) => {
+      const { scopes } = requirementOf(procedure);
+      if (scopes === undefined) throw notDefined(procedure);
+      return scopes;
+    },
+    requireDefined: (method) => {
+      const procedure = `/${method.parent.typeName}/${method.name}`;
+      const scopes = requiredScopesOf(method);
+      if (scopes !== undefined && !isDeepStrictEqual(scopes, defined.get(procedure))) throw notDefined(procedure);
+    },
   };
+}
+
+function notDefined(procedure: string): TypeError {
+  const name = procedure.slice(1).replace("/", ".");
+  return servicesProblem(`the served descriptor of ${name} is missing; list all services of the server`);
 }
 
 function requireOpenName(name: unknown): void {

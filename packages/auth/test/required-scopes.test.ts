@@ -2,7 +2,7 @@ import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type BoundAddress, createOpenApi } from "../../gateway/src/index.ts";
+import { type BoundAddress, createOpenApi, type GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";
@@ -12,6 +12,7 @@ import { scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
+import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
 
@@ -128,6 +129,70 @@ test("requiredScopesOf returns the scopes of an RPC once", () => {
     undefined,
     undefined,
   ]);
+});
+
+/** Ways to check scopes. Each one is sufficient by itself. */
+const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<GatewayOptions>>> = {
+  "admit alone": (options) => ({ admit: createBearerAuth(verifier, options).admit }),
+  "the interceptor alone": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),
+};
+
+const otherGreenhouse = scopedGreenhouse({
+  GetReading: [],
+  WaterBed: [],
+  WatchReadings: ["readings.watch"],
+  RecordReadings: ["readings.record"],
+});
+
+describe.each([
+  { name: "another service is in services", services: [KitchenSink], check: "admit alone" },
+  { name: "another service is in services", services: [KitchenSink], check: "the interceptor alone" },
+  { name: "services is missing", check: "the interceptor alone" },
+  { name: "services has other scopes", services: [KitchenSink, otherGreenhouse], check: "the interceptor alone" },
+])("with $check, when $name", ({ services: listed, check }) => {
+  test("calls of an RPC with the option fail, and open RPCs need no credential", async () => {
+    const faults: unknown[] = [];
+    const called: bigint[] = [];
+    const server = createTestGateway({
+      routes: (router) => {
+        router.service(greenhouse, {
+          getReading: ({ sensor }) => ({ sensor }),
+          waterBed: ({ bed }) => (called.push(bed), { bed }),
+        });
+        router.service(KitchenSink, { types: () => ({}) });
+      },
+      ...checks[check]?.({ realm: "r", services: listed, open: [...open, `/${greenhouse.typeName}/GetReading`] }),
+      onFault: (fault) => faults.push(fault),
+    });
+    const { address, port } = await server.listen({ host: "127.0.0.1" });
+    try {
+      const transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
+      const client = createClient(greenhouse, transport);
+      const refused = await errorOf(client.waterBed({ bed: 1n }, withToken("beds.water+beds.manage")));
+      expect(refused).toMatchObject({ code: Code.Internal });
+      expect(refused.message).not.toContain("services");
+      expect(called).toEqual([]);
+      expect(faults).toEqual([
+        expect.objectContaining({
+          code: "ERR_OPTIONS",
+          message:
+            'option "services" of createBearerAuth: the served descriptor of greenhouse.v1.GreenhouseService.WaterBed is ' +
+            "missing; list all services of the server",
+        }),
+      ]);
+      expect(await client.getReading({ sensor: "a" })).toMatchObject({ sensor: "a" });
+      expect(await createClient(KitchenSink, transport).types({}, withToken("other"))).toMatchObject({});
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+test("OpenAPI of a service that services lacks is refused", () => {
+  const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink] });
+  expect(() => describeSecurity("b")(greenhouse.method.waterBed)).toThrow(
+    expect.objectContaining({ code: "ERR_OPTIONS" }),
+  );
 });
 
 describe("createBearerAuth", () => {
