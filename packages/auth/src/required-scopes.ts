@@ -1,5 +1,7 @@
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { isDeepStrictEqual } from "node:util";
+import type { DescMethod, DescService, UnknownField } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { withCode } from "@plantstore/http";
 
 /**
  * The number of the extension `plantstore.auth.v1.required_scopes`, which `proto/` declares. Known by number, because
@@ -16,23 +18,36 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 /**
  * Returns the scopes that the option `plantstore.auth.v1.required_scopes` of an RPC lists, `[]` if it accepts every
  * valid token; `undefined` if the RPC does not have the option. For `createResourceMetadata` and `createMcp`.
+ *
+ * @throws TypeError if an option with the same number is not a `RequiredScopes`, or has fields that are not known
  */
-export function requiredScopesOf({ proto: { options } }: DescMethod): readonly string[] | undefined {
-  const rules = (options?.$unknown ?? []).filter(
-    ({ no, wireType }) => no === extensionNumber && wireType === WireType.LengthDelimited,
-  );
+export function requiredScopesOf({ proto: { options }, parent, name }: DescMethod): readonly string[] | undefined {
+  const rules = (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber);
   if (rules.length === 0) return undefined;
-  return [...new Set(rules.flatMap(({ data }) => readScopes(new BinaryReader(data).bytes())))];
+  const scopes = rules.map(readScopes);
+  if (!scopes.includes(undefined)) return [...new Set(scopes.flatMap((each) => each ?? []))];
+  throw withCode(
+    new TypeError(
+      `the option ${extensionNumber} of ${parent.typeName}.${name} must be a plantstore.auth.v1.RequiredScopes that ` +
+        "contains only scopes",
+    ),
+    "ERR_OPTIONS",
+  );
 }
 
-/** Reads an encoded RequiredScopes. */
-function readScopes(bytes: Uint8Array): readonly string[] {
-  const reader = new BinaryReader(bytes);
+/** Reads a `RequiredScopes`. Returns `undefined` for other values. A field that is not known could restrict the RPC. */
+function readScopes({ wireType, data }: UnknownField): readonly string[] | undefined {
+  if (wireType !== WireType.LengthDelimited) return undefined;
   const scopes: string[] = [];
-  while (reader.pos < reader.len) {
-    const [number, type] = reader.tag();
-    if (number === scopesNumber && type === WireType.LengthDelimited) scopes.push(reader.string());
-    else reader.skip(type, number);
+  try {
+    const reader = new BinaryReader(new BinaryReader(data).bytes());
+    while (reader.pos < reader.len) {
+      const [number, type] = reader.tag();
+      if (number !== scopesNumber || type !== WireType.LengthDelimited) return undefined;
+      scopes.push(reader.string(true));
+    }
+  } catch {
+    return undefined;
   }
   return scopes;
 }
@@ -41,20 +56,25 @@ function readScopes(bytes: Uint8Array): readonly string[] {
  * Returns the scopes of all RPCs of services by procedure, `undefined` for RPCs without the option.
  *
  * @param isOpen - returns whether a procedure needs no credential, and so no option
- * @throws TypeError for a scope that a token cannot have, and for RPCs without the option if another RPC of their service
- * has it
+ * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC of their service
+ * has it, and for two descriptors of a service with different RPCs or scopes; as {@link requiredScopesOf} does
  */
 export function readRequiredScopes(
   services: readonly DescService[],
   isOpen: (procedure: string) => boolean,
 ): ReadonlyMap<string, readonly string[] | undefined> {
   const byProcedure = new Map<string, readonly string[] | undefined>();
+  const byService = new Map<string, object>();
   for (const { typeName, methods } of services) {
     const described = methods.map((method) => ({
       name: `${typeName}.${method.name}`,
       procedure: `/${typeName}/${method.name}`,
       scopes: requiredScopesOf(method),
     }));
+    // A gateway may serve either descriptor.
+    if (!isDeepStrictEqual(byService.get(typeName) ?? described, described))
+      throw servicesProblem(`${typeName} has two descriptors with different RPCs or scopes`);
+    byService.set(typeName, described);
     const missing = described.filter(({ scopes, procedure }) => scopes === undefined && !isOpen(procedure));
     if (described.some(({ scopes }) => scopes !== undefined) && missing.length > 0)
       throw servicesProblem(
@@ -73,5 +93,5 @@ export function readRequiredScopes(
 
 /** Returns the error for what is wrong in the option `services`. */
 export function servicesProblem(text: string): TypeError {
-  return Object.assign(new TypeError(`option "services" of createBearerAuth: ${text}`), { code: "ERR_OPTIONS" });
+  return withCode(new TypeError(`option "services" of createBearerAuth: ${text}`), "ERR_OPTIONS");
 }

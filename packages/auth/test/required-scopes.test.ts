@@ -1,3 +1,4 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,7 +9,7 @@ import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
-import { scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
+import { greenhouseWithOptions, scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
@@ -137,6 +138,8 @@ const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<Ga
   "the interceptor alone": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),
 };
 
+const noScopes = { GetReading: [], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] };
+
 const otherGreenhouse = scopedGreenhouse({
   GetReading: [],
   WaterBed: [],
@@ -219,6 +222,56 @@ describe("createBearerAuth", () => {
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
       expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),
     );
+  });
+
+  test.each([
+    { name: "the stricter descriptor first", two: [greenhouse, otherGreenhouse] },
+    { name: "the stricter descriptor last", two: [otherGreenhouse, greenhouse] },
+  ])("refuses two descriptors of a service with different scopes, $name", ({ two }) => {
+    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
+      expect.objectContaining({
+        code: "ERR_OPTIONS",
+        message:
+          'option "services" of createBearerAuth: greenhouse.v1.GreenhouseService has two descriptors with different ' +
+          "RPCs or scopes",
+      }),
+    );
+  });
+
+  test("accepts two descriptors of a service with the same scopes", () => {
+    const same = ["a", "b"].map(() => scopedGreenhouse({ ...noScopes, WaterBed: ["a"] }));
+    const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...same] });
+    expect(describeSecurity("b")(greenhouse.method.waterBed)).toEqual([{ b: ["a"] }]);
+  });
+
+  test.each([
+    { name: "a varint", wireType: WireType.Varint, data: new BinaryWriter().uint32(1).finish() },
+    { name: "a string", wireType: WireType.LengthDelimited, data: new BinaryWriter().string("hello").finish() },
+    {
+      name: "a string that is a valid message without scopes",
+      wireType: WireType.LengthDelimited,
+      data: new BinaryWriter().string("(1").finish(),
+    },
+    {
+      name: "a scope that is not UTF-8",
+      wireType: WireType.LengthDelimited,
+      data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish(),
+    },
+    {
+      name: "a truncated scope",
+      wireType: WireType.LengthDelimited,
+      data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
+    },
+  ])("refuses an option with the same number that is $name", ({ wireType, data }) => {
+    const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
+    const refusal = expect.objectContaining({
+      code: "ERR_OPTIONS",
+      message:
+        "the option 57386 of greenhouse.v1.GreenhouseService.WaterBed must be a plantstore.auth.v1.RequiredScopes that " +
+        "contains only scopes",
+    });
+    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(refusal);
+    expect(() => requiredScopesOf(definition.method.waterBed)).toThrow(refusal);
   });
 
   test("calls requiredScope for the RPCs of services without the option", () => {

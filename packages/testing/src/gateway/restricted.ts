@@ -6,6 +6,7 @@ import {
   type DescService,
   fromBinary,
   type MessageShape,
+  type UnknownField,
 } from "@bufbuild/protobuf";
 import {
   EnumDescriptorProtoSchema,
@@ -93,18 +94,27 @@ export function restrictedServices(): readonly DescService[] {
  * @param scopes - the RPC scopes by name; others do not have the option
  */
 export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string[]>>): typeof GreenhouseService {
-  const proto = structuredClone(file_greenhouse_v1_greenhouse.proto);
-  for (const method of proto.service.flatMap((service) => service.method)) {
-    const required = scopes[method.name];
-    if (required === undefined) continue;
+  const options = Object.entries(scopes).map(([name, required]): [string, UnknownField] => {
     const rule = new BinaryWriter();
     for (const scope of required) rule.tag(1, WireType.LengthDelimited).string(scope);
     const data = new BinaryWriter().bytes(rule.finish()).finish();
+    return [name, { no: 57386, wireType: WireType.LengthDelimited, data }];
+  });
+  return greenhouseWithOptions(Object.fromEntries(options));
+}
+
+/**
+ * Returns the greenhouse with custom options, as descriptors without their files have them.
+ *
+ * @param options - the custom option of RPCs by name
+ */
+export function greenhouseWithOptions(options: Readonly<Record<string, UnknownField>>): typeof GreenhouseService {
+  const proto = structuredClone(file_greenhouse_v1_greenhouse.proto);
+  for (const method of proto.service.flatMap((service) => service.method)) {
+    const option = options[method.name];
+    if (option === undefined) continue;
     method.options ??= create(MethodOptionsSchema);
-    method.options.$unknown = [
-      ...(method.options.$unknown ?? []),
-      { no: 57386, wireType: WireType.LengthDelimited, data },
-    ];
+    method.options.$unknown = [...(method.options.$unknown ?? []), option];
   }
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf({ ...file_greenhouse_v1_greenhouse, proto }));
   const service = createFileRegistry(set).getService(GreenhouseService.typeName);
