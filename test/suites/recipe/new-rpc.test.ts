@@ -65,7 +65,7 @@ test("the compiler finds every table that a new store kind must join", { timeout
       '$&\n  readonly mysql: { readonly kind: "mysql"; readonly url: string };',
     ),
   );
-  const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A change of the schema**"));
+  const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A schema change**"));
   const files = await filesWithErrors();
   expect(files).toEqual(["src/server/database-url.ts", index, "test/stores/contract/commands.test.ts"]);
   for (const file of files) expect(storeRecipe).toContain(`\`${file}\``);
