@@ -1,6 +1,6 @@
 import { PlantServiceService } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
-/** How the client treats the calls of an RPC. */
+/** How the client treats an RPC's calls. */
 export interface ClientRule {
   /** The path of the calls. */
   readonly path: string;
@@ -13,9 +13,7 @@ export interface ClientRule {
   readonly deletes: boolean;
 }
 
-/**
- * The rule of each RPC. An RPC without a rule does not compile. Every-rpc.test.ts compares each rule with the server.
- */
+/** Each RPC's rule. An RPC without a rule does not compile. Every-rpc.test.ts compares each rule with the server. */
 export const clientRules: Readonly<Record<keyof typeof PlantServiceService, ClientRule>> = {
   deletePlant: { path: PlantServiceService.deletePlant.path, scope: "plants:delete", deletes: true },
 };

@@ -12,15 +12,15 @@ import {
 /** The default of `timeoutMs`, in milliseconds: about as long as a user waits. */
 const defaultTimeoutMs = 5_000;
 
-/** Options of {@link createPlantClient}. */
+/** Options for {@link createPlantClient}. */
 export interface PlantClientOptions extends PlantStubOptions {
-  /** The timeout of a call with all its attempts, in milliseconds. Defaults to 5,000. */
+  /** A call's timeout with all its attempts, in milliseconds. Defaults to 5,000. */
   readonly timeoutMs?: number;
 }
 
-/** Options of one call of {@link PlantClient}. */
+/** Options for one call by {@link PlantClient}. */
 export interface CallOptions {
-  /** The timeout of this call with all its attempts, in milliseconds. */
+  /** This call's timeout with all its attempts, in milliseconds. */
   readonly timeoutMs?: number;
   /** Cancels the call. The plant may be deleted nevertheless. */
   readonly signal?: AbortSignal;
@@ -38,10 +38,10 @@ export interface CallOptions {
 const plantClientOptionNames: OptionNames<PlantClientOptions> = { ...plantStubOptionNames, timeoutMs: true };
 const callOptionNames: OptionNames<CallOptions> = { timeoutMs: true, signal: true, idempotencyKey: true };
 
-/** The outcome of a deletion: "deleted" by this call or an earlier one with its idempotency key, or "not-found". */
+/** A deletion's outcome: "deleted" by this call or an earlier one with its idempotency key, or "not-found". */
 export type DeleteOutcome = "deleted" | "not-found";
 
-/** A client of the plant store, over gRPC. */
+/** A plant store client, over gRPC. */
 export interface PlantClient {
   /**
    * Deletes one plant. If the server could not accept the call, or the response was lost, the call is retried within
@@ -54,7 +54,7 @@ export interface PlantClient {
   close(): void;
 }
 
-/** The error of a failed call. The message is the server's message, followed by what to do. */
+/** A failed call's error. The message is the server's message, followed by what to do. */
 export class PlantClientError extends Error {
   override readonly name = "PlantClientError";
   /** The name of the gRPC code. */
@@ -70,7 +70,7 @@ const repeatable = "you can repeat the call safely";
 const maybeDeleted = "the plant may have been deleted";
 const unrepeatable = "without an idempotency key a repeated call may return not-found";
 
-/** Returns the advice after each code to the caller of an RPC. */
+/** Returns the advice after each code to an RPC's caller. */
 function adviceByCode({ scope, deletes }: ClientRule, isKeyed: boolean): Partial<Record<keyof typeof status, string>> {
   const ofDeletion = isKeyed ? `${maybeDeleted}; ${repeatable}` : `${maybeDeleted}, and ${unrepeatable}`;
   const ofUnknownOutcome = deletes ? ofDeletion : repeatable;
@@ -143,7 +143,7 @@ function invalidArgument(details: string): PlantClientError {
   return new PlantClientError("INVALID_ARGUMENT", details, undefined);
 }
 
-/** Returns the error of a failed call. Whether it had an idempotency key matters only for deletions. */
+/** Returns a failed call's error. Whether it had an idempotency key matters only for deletions. */
 function toPlantClientError(error: ServiceError, rule: ClientRule, isKeyed = true): PlantClientError {
   const [found = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
   const name = isCodeName(found) ? found : "UNKNOWN";

@@ -14,32 +14,32 @@ import { clientRules, isDeletion } from "./client-rules.ts";
 import { credentialsOf } from "./credential.ts";
 import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
-/** Options of {@link createPlantStub}. */
+/** Options for {@link createPlantStub}. */
 export interface PlantStubOptions {
   /** Host and port, as a gRPC target: "127.0.0.1:8080", "dns:///plants.example:443". */
   readonly address: string;
-  /** The bearer token, or a function that returns the token of each call, for tokens that expire. */
+  /** The bearer token, or a function that returns each call's token, for tokens that expire. */
   readonly token: string | (() => string | Promise<string>);
   /**
-   * The security of the connection; by default TLS with the certificates of the system.
+   * The connection's security; by default TLS with the system's certificates.
    *
    * `credentials.createInsecure()` sends the token as plain text, which is acceptable only on the same machine.
    */
   readonly credentials?: ChannelCredentials;
 }
 
-/** The names of {@link PlantStubOptions}. */
+/** The option names in {@link PlantStubOptions}. */
 export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
   address: required,
   token: required,
   credentials: true,
 };
 
-// The retry policy of gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls
-// per second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last
-// long. The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large
-// would get the same code, but a message with an id never is. All attempts of a deletion have the same idempotency key,
-// so if the first response was lost, the second attempt gets the same response.
+// The gRFC A6 retry policy. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per
+// second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last long.
+// The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large would get
+// the same code, but a message with an id never is. All attempts of a deletion have the same idempotency key, so if the
+// first response was lost, the second attempt gets the same response.
 //
 // grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
 // delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the
@@ -66,9 +66,9 @@ const serviceConfig = JSON.stringify({
 /**
  * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the
  * server could not accept a call, the stub retries after the delay that the server requests, or otherwise after 0.1 s,
- * doubled each time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the
- * call has an `idempotency-key`. If that is empty, no key is sent and there is one attempt. If the response of a first
- * attempt was lost, a second attempt without a key would report the deleted plant as not found.
+ * doubled each time: up to four attempts within the call's deadline. The key is new, unless the call's metadata has an
+ * `idempotency-key`. If that is empty, no key is sent and there is one attempt. If a first attempt's response was lost,
+ * a second attempt without a key would report the deleted plant as not found.
  *
  * Set a deadline for each call. Without one, a call waits as long as the server does. Close the client when it is no
  * longer needed.
@@ -106,7 +106,7 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   return Object.assign(client, { close });
 }
 
-/** The metadata of the idempotency key. */
+/** The idempotency key's metadata. */
 export const idempotencyKeyName = "idempotency-key";
 
 /**

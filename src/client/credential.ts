@@ -1,4 +1,4 @@
-// b64token of RFC 6750 §2.1. Other tokens are refused here, because libraries would quote the invalid field, with the
+// b64token in RFC 6750 §2.1. Other tokens are refused here, because libraries would quote the invalid field, with the
 // token in it, in their errors.
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 

@@ -1,5 +1,5 @@
 /**
- * The client of the plant store for Node, over gRPC.
+ * The plant store's client for Node, over gRPC.
  *
  * `createPlantClient` returns a client whose calls are promises with a deadline. `createPlantStub` returns the generated stub.
  * Both send the credential with each call, and retry safely. `@grpc/grpc-js` is an optional peer dependency of the

@@ -1,6 +1,6 @@
 import type { CommandOf } from "@plantstore/command-line";
 
-/** The environment of a command. Passed as an argument, so that tests can run commands in their own process. */
+/** A command's environment. Passed as an argument, so that tests can run commands in their own process. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls a function on each SIGHUP, and immediately if one was received before. */
@@ -21,21 +21,21 @@ export interface Terminal {
 
 export { type Flag, type ParsedFlags, textOf, UsageError } from "@plantstore/command-line";
 
-/** A command of `plantstore`. */
+/** A `plantstore` command. */
 export type Command = CommandOf<Terminal>;
 
-/** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG of sysexits.h. Shells use 2 for invalid usage. */
+/** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG in sysexits.h. Shells use 2 for invalid usage. */
 export const exitCode = {
   ok: 0,
   /** A valid command failed. */
   failure: 1,
   /** The command line is invalid. */
   usage: 2,
-  /** The store of a server has failed, and only a restart can fix it. */
+  /** A server's store has failed, and only a restart can fix it. */
   storeFailed: 74,
   /** A setting is missing, invalid, or contradicts another. */
   configuration: 78,
-  /** SIGINT interrupted a command. As in shells, 128 and the number of the signal. */
+  /** SIGINT interrupted a command. As in shells, 128 and the signal's number. */
   interrupted: 130,
   /** SIGTERM interrupted a command. */
   terminated: 143,

@@ -2,10 +2,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { issuePlantToken, openPlantDatabase, plantLocationOf, settings } from "../server/index.ts";
 
-/** The folder of the demo, in the working directory. The folder contains the store and the token. */
+/** The demo's folder, in the working directory. The folder contains the store and the token. */
 const folder = ".plantstore";
 
-/** The plants of a new demo store. */
+/** The plants in a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
 /**
@@ -29,7 +29,7 @@ export const demoSettings: readonly (keyof typeof settings)[] = [
 
 const allowedVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
 
-/** The variables of the settings that the demo overrides. */
+/** The variables that the demo overrides. */
 const overriddenVariables: readonly string[] = Object.values(settings)
   .map(({ variable }) => variable)
   .filter((variable) => !allowedVariables.has(variable));
@@ -44,7 +44,7 @@ export interface Demo extends Disposable {
 }
 
 /**
- * Prepares the folder of the demo, and the environment with which `serve` runs it.
+ * Prepares the demo's folder, and the environment with which `serve` runs it.
  *
  * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
  */
@@ -155,5 +155,5 @@ function connectableHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-// In a checkout this file is TypeScript, and buf is one of the development tools.
+// In a checkout this file is TypeScript, and buf is a development tool.
 const buf = import.meta.url.endsWith(".ts") ? "npx buf" : "buf";

@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 import type { Terminal } from "./command.ts";
 
-/** Milliseconds between two updates of the progress. */
+/** Milliseconds between two progress updates. */
 const progressIntervalMs = 200;
 
 /**
- * Returns a function that accepts the numbers of imported ids and bytes, and shows the progress on a terminal at
+ * Returns a function that accepts how many ids and bytes were imported, and shows the progress on a terminal at
  * intervals. The function does nothing if standard error is not a terminal.
  */
 export function showProgress(
@@ -24,13 +24,13 @@ export function showProgress(
   };
 }
 
-/** Returns the size of a file in bytes, or `undefined` for "-", pipes and devices, whose reported size is 0. */
+/** Returns a file's size in bytes, or `undefined` for "-", pipes and devices, whose reported size is 0. */
 export function lengthOf(file: string): number | undefined {
   const stats = file === "-" ? undefined : statSync(file);
   return stats?.isFile() === true ? stats.size : undefined;
 }
 
-/** The progress of an import. */
+/** An import's progress. */
 export interface ImportState {
   readonly ids: number;
   readonly bytes: number;
@@ -49,8 +49,8 @@ export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportSt
   return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;
 }
 
-// Does not use a shared Intl.NumberFormat. Creating it would slow down the start of every command, by as much as
-// loading half of the modules.
+// Does not use a shared Intl.NumberFormat. Creating it would slow down every command's start, as much as loading half
+// the modules.
 /** Returns an integer with commas as thousands separators. */
 export function formatInteger(number: number): string {
   return number.toLocaleString("en-US", { maximumFractionDigits: 0 });

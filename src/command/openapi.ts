@@ -3,7 +3,7 @@ import { exitCode, type Command, textOf, UsageError } from "./command.ts";
 
 const { publicUrl, host, port } = settings;
 
-/** Prints the OpenAPI description of the REST interface. */
+/** Prints the REST interface's OpenAPI description. */
 export const openApiCommand: Command = {
   name: "openapi",
   summary: "print the OpenAPI 3.1 description of the REST interface",

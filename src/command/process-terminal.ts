@@ -3,7 +3,7 @@ import { addAbortSignal } from "node:stream";
 import { exitCode, type Terminal } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 
-/** Returns the terminal of this process. */
+/** Returns this process's terminal. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const { stdin, stdout, stderr } = process;
   // EPIPE is success. In `plantstore export | head`, the reader needs no more output. After other errors, such as a
@@ -21,7 +21,7 @@ export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
       if (!stdout.write(text)) await once(stdout, "drain");
     },
     err: (line) => stderr.write(`${line}\n`),
-    // ECMA-48: carriage return, then erase to the end of the line.
+    // ECMA-48: carriage return, then erase to the line end.
     progress: stderr.isTTY ? (line) => stderr.write(`\r\u001b[K${line}`) : undefined,
   };
 }

@@ -5,7 +5,7 @@ import { commands } from "./commands.ts";
 import { packageVersion } from "./package-version.ts";
 
 /**
- * Runs a command line of `plantstore` and returns its exit code. Never throws.
+ * Runs a `plantstore` command line and returns its exit code. Never throws.
  *
  * Results go to standard output, everything else to standard error.
  */

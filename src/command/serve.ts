@@ -103,7 +103,7 @@ async function serveWithWorkers(configuration: Configuration, { onHangup }: Term
 async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
-    // The supervisor serves the admin address, and collects the metrics of all workers.
+    // The supervisor serves the admin address, and collects all workers' metrics.
     return await serveUntilStopped(
       { ...configuration, adminAddress: undefined },
       {
@@ -125,7 +125,7 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
   }
 }
 
-/** Options of {@link serveUntilStopped}. */
+/** Options for {@link serveUntilStopped}. */
 interface ServeOptions extends StartOptions {
   /** Resolves when the server must shut down. */
   readonly stop: Promise<NodeJS.Signals | "drain">;

@@ -9,7 +9,7 @@ const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   }),
 );
 
-/** The settings of the server, for the command whose help lists them. */
+/** The server's settings, for the command whose help lists them. */
 export const listedSettings: SettingFlags = {
   flags,
   help: [
@@ -18,7 +18,7 @@ export const listedSettings: SettingFlags = {
   ],
 };
 
-/** The settings of the server, for other commands that accept them. */
+/** The server's settings, for other commands that accept them. */
 export const acceptedSettings: SettingFlags = {
   flags,
   help: ['The settings are those of serve; run "plantstore help serve" to list them.'],
@@ -29,7 +29,7 @@ function describe(setting: Setting<unknown>): string[] {
   return [`  ${namesOf(setting)}`, `      ${help}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
-/** Returns the flag of a setting, if any, and its variable. */
+/** Returns a setting's flag, if any, and its variable. */
 export function namesOf(setting: Setting<unknown>): string {
   const flag = flagOf(setting);
   return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;

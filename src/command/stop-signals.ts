@@ -3,7 +3,7 @@ import { exitCode } from "./command.ts";
 /**
  * Milliseconds within which a repeated signal counts as the same request to stop.
  *
- * A terminal (Ctrl-C) and a service manager send a signal to every process of a group. npm, which is in the same group,
+ * A terminal (Ctrl-C) and a service manager send a signal to every process in a group. npm, which is in the same group,
  * also forwards the signal to the script that it runs, so the server receives it twice.
  */
 const sameRequestMs = 1_000;

@@ -82,7 +82,7 @@ function describeCounts({ added, present, deleted }: ImportCounts): string {
   return `${added} added, ${present} already present, ${deleted} skipped (deleted before)`;
 }
 
-/** Prints the ids of all plants. */
+/** Prints all plant ids. */
 export const exportCommand: Command = {
   name: "export",
   summary: "print the ids of all plants, one per line, sorted, from a single snapshot",
@@ -175,7 +175,7 @@ export const restoreCommand: Command = {
   },
 };
 
-/** Creates the schema of a store, or migrates it to the version of this release. */
+/** Creates a store's schema, or migrates it to this release's version. */
 export const migrateCommand: Command = {
   name: "migrate",
   summary: "create the schema of a store, or migrate it to this release",

@@ -14,12 +14,12 @@ import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
 import { collectFromWorkers, findProblemsOfWorkers } from "./worker-metrics.ts";
 
-/** Options of {@link superviseWorkers}. */
+/** Options for {@link superviseWorkers}. */
 export interface WorkersOptions {
   readonly count: number;
   /** Where to listen. */
   readonly bindOptions: BindOptions;
-  /** The address on which the metrics of all workers are served. */
+  /** The address on which all workers' metrics are served. */
   readonly adminAddress: Configuration["adminAddress"];
   /** The HTTP implementation that serves the metrics. Workers read the setting themselves. */
   readonly httpEngine: Configuration["httpEngine"];
@@ -78,8 +78,7 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
 
 class Workers {
   /**
-   * The current workers by slot. A replacement gets the slot of the exited worker, so that the metrics of the slot
-   * continue.
+   * The current workers by slot. A replacement gets the slot of the exited worker, so that the slot's metrics continue.
    */
   readonly #current: Map<number, ChildProcess>;
   readonly #sharedPort: SharedPort;

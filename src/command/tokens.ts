@@ -12,7 +12,7 @@ function configuredFile(flags: ParsedFlags, { environment }: Terminal): string |
   return (textOf(flags["file"]) ?? environment[variable]) || undefined;
 }
 
-/** Returns the file of token hashes that a command uses. Throws ConfigurationError when it is not configured. */
+/** Returns the token hash file that a command uses. Throws ConfigurationError when it is not configured. */
 function fileOf(flags: ParsedFlags, terminal: Terminal): string {
   const file = configuredFile(flags, terminal);
   if (file === undefined) throw new ConfigurationError([`the file is missing; set --file or ${variable}`]);
@@ -64,7 +64,7 @@ function expiryOf(text: string = "-"): string {
   return new Date(Date.now() + durationMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Prints the tokens of a file of token hashes. */
+/** Prints the tokens in a token hash file. */
 export const tokenListCommand: Command = {
   name: "token list",
   summary: "print the name, scopes and expiry of every token of a file",
@@ -87,7 +87,7 @@ export const tokenListCommand: Command = {
   },
 };
 
-/** Removes a token from a file of token hashes. */
+/** Removes a token from a token hash file. */
 export const tokenRevokeCommand: Command = {
   name: "token revoke",
   summary: "remove a token from a file; servers that use the file stop accepting it",

@@ -20,7 +20,7 @@ export const workerVariable = "PLANTSTORE_WORKER";
 export interface SupervisorChannel {
   /** Reports that this worker listens, or its metrics and problems. */
   readonly report: (report: WorkerReport) => void;
-  /** Registers a handler for orders of the supervisor other than "drain". */
+  /** Registers a handler for the supervisor's orders other than "drain". */
   readonly onOrder: (order: Exclude<WorkerOrder, "drain">, handler: () => void) => void;
   /** Resolves when this worker must shut down, because the supervisor has sent the order or has exited. */
   readonly stop: Promise<"drain">;
@@ -31,7 +31,7 @@ export interface SupervisorChannel {
 /**
  * Returns the connection of this process to its supervisor. The process ignores signals from then on.
  *
- * Ctrl-C and service managers signal every process of a group, including the supervisor, which then sends its workers
+ * Ctrl-C and service managers signal every process in a group, including the supervisor, which then sends its workers
  * the order to drain. If a worker also handled the signal, it would count as a second stop request, and the worker
  * would exit immediately.
  */

@@ -4,7 +4,7 @@ import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
-/** Why parts of a server cannot serve, for an operator, by their names. */
+/** Why server parts cannot serve, for an operator, by their names. */
 export type ServerProblems = Readonly<Record<string, string>>;
 
 /** What the admin address serves. */
@@ -15,7 +15,7 @@ export interface AdminSources {
   readonly problems: () => ServerProblems | Promise<ServerProblems>;
 }
 
-/** The path at which the admin address serves the problems of the server, as a JSON object. */
+/** The path at which the admin address serves the server's problems, as a JSON object. */
 export const problemsPath = "/problems";
 
 /**

@@ -8,7 +8,7 @@ const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | und
 
 /**
  * Stores the id of the requested plant for {@link auditOf}, which cannot read it from the path, because only REST has
- * the id there. In every request of the service, the field `id` is the id of the plant.
+ * the id there. In every request of the service, the field `id` is the plant's id.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
   if (!request.stream && request.service === PlantService && "id" in request.message) {
@@ -19,9 +19,9 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 };
 
 /**
- * Returns the audit trail to which a call belongs, and the fields of its line: the caller, the reason if the credential
- * was refused, the problem of the store, and the id of the plant. Calls with a refused credential belong to a trail, and
- * so do deletions that name a plant.
+ * Returns the audit trail to which a call belongs, and its line's fields: the caller, the reason if the credential was
+ * refused, the store's problem, and the plant's id. Calls with a refused credential belong to a trail, and so do
+ * deletions that name a plant.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);

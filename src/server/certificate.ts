@@ -21,7 +21,7 @@ export interface KeyPair {
   readonly notAfterMs: number;
 }
 
-/** The certificate of a server, whose files are watched. */
+/** A server's certificate, whose files are watched. */
 export interface Certificate extends WatchedFile {
   /** The pair in use. */
   readonly current: KeyPair;
@@ -29,7 +29,7 @@ export interface Certificate extends WatchedFile {
   onRenewal(callback: (renewed: KeyPair) => void): void;
 }
 
-/** The maximum size of a file, in bytes. A chain of a few certificates is only some kilobytes long. */
+/** A file's maximum size, in bytes. A chain with a few certificates is only some kilobytes long. */
 const pemBytesMax = 1024 * 1024;
 
 const dayMs = 86_400_000;
@@ -38,9 +38,9 @@ const dayMs = 86_400_000;
 const expiryWarnedMs = 14 * dayMs;
 
 /**
- * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. While the
- * files do not match, because only one of them has been replaced, the old pair stays in use. A valid pair also stays in
- * use if the new one has expired or is not valid yet. The new one is used as soon as it becomes valid.
+ * Opens a server's certificate and watches its files, or returns `undefined` for a server without TLS. While the files
+ * do not match, because only one file has been replaced, the old pair stays in use. A valid pair also stays in use if
+ * the new one has expired or is not valid yet. The new one is used as soon as it becomes valid.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */
@@ -103,7 +103,7 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
     // Loaded on demand, because it takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // Reads the first certificate of the chain. The others may be left from an earlier certificate, and may have
+    // Reads the first certificate in the chain. The others may be left from an earlier certificate, and may have
     // expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
@@ -112,7 +112,7 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   }
 }
 
-/** Returns a readable problem for an error of OpenSSL. */
+/** Returns a readable problem for an OpenSSL error. */
 function explainPairError(reason: unknown): string {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") return "the private key does not belong to the certificate";

@@ -9,7 +9,7 @@ const connectTimeoutMs = 3_000;
 /** Environment variables, by name. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Returns a warning for each collector of traces or metrics that accepts no connection. */
+/** Returns a warning for each trace or metric collector that accepts no connection. */
 export async function findCollectorProblems(environment: Environment): Promise<readonly string[]> {
   const urls = [...requestedSignals(environment)]
     .map((signal) => signal.toUpperCase())

@@ -9,17 +9,17 @@ import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import type { Configuration } from "./settings.ts";
 
-/** Problems of a configuration with which a server can start. */
+/** Configuration problems with which a server can start. */
 export interface CheckedConfiguration {
   /**
    * Why tokens cannot be verified at the moment, for example because an issuer does not respond; otherwise `undefined`.
    */
   readonly tokensProblem: string | undefined;
-  /** Messages of the OpenTelemetry SDK about invalid `OTEL_…` variables, for which it uses defaults. */
+  /** OpenTelemetry SDK messages about invalid `OTEL_…` variables, for which it uses defaults. */
   readonly telemetryProblems: readonly string[];
   /**
-   * What the server would log as warnings, for example that a file of token hashes is empty, and warnings about the
-   * store and the collectors of telemetry.
+   * What the server would log as warnings, for example that a token hash file is empty, and warnings about the store
+   * and telemetry collectors.
    */
   readonly warnings: readonly string[];
 }

@@ -17,7 +17,7 @@ export class ConfigurationError extends Error {
 /**
  * Returns the value of a result.
  *
- * @param prefix - the beginning of each message, such as "PORT must "
+ * @param prefix - the start for each message, such as "PORT must "
  * @throws ConfigurationError if the result has problems
  */
 export function valueOrThrow<Value>(result: ParseResult<Value>, prefix: string = ""): Value {

@@ -6,7 +6,7 @@ import { type Configuration, settings } from "./settings.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
-/** The sources of the settings. A flag takes precedence over the variable of the same setting. */
+/** The sources of the settings. A flag takes precedence over the same setting's variable. */
 export interface ConfigurationSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Flags by name, without dashes. */
@@ -17,8 +17,8 @@ export interface ConfigurationSources {
  * Reads all settings and checks them against each other.
  *
  * Reports all problems together instead of only the first. An empty variable counts as not set, because files for
- * containers often turn a missing value into an empty one. An unknown variable with the prefix of the project's
- * settings is a problem. Messages never contain the value of a secret.
+ * containers often turn a missing value into an empty one. An unknown variable with the project's prefix is a problem.
+ * Messages never contain a secret's value.
  *
  * @throws ConfigurationError with all problems
  */
@@ -37,11 +37,11 @@ export function readConfiguration(sources: ConfigurationSources): Configuration 
 
 const settingVariables = Object.values(settings).map(({ variable }) => variable);
 
-/** The effective text of a setting. */
+/** A setting's effective text. */
 interface EffectiveText {
   /** `undefined` if the setting is not set and has no default. */
   readonly text: string | undefined;
-  /** The source of the text: the flag, the variable, or "default". */
+  /** The text's source: the flag, the variable, or "default". */
   readonly source: string;
 }
 
@@ -51,7 +51,7 @@ function effectiveText(setting: Setting<unknown>, sources: ConfigurationSources)
   return text === "" && source === setting.variable ? { text: setting.fallback, source: "default" } : { text, source };
 }
 
-/** Returns the raw text of a setting, from its flag, or otherwise from its variable. */
+/** Returns a setting's raw text, from its flag, or otherwise from its variable. */
 function rawText(
   setting: Setting<unknown>,
   { environment, flags }: ConfigurationSources,
@@ -62,10 +62,7 @@ function rawText(
   return { rawValue: environment[setting.variable] ?? "", source: setting.variable };
 }
 
-/**
- * Returns the flags and variables that had a line break at the end of their value, which was removed, in the order of
- * the table.
- */
+/** Returns the flags and variables whose value ended with a line break, which was removed, in table order. */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
   return Object.values(settings).flatMap((setting: Setting<unknown>) => {
     const { rawValue, source } = rawText(setting, sources);
@@ -91,12 +88,12 @@ function withoutPassword(text: string): string {
   return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
 }
 
-/** A setting to display. The text of a secret is only the part that may be shown. */
+/** A setting to display. A secret's text is only the part that may be shown. */
 export interface ShownSetting extends EffectiveText {
   readonly variable: string;
 }
 
-/** Returns every setting with its effective text, in the order of the table, without secrets and passwords in URLs. */
+/** Returns every setting with its effective text, in table order, without secrets and passwords in URLs. */
 export function showConfiguration(sources: ConfigurationSources): readonly ShownSetting[] {
   return Object.values(settings).map((setting: Setting<unknown>) => {
     const { text, source } = effectiveText(setting, sources);
@@ -110,7 +107,7 @@ function shownText({ secret }: Setting<unknown>, text: string): string {
   return secret?.(text) ?? withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }
 
-/** Returns whether the admin address conflicts with that of the service: the same port on the same or all addresses. */
+/** Returns whether the admin address conflicts with the service's: the same port on the same or all addresses. */
 function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
   if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
   const hosts = [host, adminAddress.host].map((each) => (each === "localhost" ? "127.0.0.1" : each));

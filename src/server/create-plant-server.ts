@@ -125,8 +125,8 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
 }
 
 /**
- * Returns the parts of readiness for a store. The check after a crash is a separate part, because it is temporary and
- * not a problem.
+ * Returns the readiness parts for a store. The check after a crash is a separate part, because it is temporary and not
+ * a problem.
  */
 function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
@@ -143,7 +143,7 @@ function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", Se
   };
 }
 
-/** The header fields of requests for tools (MCP, "Streamable HTTP"). */
+/** The request header fields for tools (MCP, "Streamable HTTP"). */
 const toolFields = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
 /** Returns the hooks that the gateway calls during a request. */
@@ -156,7 +156,7 @@ function createHooks(
   const requestIds = createRequestIds(options.requestIdResponses ?? "requested");
   const writeCall = createPlantCallLog(options, log);
   const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
-  // Only the log uses the ids of plants, so they are not stored without a log.
+  // Only the log uses plant ids, so they are not stored without a log.
   const logInterceptors = writeCall === undefined ? [] : [rememberPlantId];
   const allowedHeaders = [idempotencyKeyField, ...(options.tools === undefined ? [] : toolFields)];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
@@ -170,7 +170,7 @@ function createHooks(
 }
 
 /**
- * Returns the RFC 9728 documents of the server: those of the base URL, of the tools, and of each endpoint that requires a
+ * Returns the server's RFC 9728 documents: for the base URL, for the tools, and for each endpoint that requires a
  * credential. `undefined` without a public URL.
  */
 function resourceOf(
@@ -188,7 +188,7 @@ function resourceOf(
   });
 }
 
-/** Returns the endpoints below the base URL of the server. */
+/** Returns the endpoints below the server's base URL. */
 function endpointsOf(options: PlantServerOptions, readiness: Readiness): readonly Endpoint[] {
   const { publicUrl } = options;
   // A relative URL in `servers` is relative to the document, so it works with every host and port that clients use.
@@ -201,7 +201,7 @@ function endpointsOf(options: PlantServerOptions, readiness: Readiness): readonl
   ];
 }
 
-/** Returns the options for the location of the server: the path of its base URL, and trusted proxies. */
+/** Returns the options for the server's location: the path of its base URL, and trusted proxies. */
 function locationOptions(
   options: PlantServerOptions,
 ): Pick<GatewayOptions, "requestPathPrefix" | "trustedProxies" | "limits"> {
@@ -213,7 +213,7 @@ function locationOptions(
   };
 }
 
-/** Returns the prefix of all paths. */
+/** Returns the prefix for all paths. */
 function prefixOf({ publicUrl }: PlantServerOptions): string {
   return publicUrl === undefined ? "" : withoutSlash(publicUrl.pathname);
 }
@@ -269,7 +269,7 @@ function requireLoopback(host: string | undefined): void {
   throw new Error(`refusing to listen on ${host}: pass a verifier of credentials, or listen on 127.0.0.1 or ::1`);
 }
 
-/** Returns a callback that calls both callbacks. If both fail, it fails with the error of the first. */
+/** Returns a callback that calls both callbacks. If both fail, it fails with the first error. */
 function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
   return (value) => {
@@ -281,10 +281,10 @@ function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | und
       void new Promise<void>((resolve) => resolve(second(value))).catch(() => undefined);
       throw reason;
     }
-    // The result is returned, so that the gateway handles the rejection of an async callback.
+    // The result is returned, so that the gateway handles an async callback's rejection.
     return second(value);
   };
 }
 
-/** The verifier of a server for which none is configured. */
+/** A server's verifier for which none is configured. */
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

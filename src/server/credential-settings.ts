@@ -13,7 +13,7 @@ import {
 import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { alternatives, oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
-/** The configuration of credentials. */
+/** The credential configuration. */
 export interface CredentialConfiguration {
   /** Tokens for development. Only their hashes are stored. */
   readonly tokens: readonly StaticToken[] | undefined;
@@ -21,7 +21,7 @@ export interface CredentialConfiguration {
   readonly jwtIssuers: readonly string[] | undefined;
   readonly jwtAudiences: readonly string[] | undefined;
   readonly jwtAudienceClaim: string | undefined;
-  /** The key set of each issuer, in the same order. */
+  /** Each issuer's key set, in the same order. */
   readonly jwtKeysUrls: readonly string[] | undefined;
   readonly jwtKeysFile: string | undefined;
   readonly jwtAlgorithms: readonly JwtAlgorithm[];
@@ -39,7 +39,7 @@ const texts = listOf("be a comma-separated list without empty items", (text) => 
 
 const safeUrl = "be an https URL, or an http URL of a loopback address";
 
-/** The settings of credentials. */
+/** The credential settings. */
 export const credentialSettings: {
   readonly [Key in keyof CredentialConfiguration]: Setting<NonNullable<CredentialConfiguration[Key]>>;
 } = {
@@ -138,7 +138,7 @@ export const credentialSettings: {
   },
 };
 
-/** Returns the contradictions between the settings of credentials. `has` returns whether a setting is set. */
+/** Returns the contradictions between credential settings. `has` returns whether a setting is set. */
 export function credentialConflicts(
   { jwtIssuers, jwtKeysUrls, providerScopes }: Partial<CredentialConfiguration>,
   has: (key: keyof CredentialConfiguration) => boolean,
@@ -182,7 +182,7 @@ export function credentialConflicts(
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
 }
 
-/** The settings for sources of credentials. A server that listens on an exposed address requires at least one. */
+/** The settings for credential sources. A server that listens on an exposed address requires at least one. */
 export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.tokenHashesFile,
   credentialSettings.tokens,
@@ -190,7 +190,7 @@ export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.introspectionUrl,
 ];
 
-/** Returns the sources of valid tokens, or `undefined` when none is configured. */
+/** Returns the valid tokens' sources, or `undefined` when none is configured. */
 export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSources | undefined {
   const { tokens, tokenHashesFile, jwtIssuers } = configuration;
   const introspection = introspectionOf(configuration);
@@ -209,7 +209,7 @@ export function settingNamesOfSources({ jwtKeysFile }: Pick<CredentialConfigurat
   };
 }
 
-/** Returns a short description of the sources of credentials, for the log. */
+/** Returns a short description for the log: the credential sources. */
 export function credentialSourcesOf(configuration: CredentialConfiguration): string {
   const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
   const sources = [

@@ -20,14 +20,14 @@ import {
 import { ConfigurationError, valueOrThrow } from "./configuration-error.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 
-/** The location of the plants, from a `DATABASE_URL`. */
+/** The plants' location, from a `DATABASE_URL`. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
-/** How a `DATABASE_URL` selects a kind of store. */
+/** How a `DATABASE_URL` selects a store kind. */
 interface UrlForm<Location> {
   /** The form, for an operator. */
   readonly form: string;
-  /** Matches a URL of this kind, whether or not it is valid. */
+  /** Matches a URL with this kind, whether or not it is valid. */
   readonly pattern: RegExp;
   /** Reads a URL that matches, or `undefined` if it does not have the form. */
   read(text: string): ParseResult<Location> | undefined;
@@ -90,7 +90,7 @@ function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
   });
 }
 
-/** Reads `DATABASE_URL_FILE`: the path of a file that contains a `postgres://` URL. */
+/** Reads `DATABASE_URL_FILE`: the path to a file that contains a `postgres://` URL. */
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
   return toResult("be a file with a PostgreSQL URL", () => {
     const url = readUrlFile(urlFile);
@@ -101,10 +101,10 @@ export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocati
   });
 }
 
-// The maximum size of the file, in bytes, so that a wrong file, such as a disk image, is not read into memory.
+// The file's maximum size, in bytes, so that a wrong file, such as a disk image, is not read into memory.
 const urlFileBytesMax = 4_096;
 
-/** Returns the URL in a file, without the line break after it. Errors contain the path, but no content of the file. */
+/** Returns the URL in a file, without the line break after it. Errors contain the path, but no file content. */
 function readUrlFile(file: string): string {
   try {
     return withoutLineEnd(readRegularFileSync(file, urlFileBytesMax).toString("utf8"));
@@ -113,14 +113,14 @@ function readUrlFile(file: string): string {
   }
 }
 
-/** The location of a store, and the watched files that its URL depends on. */
+/** A store's location, and the watched files that its URL depends on. */
 export interface WatchedDatabase {
   readonly location: Database;
   readonly files: readonly WatchedFile[];
 }
 
 /**
- * Watches the file of a database URL and the certificates that the URL names. The store reads these files for each
+ * Watches a database URL's file and the certificates that the URL names. The store reads these files for each
  * connection. The watch logs and measures whether their content can be used.
  *
  * @throws ConfigurationError when a file cannot be used
@@ -140,8 +140,8 @@ async function watchPostgres(location: PostgresLocation, log: Log): Promise<Watc
 }
 
 /**
- * Watches the file of a database URL, if there is one. The user and password may change. Any other change is logged,
- * and the last URL stays in use.
+ * Watches a database URL's file, if there is one. The user and password may change. Any other change is logged, and the
+ * last URL stays in use.
  */
 async function watchDatabaseUrl(
   location: PostgresLocation,
@@ -152,7 +152,7 @@ async function watchDatabaseUrl(
   let current = url;
   const acceptUrl = (renewed: string): ParseResult<object> => {
     const sameDatabase = toResult("be of the same database", () => assertSameDatabase(url, renewed));
-    // The message does not include the reason, which could contain a part of an unencoded password.
+    // The message does not include the reason, which could contain part of an unencoded password.
     if (sameDatabase.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
@@ -199,7 +199,7 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
 /**
  * Resolves to the opened store.
  *
- * @throws StoreOpenError whose message begins with the setting of the store's location
+ * @throws StoreOpenError whose message begins with the setting for the store's location
  */
 export async function withDatabaseSetting<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
   return await opening.catch((reason: unknown) => {

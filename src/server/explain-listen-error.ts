@@ -2,7 +2,7 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Returns a readable error for an error of `listen`. Its message names the setting to change. The system error ("listen
+ * Returns a readable error for a `listen` error. Its message names the setting to change. The system error ("listen
  * EADDRINUSE: …") is its cause. Other errors, such as a failure to start a worker, are returned unchanged.
  */
 export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
@@ -12,7 +12,7 @@ export function explainListenError(reason: unknown, { host, port }: Pick<Configu
   return new Error(text, { cause: reason });
 }
 
-/** A system error of Node.js with its code. */
+/** A Node.js system error with its code. */
 type SystemError = Error & { readonly code: unknown };
 
 function isListenError(reason: unknown): reason is SystemError {

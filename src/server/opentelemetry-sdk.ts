@@ -16,10 +16,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 type Signal = "traces" | "metrics";
 
-/** Options of {@link startSdk}. */
+/** Options for {@link startSdk}. */
 export interface SdkOptions {
   readonly signals: ReadonlySet<Signal>;
-  /** The version of the server. */
+  /** The server's version. */
   readonly serviceVersion: string;
   /** Returns the current metrics. */
   readonly collect: () => readonly MetricFamily[];
@@ -43,7 +43,7 @@ const lastExportMs = 2_000;
 
 /** Returns whether another program in the process has already registered an SDK for traces. */
 export function isSdkRegistered(): boolean {
-  // All copies of the API in a process share this global registry.
+  // All API copies in a process share this global registry.
   const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
@@ -75,7 +75,7 @@ const telemetryCode: PlantErrorCode = "ERR_TELEMETRY";
 export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions): Sdk {
   const load = findSdk();
   const api: typeof import("@opentelemetry/api") = load("@opentelemetry/api");
-  // Logs only the first line, because some messages of the SDK contain a stack trace.
+  // Logs only the first line, because some SDK messages contain a stack trace.
   const report = (message: string): void =>
     log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
   const logger = { error: report, warn: report, info: ignoreProblem, debug: ignoreProblem, verbose: ignoreProblem };
@@ -110,7 +110,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
 /** Loads a package on which the SDK depends, resolved from the SDK itself. */
 type Load = NodeJS.Require;
 
-/** The parameters to start a part of the SDK. */
+/** The parameters to start an SDK part. */
 interface SdkStart {
   readonly load: Load;
   readonly resource: ResourceMetrics["resource"];
@@ -257,10 +257,10 @@ function readMs(variable: string, fallback: number, report: SdkStart["report"]):
   return fallback;
 }
 
-/** The maximum delay of a Node.js timer, in milliseconds. */
+/** The maximum Node.js timer delay, in milliseconds. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** The common interface of exporters. */
+/** The exporters' common interface. */
 interface Exporter<Items> {
   export(items: Items, done: (result: { code: number; error?: Error }) => void): void;
 }

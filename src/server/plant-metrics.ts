@@ -18,7 +18,7 @@ import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 
-/** Returns the attributes of a commit of deletes, for metrics and spans. */
+/** Returns the attributes for a commit, for metrics and spans. */
 export function commitAttributes(database: Database["kind"]): Attributes {
   return {
     "db.system.name": database === "postgres" ? "postgresql" : database,
@@ -27,7 +27,7 @@ export function commitAttributes(database: Database["kind"]): Attributes {
   };
 }
 
-/** The metrics of a plant server. Created before the store and the gateway, to which its hooks are passed. */
+/** A plant server's metrics. Created before the store and the gateway, to which its hooks are passed. */
 export class PlantMetrics implements Disposable {
   readonly onResponse: (request: CompletedRequest) => void;
   readonly onBatch: OnBatch;
@@ -40,7 +40,7 @@ export class PlantMetrics implements Disposable {
     this.#process = measureProcess(this.#metrics);
   }
 
-  /** Adds the metrics whose values are read from the parts of a server at each collection. */
+  /** Adds the metrics whose values are read from a server's parts at each collection. */
   watch(
     server: PlantServer,
     store: PlantStore,
@@ -97,7 +97,7 @@ export class PlantMetrics implements Disposable {
     );
   }
 
-  /** Adds a metric with the versions of the server and of Node.js. */
+  /** Adds a metric with the server's and Node.js's versions. */
   addBuildInfo(version: string): void {
     const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
     const description = "Always 1; the labels are the versions of the server and of Node.js";
@@ -151,7 +151,7 @@ function measureFile(metrics: Metrics, store: PlantStore): void {
   );
 }
 
-/** The upper bounds of batch sizes. Every store limits a batch to 1,024 deletes. */
+/** The upper bounds for batch sizes. Every store limits a batch to 1,024 deletes. */
 const batchSizeBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 
 function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
@@ -179,7 +179,7 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 }
 
 /**
- * Returns why a request was refused: the kind of a refused credential, `unmatched` for an unknown path, and
+ * Returns why a request was refused: a refused credential's kind, `unmatched` for an unknown path, and
  * `resource_exhausted` for a message that is too large, too many calls or a full queue.
  */
 function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {

@@ -26,34 +26,34 @@ type SettingOptions = Pick<
   | "drainTimeoutMs"
 >;
 
-/** Options of {@link createPlantServer}: settings, which docs/reference/configuration.md describes, and parts. */
+/** Options for {@link createPlantServer}: settings, which docs/reference/configuration.md describes, and parts. */
 export interface PlantServerOptions extends Partial<SettingOptions> {
-  /** The store of the plants. The caller opens it, and closes it after the server. */
+  /** The plant store. The caller opens it, and closes it after the server. */
   readonly store: PlantStore;
-  /** The verifier of tokens. Without one, every call is refused, and the server listens only on a loopback address. */
+  /** The token verifier. Without one, every call is refused, and the server listens only on a loopback address. */
   readonly verifier?: TokenVerifier | undefined;
-  /** Limits of connections, headers and timeouts that differ from the defaults of the gateway. */
+  /** Limits of connections, headers and timeouts that differ from the gateway's defaults. */
   readonly limits?: Partial<Limits> | undefined;
-  /** The log of calls and errors. Default none. */
+  /** The log for calls and errors. Default none. */
   readonly log?: Log | undefined;
   /**
-   * The log of the audit trail, with one line per refused credential and per deletion. Its level must include `info`.
-   * Default `log`. Then there is no audit trail unless the level of `log` includes `info`.
+   * The audit trail's log, with one line per refused credential and per deletion. Its level must include `info`.
+   * Default `log`. Then there is no audit trail unless `log`'s level includes `info`.
    */
   readonly auditLog?: Log | undefined;
   /**
-   * The log of deletions. A separate log keeps them apart from refused credentials, with which any client can fill a
-   * log. Default `auditLog`.
+   * The deletion log. A separate log keeps them apart from refused credentials, with which any client can fill a log.
+   * Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors that run between the credential check and the service, for example for traces. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   /**
-   * Returns additional fields for the log line of a call, from the context values of the call, for example the trace
-   * id. If it throws, the line contains the reason as `logFieldsProblem` instead.
+   * Returns additional fields for a call's log line, from the call's context values, for example the trace id. If it
+   * throws, the line contains the reason as `logFieldsProblem` instead.
    */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
-  /** Serves the RPCs as tools of AI agents, such as `createPlantTools()`. Default none. */
+  /** Serves the RPCs as tools for AI agents, such as `createPlantTools()`. Default none. */
   readonly tools?: GatewayOptions["mcp"] | undefined;
   /** Additional plain HTTP endpoints. They require a credential unless they are `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
@@ -63,7 +63,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly onResponse?: ((request: CompletedRequest) => void) | undefined;
 }
 
-/** The names of {@link PlantServerOptions}. */
+/** The option names in {@link PlantServerOptions}. */
 export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   publicUrl: true,
   docs: true,

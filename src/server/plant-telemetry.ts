@@ -6,15 +6,15 @@ import { requestedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentel
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 
-/** Options of {@link openPlantTelemetry}. */
+/** Options for {@link openPlantTelemetry}. */
 export interface TelemetryOptions {
   readonly database: Database["kind"];
-  /** The version of the server. `undefined` to ignore the OpenTelemetry variables. */
+  /** The server's version. `undefined` to ignore the OpenTelemetry variables. */
   readonly serviceVersion: string | undefined;
   readonly log: Log;
 }
 
-/** The telemetry of a plant server: its metrics, and its traces if there is an SDK. */
+/** A plant server's telemetry: its metrics, and its traces if there is an SDK. */
 export interface PlantTelemetry extends AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onResponse" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;

@@ -10,13 +10,13 @@ import { valueOrThrow } from "./configuration-error.ts";
 import { type CredentialConfiguration, settingNamesOfSources, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "../service/index.ts";
 
-/** The prefix of plant store tokens, by which secret scanners find them. */
+/** The prefix in plant store tokens, by which secret scanners find them. */
 const tokenPrefix = "plantstore_";
 
 /**
- * Opens the verifier of all configured sources of tokens, or returns `undefined` if there is none. The caller closes it.
+ * Opens the verifier for all configured token sources, or returns `undefined` if there is none. The caller closes it.
  *
- * @throws ConfigurationError that names the setting of each invalid file, and of an issuer that is not a URL
+ * @throws ConfigurationError that names the setting for each invalid file, and for an issuer that is not a URL
  */
 export async function openVerifier(
   configuration: CredentialConfiguration,

@@ -1,8 +1,8 @@
 import { StorageThread } from "../stores/sqlite/storage-thread.ts";
 
 /**
- * Starts the thread of an SQLite store if the command line and environment select such a store, so that the thread
- * starts while the rest of the program is loaded. The thread opens nothing before the configuration is read.
+ * Starts an SQLite store's thread if the command line and environment select such a store, so that the thread starts
+ * while other modules are loaded. The thread opens nothing before the configuration is read.
  *
  * @param words - the command line; with flags that may select another store, no thread is started
  */

@@ -5,7 +5,7 @@ import { isAddressOrNetwork } from "@plantstore/gateway";
 
 /** A setting. docs/reference/configuration.md has a row for each. */
 export interface Setting<T> {
-  /** The title of the group that begins with this setting, for `--help`. */
+  /** The title for the group that begins with this setting, for `--help`. */
   readonly title?: string;
   /** The environment variable, from which {@link flagOf} derives the flag. */
   readonly variable: string;
@@ -22,7 +22,7 @@ export interface Setting<T> {
   readonly read: (text: string) => ParseResult<T>;
 }
 
-/** The prefix of the project's own variables. */
+/** The prefix in the project's own variables. */
 export const variablePrefix = "PLANTSTORE_";
 
 /** Returns a variable without the {@link variablePrefix}, if it has one. */
@@ -31,14 +31,14 @@ export function withoutPrefix(variable: string): string {
 }
 
 /**
- * Returns the flag of a setting without dashes: its variable without the prefix, in lower case. A hidden setting has no
+ * Returns a setting's flag without dashes: its variable without the prefix, in lower case. A hidden setting has no
  * flag, because process lists show flags.
  */
 export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
   return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
 }
 
-/** Returns a reader of decimal integers in an inclusive range. */
+/** Returns a reader for decimal integers in an inclusive range. */
 export function integerBetween(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
   const requirement = `be an integer between ${least} and ${most}${unit && ` (${unit})`}`;
   return (text) => {
@@ -48,7 +48,7 @@ export function integerBetween(least: number, most: number, unit: string = ""): 
   };
 }
 
-/** Returns a reader of one of these words. */
+/** Returns a reader that accepts one of these words. */
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
   return (text) => {
     const accepted = words.find((candidate) => candidate === text);
@@ -63,7 +63,7 @@ export function alternatives(words: readonly string[]): string {
   return [...words.slice(0, -2), words.slice(-2).join(" or ")].join(", ");
 }
 
-/** Reads the path of a file, which must be readable when the server starts. */
+/** Reads a file's path, which must be readable when the server starts. */
 export function readableFile(text: string): ParseResult<string> {
   try {
     accessSync(text, constants.R_OK);
@@ -73,13 +73,13 @@ export function readableFile(text: string): ParseResult<string> {
   }
 }
 
-/** The prefix of a `HOST` that is a Unix socket. */
+/** The prefix for a `HOST` that is a Unix socket. */
 const unixPrefix = "unix:";
 
-/** The longest path of a Unix socket, in bytes: Linux's `sun_path` (unix(7)) without the terminating zero. */
+/** The longest Unix socket path, in bytes: Linux's `sun_path` (unix(7)) without the terminating zero. */
 const socketPathBytesMax = 107;
 
-/** Reads `HOST`: an IP address, the name of a host, or `unix:` and the path of a socket. */
+/** Reads `HOST`: an IP address, a host's name, or `unix:` and a socket's path. */
 export function readHost(text: string): ParseResult<string> {
   if (isSocket(text)) return parsed(text);
   const isHost = socketPathOf(text) === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
@@ -88,7 +88,7 @@ export function readHost(text: string): ParseResult<string> {
     : notParsed(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
 }
 
-/** Returns whether a text is `unix:` and a path of a valid length. */
+/** Returns whether a text is `unix:` and a path with a valid length. */
 function isSocket(text: string): boolean {
   const path = socketPathOf(text);
   return path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax;
@@ -114,7 +114,7 @@ export function readFileMode(text: string): ParseResult<number> {
     : notParsed("be a file mode of three octal digits, such as 660");
 }
 
-/** Reads a comma-separated list of IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
+/** Reads comma-separated IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
 export function readAddresses(text: string): ParseResult<readonly string[]> {
   const entries = text.split(",").map((entry) => entry.trim());
   return entries.every(isAddressOrNetwork)
@@ -123,7 +123,7 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
 }
 
 /**
- * Reads a comma-separated list of origins whose pages may send requests, or `*` for all.
+ * Reads comma-separated origins whose pages may send requests, or `*` for all.
  *
  * Origins must be written as browsers serialize them (RFC 6454 §6.2), because an origin with a path or capitals would
  * never match.
@@ -137,9 +137,9 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
     : notParsed("be * or a comma-separated list of origins such as https://shop.example");
 }
 
-/** The address for the operator's tools, separate from that of the service. */
+/** The address for the operator's tools, separate from the service's address. */
 export interface AdminAddress {
-  /** A host, or `unix:` and the path of a socket. */
+  /** A host, or `unix:` and a socket's path. */
   readonly host: string;
   /** 0 for a free port, and for a socket. */
   readonly port: number;
@@ -159,7 +159,7 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
 /**
  * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
  *
- * Its path is the prefix of all paths. A query, a fragment and credentials are refused.
+ * Its path is the prefix for all paths. A query, a fragment and credentials are refused.
  */
 export function readPublicUrl(text: string): ParseResult<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -27,7 +27,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
   readonly httpEngine: HttpEngineName;
-  /** The location of the plants, from `DATABASE_URL`, or otherwise from `databaseUrlFile`. */
+  /** The plants' location, from `DATABASE_URL`, or otherwise from `databaseUrlFile`. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
   readonly deletionsKeptHours: number;
@@ -232,13 +232,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
 };
 
-/** A group of related settings. */
+/** A group with related settings. */
 export interface SettingGroup {
   readonly title: string;
   readonly settings: readonly Setting<unknown>[];
 }
 
-/** All settings by group, in the order of the table. */
+/** All settings by group, in table order. */
 export const settingGroups: readonly SettingGroup[] = groupsOf(Object.values(settings));
 
 function groupsOf(all: readonly Setting<unknown>[]): SettingGroup[] {

@@ -25,17 +25,17 @@ export interface StartedServer extends BoundAddress {
   drain(): Promise<void>;
   /** Resolves when the store has failed and only a restart can fix it; then drain the server, and exit the process. */
   readonly storeFailed: Promise<void>;
-  /** The address of `/metrics`, or `undefined` without an admin address. */
+  /** The `/metrics` address, or `undefined` without an admin address. */
   readonly admin: BoundAddress | undefined;
   /** Returns the current metrics, or an empty array if metrics are not collected. */
   collectMetrics(): readonly MetricFamily[];
-  /** Returns why parts of the server cannot serve, or an empty object while it is ready. */
+  /** Returns why server parts cannot serve, or an empty object while it is ready. */
   problems(): ServerProblems;
   /** Reloads the files with credentials, keys and certificates immediately. */
   reload(): Promise<void>;
 }
 
-/** Options of {@link startServer}. */
+/** Options for {@link startServer}. */
 export interface StartOptions {
   /**
    * The plants to insert if this start creates the store. They are not added to an existing store, even if it is empty.
@@ -46,11 +46,11 @@ export interface StartOptions {
   /** Whether metrics are collected for {@link StartedServer.collectMetrics} without an admin address. */
   readonly collectsMetrics?: boolean;
   /**
-   * The version of the server, for an OpenTelemetry SDK that is already registered or that the `OTEL_…` variables
-   * request. Without a version, no SDK is used.
+   * The server's version, for an OpenTelemetry SDK that is already registered or that the `OTEL_…` variables request.
+   * Without a version, no SDK is used.
    */
   readonly serviceVersion?: string | undefined;
-  /** The destination of the log; standard error by default. */
+  /** The log's destination; standard error by default. */
   readonly logDestination?: DestinationStream;
 }
 

@@ -2,12 +2,12 @@ import type { Log } from "@plantstore/telemetry/logs";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 
 /**
- * Milliseconds between two checks of the store. A shorter interval is unnecessary, because the failed store already
- * refuses calls.
+ * Milliseconds between two store checks. A shorter interval is unnecessary, because the failed store already refuses
+ * calls.
  */
 const checkIntervalMs = 500;
 
-/** A watch for a failure of the store that only a restart can fix. */
+/** A watch for a store failure that only a restart can fix. */
 export interface StoreFailureWatch {
   /** Resolves after such a failure has been logged. */
   readonly storeFailed: Promise<void>;

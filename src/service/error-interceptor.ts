@@ -6,8 +6,8 @@ import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
  * unless its code is `Internal`, `Unknown` or `DataLoss`. The interceptor logs any other error, and replaces it by
  * `Internal` with a fixed message.
  *
- * The interceptor must be the first interceptor, so that it handles the errors of all other interceptors and of the
- * handler. Errors of the gateway's `admit` and of decoding a request do not pass through it. Their messages are meant
+ * The interceptor must be the first interceptor, so that it handles errors from all other interceptors and from the
+ * handler. Errors in the gateway's `admit` and in decoding a request do not pass through it. Their messages are meant
  * for callers.
  */
 export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {

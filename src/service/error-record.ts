@@ -1,7 +1,7 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
 /**
- * Errors of requests that match no operation, or fail before matching. They keep their HTTP status, because proxies
+ * Errors for requests that match no operation, or fail before matching. They keep their HTTP status, because proxies
  * depend on it.
  */
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
@@ -13,11 +13,11 @@ const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayE
 ]);
 
 /**
- * Returns the error record of the plant store, `{"error": int32, "message": string}`, and its HTTP status. Both members
- * are always present, even if empty. `error` is the number of the gRPC status code.
+ * Returns the plant store's error record, `{"error": int32, "message": string}`, and its HTTP status. Both members are
+ * always present, even if empty. `error` is the gRPC status code's number.
  *
- * The specification has a single status for all errors of an operation: 400. A request that matches no operation keeps
- * its usual status.
+ * The specification has a single status for all operation errors: 400. A request that matches no operation keeps its
+ * usual status.
  */
 export const errorRecord: ErrorRecordPolicy = (error, { httpStatus }) => ({
   httpStatus: errorsWithoutOperation.has(errorCodeOf(error)) ? httpStatus : 400,

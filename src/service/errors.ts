@@ -14,7 +14,10 @@ export function idMissing(): ConnectError {
   return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
-/** Returns `InvalidArgument`: the `Idempotency-Key` field is not a structured-field string of 1 to `charsMax` characters. */
+/**
+ * Returns `InvalidArgument`: the `Idempotency-Key` field is not a structured-field string with 1 to `charsMax`
+ * characters.
+ */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
   const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
@@ -35,7 +38,7 @@ export function subjectNotRecordable(): ConnectError {
   return errorOf("ERR_SUBJECT_NOT_RECORDABLE", message, Code.FailedPrecondition);
 }
 
-/** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying fails again. */
+/** Returns `FailedPrecondition`: a constraint or trigger in the database protects this plant. Retrying fails again. */
 export function plantProtected(id: bigint, cause?: unknown): ConnectError {
   return errorOf(
     "ERR_PLANT_PROTECTED",
@@ -45,7 +48,7 @@ export function plantProtected(id: bigint, cause?: unknown): ConnectError {
   );
 }
 
-/** Returns `ResourceExhausted` with `Retry-After`: the queue of the store is full. */
+/** Returns `ResourceExhausted` with `Retry-After`: the store's queue is full. */
 export function queueFull(): ConnectError {
   return errorOf("ERR_QUEUE_FULL", "too many deletions are queued", Code.ResourceExhausted, undefined, retrySoon);
 }
@@ -64,24 +67,24 @@ export function outcomeUnknown(cause?: unknown): ConnectError {
 
 /**
  * Returns why the store did not do what a call requested, for an operator: for example that another transaction has
- * locked the plant. Returns `undefined` for errors of other origins.
+ * locked the plant. Returns `undefined` for errors from elsewhere.
  */
 export function storeProblemOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError) || !("errorCode" in error) || !storeErrorCodes.has(error.errorCode))
     return undefined;
-  // The cause of an unknown outcome may be the error of a later attempt.
+  // The cause of an unknown outcome may be a later attempt's error.
   const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
   return typeof problem === "string" ? problem.slice(0, problemCharsMax) : undefined;
 }
 
-/** The codes of errors whose cause is a problem of the store. Other errors, such as invalid messages, have causes too. */
+/** The codes for errors whose cause is a store problem. Other errors, such as invalid messages, have causes too. */
 const storeErrorCodes: ReadonlySet<unknown> = new Set<PlantErrorCode>([
   "ERR_PLANT_PROTECTED",
   "ERR_STORE_UNAVAILABLE",
   "ERR_OUTCOME_UNKNOWN",
 ]);
 
-// The limit of a message in a line of the log, in characters. Messages of triggers have any length.
+// A message's limit in a line of the log, in characters. Trigger messages have any length.
 const problemCharsMax = 512;
 
 function errorOf(

@@ -1,5 +1,5 @@
 /**
- * The implementation of `DeletePlant`, its authorization and its errors.
+ * `DeletePlant`'s implementation, its authorization and its errors.
  *
  * Start with `plant-gateway-options.ts`, which combines the service, the two interceptors, the scopes and the error record.
  * The service deletes plants through the interface {@link PlantStore}, which other modules implement. This module does

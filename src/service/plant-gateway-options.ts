@@ -18,7 +18,7 @@ export interface PlantGatewayParts {
   readonly verifier: TokenVerifier;
   /** The readiness that health checks report. */
   readonly readiness: Readiness;
-  /** The log of internal errors. */
+  /** The log for internal errors. */
   readonly log: Log;
   /** The RFC 9728 documents that challenges point to. */
   readonly resourceMetadata?: BearerAuthOptions["resourceMetadata"];
@@ -32,7 +32,7 @@ const plantPartsNames: OptionNames<PlantGatewayParts> = {
   resourceMetadata: true,
 };
 
-/** Options of `createGateway` for the plant store. */
+/** The gateway options for the plant store. */
 export type PlantGatewayOptions = Required<
   Pick<
     GatewayOptions,
@@ -43,7 +43,7 @@ export type PlantGatewayOptions = Required<
 // 64 KiB, because messages contain only an id or a name.
 const messageBytesMax = 64 * 1024;
 
-/** The REST options of the plant store. Errors are records, and a deletion gets status 204 without a body. */
+/** The plant store's REST options. Errors are records, and a deletion gets status 204 without a body. */
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,
@@ -82,11 +82,11 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
     interceptors: [createErrorInterceptor(toError), auth.interceptor],
     admit: auth.admit,
     toError,
-    // No setting of the plant store changes these options.
+    // No plant store setting changes these options.
     nameOptions: false,
     rest: restOptions,
     readMaxBytes: messageBytesMax,
-    // Unknown fields are never used, and a field of 2 bytes would occupy 165 bytes until the call ends.
+    // Unknown fields are never used, and a 2-byte field would occupy 165 bytes until the call ends.
     binaryOptions: { readUnknownFields: false },
   };
 }

@@ -7,13 +7,13 @@ import { idempotencyKeyField, readIdempotencyKey, scopeIdempotencyKey } from "./
 import type { PlantStore } from "./plant-store.ts";
 
 /**
- * Creates the implementation of `plantstore.v1.PlantService`.
+ * Creates the `plantstore.v1.PlantService` implementation.
  *
  * `deletePlant` responds once the deletion is durable. The handler throws `InvalidArgument` when the request has no id
- * or a malformed `Idempotency-Key`, `NotFound` when the plant does not exist, and any error of the store.
+ * or a malformed `Idempotency-Key`, `NotFound` when the plant does not exist, and any store error.
  *
- * The deletion record contains the `subject` of the principal and the request id, which are read from the context
- * values of the call. An idempotency key belongs to the issuer of the principal.
+ * The deletion record contains the principal's `subject` and the request id, which are read from the call's context
+ * values. An idempotency key belongs to the principal's issuer.
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {

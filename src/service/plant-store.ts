@@ -2,9 +2,9 @@ import type { ContextValues } from "@connectrpc/connect";
 
 /** The call that requests a deletion. */
 export interface DeleteCall {
-  /** The identifier of the principal: JWT `sub`, or the name of the token. */
+  /** The principal's identifier: JWT `sub`, or the token's name. */
   readonly subject: string;
-  /** The id of the call in the log. */
+  /** The call's id in the log. */
   readonly requestId: string;
   /**
    * Calls with the same key, plant and subject count as one deletion. As long as its record is kept, they all get the
@@ -20,24 +20,24 @@ export interface DeleteCall {
   readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
 }
 
-/** The numbers of queued deletions of a store. */
+/** How many deletions a store has queued. */
 export interface WaitingDeletions {
   /** Deletions that wait for a batch. */
   readonly forBatch: number;
-  /** The current limit of {@link forBatch}, above which deletions are refused. Lower while the store is overloaded. */
+  /** The current limit for {@link forBatch}, above which deletions are refused. Lower while the store is overloaded. */
   readonly forBatchMax: number;
   /** Deletions that wait for a locked plant, or for another use of their idempotency key. */
   readonly forLock: number;
 }
 
-/** Connections of a store to its server. A connection that the server has closed is detected on its next use. */
+/** A store's connections to its server. A connection that the server has closed is detected on its next use. */
 export interface StoreConnections {
   /** Connections in use by a batch or a health check. */
   readonly used: number;
   readonly idle: number;
 }
 
-/** The state of the file of a store, as of the last check. */
+/** The state of a store's file, as of the last check. */
 export interface StoreFile {
   /** Whether a second name, such as a hard link, leads to the file. A server refuses to start with it. */
   readonly hasSecondName: boolean;
@@ -46,10 +46,10 @@ export interface StoreFile {
 }
 
 /**
- * A store of plants.
+ * A plant store.
  *
- * Every store guarantees: of several concurrent deletions of a plant, exactly one gets `true`. No deletion is
- * acknowledged before it is durable. No acknowledged deletion is lost. Calls with the same idempotency key are one
+ * Every store guarantees: when a plant is deleted several times concurrently, exactly one call gets `true`. No deletion
+ * is acknowledged before it is durable. No acknowledged deletion is lost. Calls with the same idempotency key are one
  * deletion.
  */
 export interface PlantStore {
@@ -84,7 +84,7 @@ export interface PlantStore {
   /** The connections to the server, or `undefined` for a store without a server. */
   readonly connections?: StoreConnections | undefined;
 
-  /** The file of the store, or `undefined` for a store without a file. */
+  /** The store's file, or `undefined` for a store without a file. */
   readonly file?: StoreFile | undefined;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */

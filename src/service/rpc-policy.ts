@@ -2,16 +2,16 @@ import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { nearestName } from "@plantstore/http";
 
 /**
- * The effect of an RPC. Deletions accept an `Idempotency-Key`, wait in the queue of the store, and belong to the audit
- * trail. Reads do none of these.
+ * An RPC's effect. Deletions accept an `Idempotency-Key`, wait in the store's queue, and belong to the audit trail.
+ * Reads do not.
  */
 export type RpcEffect = "deletion" | "read";
 
-/** The authorization, documentation and effect of an RPC of the plant store. */
+/** The authorization, documentation and effect for a plant store RPC. */
 interface RpcPolicy {
   /** The scope that a token must have, unless it has all scopes. */
   readonly scope: string;
-  /** The description of the successful response. */
+  /** The successful response's description. */
   readonly successDescription: string;
   readonly effect: RpcEffect;
 }
@@ -44,7 +44,7 @@ export function plantScopeProblem(scope: string): string | undefined {
 }
 
 /**
- * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services. Health requires no
+ * Returns a procedure's policy (`/package.Service/Method`), or `undefined` for other services. Health requires no
  * token, and reflection requires a token but no scope.
  */
 export function policyOf(procedure: string): RpcPolicy | undefined {

@@ -1,5 +1,5 @@
 /**
- * Stores of plants: in memory, SQLite or PostgreSQL.
+ * Plant stores: in memory, SQLite or PostgreSQL.
  *
  * The service calls a `PlantStore` (src/service/plant-store.ts), which resolves once the result is durable. Stores
  * group concurrent deletions into one commit, which is invisible to callers. This module does not depend on protocols,
@@ -32,7 +32,7 @@ export { pemBytesMax } from "./postgres/server/certificate-files.ts";
 export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
-/** The locations of plants by the kind of their store. */
+/** Plant locations by store kind. */
 interface Locations {
   readonly sqlite: { readonly kind: "sqlite"; readonly path: string };
   readonly postgres: PostgresLocation;
@@ -52,9 +52,9 @@ export interface PostgresLocation {
   readonly currentUrl?: () => string;
 }
 
-/** Options of {@link openPlantStore}. */
+/** Options for {@link openPlantStore}. */
 export interface StoreOptions extends DurableStoreOptions {
-  /** The plants of an SQLite store that is created if it is missing. By default, a missing store is refused. */
+  /** The plants in an SQLite store that is created if it is missing. By default, a missing store is refused. */
   readonly plantsWhenCreated?: IdRange;
 }
 
@@ -70,13 +70,13 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   plantsWhenCreated: { first: true, last: true },
 };
 
-/** The versions of a schema before and after a migration. */
+/** A schema's versions before and after a migration. */
 interface Versions {
   readonly from: number;
   readonly to: number;
 }
 
-/** What the stores of one kind do at a location. */
+/** What one store kind does at a location. */
 interface StoreKind<Location> {
   openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
   openDatabase(location: Location): Promise<PlantDatabase>;
@@ -85,7 +85,7 @@ interface StoreKind<Location> {
   openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
 }
 
-// Loaded on demand. A server on SQLite starts in two thirds of the time without it.
+// Loaded on demand. A server on SQLite starts a third sooner without it.
 const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
   import("./postgres/all-plants/plant-database.ts");
 
@@ -113,7 +113,7 @@ function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
 }
 
 /**
- * Opens the store of a server, which {@link migratePlants} has created before.
+ * Opens a server's store, which {@link migratePlants} has created before.
  *
  * @throws StoreOpenError with a message for the operator; TypeError for unknown options
  */
@@ -126,7 +126,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
 }
 
 /**
- * Opens an existing database for the commands of an operator.
+ * Opens an existing database for an operator's commands.
  *
  * @throws StoreOpenError with a message for the operator
  */
@@ -145,10 +145,10 @@ export async function checkPlantStore(location: PlantLocation): Promise<readonly
 }
 
 /**
- * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
- * nothing if the schema is current, or newer and usable by this release.
+ * Creates the schema or migrates it to this release's version, and returns the versions before and after. Does nothing
+ * if the schema is current, or newer and usable by this release.
  *
- * @param onWaiting - called every few seconds with what a migration of PostgreSQL waits for
+ * @param onWaiting - called every few seconds with what a PostgreSQL migration waits for
  * @throws StoreOpenError with a message for the operator, also when this release cannot use the schema
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {

@@ -14,7 +14,7 @@ import { distribute, isCitus, lockedBegin } from "./distribute.ts";
 // the lock.
 const dayLockMs = 50;
 
-/** Creates and drops partitions of records that Citus has distributed. */
+/** Creates and drops record partitions that Citus has distributed. */
 export function distributedDays({ quoted }: StoreSchema): RecordDays {
   return {
     make: async (session, keptMs) => void (await callLocking(session, `${quoted}.plantstore_make_days`, keptMs)),
@@ -54,7 +54,7 @@ const canPartitionSql = `
   SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('plants') AND partmethod = 'h'
     AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${partitionedByDayQuery})`;
 
-// Objects that depend on the table. After the table is replaced, they would refer to only one of its partitions.
+// Objects that depend on the table. After the table is replaced, they would refer to only one partition.
 const dependentsSql = `
   SELECT string_agg(DISTINCT name, ', ') FROM (
     SELECT 'the view or rule ' || ev_class::regclass::text AS name
@@ -81,12 +81,12 @@ const triggersSql = `
       SELECT string_agg(tgname, ', ') FROM pg_trigger WHERE tgrelid = '%s'::regclass AND NOT tgisinternal $$)
   ) AS trigger`;
 
-/** Distributes the tables of a store as {@link distribute} does, and partitions deletion records by day if possible. */
+/** Distributes a store's tables as {@link distribute} does, and partitions deletion records by day if possible. */
 export async function distributeByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
   await retryTransientErrors(session, () => distribute(session, schema));
   await retryTransientErrors(session, async () => {
     await partitionByDay(session, schema, onWaiting);
-    // Partitioned records require a different version of the function that deletes.
+    // Partitioned records require a different function for deleting.
     await distribute(session, schema);
   });
 }

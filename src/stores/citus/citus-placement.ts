@@ -13,10 +13,10 @@ import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { distributedDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
 
-// The shortest time for the check of a worker, in milliseconds, unless the deadline is earlier.
+// The shortest time for a worker's check, in milliseconds, unless the deadline is earlier.
 const workerMsMin = 1_000;
 
-// Citus runs this function on the worker of the first plant.
+// Citus runs this function on the first plant's worker.
 const deleteOnWorkerSql = ({ quoted }: StoreSchema): string => `
   SELECT deleted, locked, kept FROM ${quoted}.plantstore_delete(
     $1::bigint, $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[], $5::pg_catalog.uuid,
@@ -24,7 +24,7 @@ const deleteOnWorkerSql = ({ quoted }: StoreSchema): string => `
 
 const existingPlantsSql = ({ plants }: StoreSchema): string => `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
-// A key contains its plant, so only the workers of these plants are queried.
+// A key contains its plant, so only these plants' workers are queried.
 const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY($2::bigint[])";
 
 // Rows per transaction. Few, because a shard compares each plant id with each `seq`.
@@ -39,19 +39,19 @@ const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
   `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
 // The default of `seq` would come from the coordinator, so that the check would also wait for the coordinator's
-// standbys. The number is random, so that concurrent checks do not wait for each other, and negative, unlike those of
-// deletions.
+// standbys. The number is random, so that concurrent checks do not wait for each other, and negative, unlike the
+// numbers in deletions.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
 
 /**
- * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the id of the
- * plant: a plant and the records of its deletions are on the same worker.
+ * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the plant's id:
+ * a plant and the records of its deletions are on the same worker.
  *
  * - A statement that both deletes and records would be a two-phase commit over all workers. A function that Citus runs
- *   on the worker of its first argument is a local transaction there, so each batch contains plants of one worker only.
- * - If records are partitioned by day, the function sets the day of those without a key.
+ *   on its first argument's worker is a local transaction there, so each batch contains plants on one worker only.
+ * - If records are partitioned by day, the function sets the day for records without a key.
  * - A statement for workers cannot contain functions that change settings. So statements that depend on pinned
  *   settings, except the function that deletes, are run in a transaction that pins them first.
  * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and records store it
@@ -90,7 +90,7 @@ export function citusPlacement(
     findPlants: async (session, ids) =>
       toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
     runLookup: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
-    // Runs a batch without plants, which waits for the standbys of the worker.
+    // Runs a batch without plants, which waits for the worker's standbys.
     waitForStandbys: async (session, [one]) => {
       await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);
     },
@@ -102,7 +102,7 @@ export function citusPlacement(
     days: isByDay ? distributedDays(schema) : undefined,
     dropOldRecords: (session, keptMs, { max }) =>
       session.transact(readCommitted, () => dropRecords(session, schema, dayCondition, keptMs, max)),
-    // The standbys of the workers are not known to the coordinator.
+    // The workers' standbys are not known to the coordinator.
     findWarnings: () => Promise.resolve([]),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
@@ -141,13 +141,11 @@ async function dropRecords(
   if (oldRecords.length === 0) return { count: 0, isMore: false };
   const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
   const { length: count } = await session.query(dropSql(schema, dayCondition), [ids, seqs]);
-  // If triggers kept every record of the slice, the next slice would be the same.
+  // If triggers kept every record in the slice, the next slice would be the same.
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
-/**
- * Returns the parameters of the function for a batch. The function returns arrays of deleted, locked and kept plants.
- */
+/** Returns the function's parameters for a batch. The function returns deleted, locked and kept plants as arrays. */
 function valuesOf({ firstOf, values }: PreparedBatch, skips: boolean): readonly unknown[] {
   const [one] = firstOf.keys();
   const [ids, subjects, requestIds, token, keys = null] = values;
@@ -162,7 +160,7 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 }
 
 /**
- * Runs a check on each worker, with an id that belongs to it and a part of the time. Rejects only if all workers are
+ * Runs a check on each worker, with an id that belongs to it and some of the time. Rejects only if all workers are
  * unavailable, or if any worker refuses the check, which only the operator can fix.
  */
 async function checkEachWorker(

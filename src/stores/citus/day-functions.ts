@@ -7,7 +7,7 @@ import {
   sliceMax,
 } from "../postgres/schema/day-functions.ts";
 
-// The approximate number of partitions. Few, because each has 32 tables on workers by default, and locks on all nodes.
+// The approximate partition count. Few, because each has 32 tables on workers by default, and locks on all nodes.
 const partitions = 12;
 
 // The partition that contains a day, according to its bound.
@@ -28,13 +28,13 @@ const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT 
 /**
  * Creates the functions that create and drop partitions on Citus. They work as on a single server, except that a
  * partition contains several days if records are kept for long. The partition key is the column `day`, because Citus
- * supports only one level of partitions. The caller sets the lock timeout, because a setting of a function does not
- * apply to workers.
+ * supports only one partition level. The caller sets the lock timeout, because a function's setting does not apply to
+ * workers.
  *
- * Records outside of day partitions are dropped on each shard separately. A statement for all shards takes three times
- * as long.
+ * Records outside day partitions are dropped on each shard separately. A statement for all shards takes three times as
+ * long.
  *
- * The worker sets the day of a record from its own clock. A constraint of each partition refuses records with a later
+ * The worker sets a record's day from its own clock. Each partition's constraint refuses records with a later
  * `deleted_at`, so that a partition whose days have all expired contains only expired records.
  */
 export const createDayFunctionsSql: string = `

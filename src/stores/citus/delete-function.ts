@@ -1,13 +1,12 @@
-/** The signature of the function that deletes batches, for `to_regprocedure`. */
+/** The signature that the batch function has, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// Whether any of these plants is on another server than the one that runs the function. NOT IN calculates the shard of
-// each plant once.
+// Whether any of these plants is on another server than the function. NOT IN calculates each plant's shard once.
 const isOnOtherWorkerSql = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
 
-// Whether a trigger of this server may drop records: a row-level BEFORE INSERT trigger (bits 0 to 2 of `tgtype`).
+// Whether a trigger on this server may drop records: a row-level BEFORE INSERT trigger (bits 0 to 2 of `tgtype`).
 const mayDropRecords = `EXISTS (
         SELECT FROM pg_trigger
         WHERE tgtype & 7 = 7 AND NOT tgisinternal AND strpos(tgrelid::regclass::text, 'deletions_') > 0
@@ -17,26 +16,25 @@ const mayDropRecords = `EXISTS (
 const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME ZONE 'UTC')::date END";
 
 /**
- * The body of the function, which `migrate` compares with that in the database.
+ * The function's body, which `migrate` compares with that in the database.
  *
- * The settings of a worker are checked. The settings of the coordinator, which another client of a pooler may have
- * changed, get their initial values for the transaction.
+ * A worker's settings are checked. The coordinator's settings, which another client of a pooler may have changed, get
+ * their initial values for the transaction.
  *
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
  * wait for locks; on Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
  * only after a wait for the standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every
  * worker waits for its standbys. Their warnings are forwarded by the last setting, which would slow down statements
- * after it. Ids are collected in a loop, because Citus writes the rows of a CTE to a file.
+ * after it. Ids are collected in a loop, because Citus writes a CTE's rows to a file.
  *
- * The function fails if a trigger drops records, which the row count of Citus includes if the trigger is on a shard.
+ * The function fails if a trigger drops records, which Citus's row count includes if the trigger is on a shard.
  * Counting the stored records takes as long as everything else together, so it is done only if this server has such a
  * trigger, or if plants are on another server, whose triggers are unknown.
  *
- * After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
- * change. Its deletions are then committed on the workers of the plants. For plants that it has not found, it writes
- * records on their workers and rolls them back: the commit of a transaction that has written waits for the standbys,
- * even after a rollback to a savepoint. If a trigger prevents writing these records, the deletion is retried until a
- * worker runs it.
+ * After its nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
+ * change. Its deletions are then committed on the plants' workers. For plants that it has not found, it writes records
+ * on their workers and rolls them back: a commit after a write waits for the standbys, even after a rollback to a
+ * savepoint. If a trigger prevents writing these records, the deletion is retried until a worker runs it.
  */
 export const functionBodyOf = (isByDay: boolean): string => `
   DECLARE

@@ -35,9 +35,9 @@ const distributedDifferently =
   '"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"';
 
 /**
- * Distributes the tables of a store and their rows over the workers, unless they are already distributed. If an
- * operator has distributed the tables, adds the missing indexes and functions. Replaces the function of another
- * release. Does nothing on a server without Citus. Deletions wait meanwhile.
+ * Distributes a store's tables and their rows over the workers, unless they are already distributed. If an operator has
+ * distributed the tables, adds the missing indexes and functions. Replaces another release's function. Does nothing on
+ * a server without Citus. Deletions wait meanwhile.
  *
  * @throws StoreOpenError when an operator has distributed them differently
  */
@@ -49,8 +49,8 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
 }
 
 /**
- * Returns the beginning of a transaction whose unqualified names refer to a schema. If several processes distribute its
- * tables, all but one wait here, and then see the changes of the first.
+ * Returns a transaction's beginning, whose unqualified names refer to a schema. If several processes distribute its
+ * tables, all but one wait here, and then see the first one's changes.
  */
 export function lockedBegin(schema: StoreSchema): string {
   return `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
@@ -95,7 +95,7 @@ const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
 const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
 
-// Separate statements, because Citus forwards some statements to the workers together with the rest of their message.
+// Separate statements, because Citus forwards some statements to the workers together with their message's other parts.
 const keysSql = [
   "DROP INDEX IF EXISTS deletions_by_plant",
   "DROP INDEX IF EXISTS deletions_by_key",

@@ -4,15 +4,15 @@ import type { Session } from "../postgres/server/session.ts";
 import { deleteFunction } from "./delete-function.ts";
 import { distributedByHand, isCitus } from "./distribute.ts";
 
-// The maximum number of ids tried to find one on each worker: enough for a worker with one of thousands of shards. For
-// a shard with a single one of the 2^32 hashes, such as that of an isolated tenant, the search would take hours.
+// How many ids are tried to find one on each worker: enough for a worker with one shard in thousands. For a shard with
+// a single hash in 2^32, such as an isolated tenant's, the search would take hours.
 const searchedIdsMax = 100_000;
 
-/** The placement of the shards of the tables. */
+/** The tables' shard placement. */
 export class Shards {
-  /** The largest hash of each shard, in ascending order. */
+  /** Each shard's largest hash, in ascending order. */
   readonly hashMax: readonly number[];
-  /** The index of the worker of each shard. */
+  /** The index of each shard's worker. */
   readonly worker: readonly number[];
   #oneOfEach: readonly bigint[] | undefined;
 
@@ -22,7 +22,7 @@ export class Shards {
   }
 
   /**
-   * Returns the index of the worker that has a plant. The index may be wrong for some seconds after a shard was moved.
+   * Returns the index for the worker that has a plant. The index may be wrong for some seconds after a shard was moved.
    * Deletions are then slower, but correct.
    */
   workerOf(id: bigint): number {
@@ -31,8 +31,8 @@ export class Shards {
   }
 
   /**
-   * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing.
-   * Missing workers are not checked. Searched once, because a worker with few ids takes thousands of tries.
+   * One id on each worker, whether or not the plant exists. A worker with very few possible ids may be missing. Missing
+   * workers are not checked. Searched once, because a worker with few ids takes thousands of tries.
    */
   get oneOfEach(): readonly bigint[] {
     return (this.#oneOfEach ??= this.#findOneOfEach());
@@ -49,10 +49,9 @@ export class Shards {
 }
 
 /**
- * Finds the shards of the tables. Returns `undefined` if they are not distributed. An operator may add workers at any
- * time.
+ * Finds the tables' shards. Returns `undefined` if they are not distributed. An operator may add workers at any time.
  *
- * @throws StoreOpenError when the tables were not distributed by `migrate`, or warnings of workers would not arrive
+ * @throws StoreOpenError when the tables were not distributed by `migrate`, or workers' warnings would not arrive
  */
 export async function findShards(session: Session, { quoted, plants }: StoreSchema): Promise<Shards | undefined> {
   if (!(await isCitus(session))) return undefined;
@@ -80,8 +79,8 @@ const warningsHidden =
   "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 /**
- * Returns the hash of an id by which Citus chooses its shard: `hashint8` of PostgreSQL, which is the final mix of Bob
- * Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the halves of the id.
+ * Returns the id's hash by which Citus chooses its shard: PostgreSQL's `hashint8`, which is the final mix in Bob
+ * Jenkins' lookup3 (burtleburtle.net/bob/c/lookup3.c) over the id's halves.
  */
 export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));
@@ -96,7 +95,7 @@ export function hashOf(id: bigint): number {
   return ((c ^ b) - rotateLeft(b, 24)) | 0;
 }
 
-// PostgreSQL's seed for a key of four bytes.
+// PostgreSQL's seed for a four-byte key.
 const hashSeed = (0x9e3779b9 + 4 + 3_923_095) | 0;
 
 function rotateLeft(bits: number, by: number): number {

@@ -7,7 +7,7 @@ import type { LaneReports } from "../postgres/delete/placement.ts";
  */
 export class UnavailableWorkers implements LaneReports {
   readonly #onUpkeep: OnUpkeep | undefined;
-  /** When each worker was found to be unavailable, on the clock of `performance.now()`. */
+  /** When each worker was found to be unavailable, on the `performance.now()` clock. */
   readonly #unavailableSinceMs = new Map<number, number>();
   /** When each worker has last committed a batch, on the same clock. */
   readonly #committedAtMs = new Map<number, number>();

@@ -9,22 +9,21 @@ import { refuseDistributedSchema } from "./distribute.ts";
 import { findShards } from "./shards.ts";
 import { UnavailableWorkers } from "./unavailable-workers.ts";
 
-// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
-// worker starts with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
+// The hint part that is the same in all languages. After a C library upgrade, each new connection to a worker starts
+// with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
 const collationHint = "REFRESH COLLATION VERSION";
 
-// The maximum number of remembered processes, about as many as a server has connections. The oldest are forgotten
-// first.
+// Maximum remembered processes, about as many as a server has connections. The oldest are forgotten first.
 const stuckMax = 100;
 
-/** The workers of Citus, if the tables are distributed. Shared by all sessions of a store. */
+/** The Citus workers, if the tables are distributed. Shared by a store's sessions. */
 export class CitusWorkers implements StoreWorkers {
-  // Citus forwards the warning of a worker as a debug message in some transactions. Other servers ignore the setting.
+  // Citus forwards a worker's warning as a debug message in some transactions. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   /** Whether the tables are distributed over them, as far as known. */
   areUsed = false;
   readonly #unavailable: UnavailableWorkers;
-  /** The ids of the server processes that may still wait for a worker. */
+  /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
 
   constructor(onUpkeep?: OnUpkeep) {
@@ -39,11 +38,11 @@ export class CitusWorkers implements StoreWorkers {
     return undefined;
   }
 
-  // Citus forwards SQLSTATE and text of a worker's warning, but not the routine. `57P01` means that the waiting backend
-  // was terminated. So any warning of a worker may mean that a wait for standbys was cancelled.
+  // Citus forwards a worker warning's SQLSTATE and text, but not the routine. `57P01` means that the waiting backend
+  // was terminated. So any worker warning may mean that a wait for standbys was cancelled.
   //
   // Citus only warns if a worker does not commit a prepared transaction. A coordinator that was replaced without
-  // noticing rolls back the prepared transactions of its successor, which it does not know.
+  // noticing rolls back its successor's prepared transactions, which it does not know.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     if (routine === "FinishRemoteTransactionCommit") return "a worker did not confirm its part of a commit";
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
@@ -72,7 +71,7 @@ export class CitusWorkers implements StoreWorkers {
       // A worker that sent a warning, perhaps because the wait was already over, has run the statement.
       if (fault instanceof InDoubtError)
         return void (this.#stuckProcesses = [...stuckProcesses, ...this.#stuckProcesses]);
-      // After other errors the waits are not tried again, and neither is that of this statement. Otherwise an
+      // After other errors the waits are not tried again, and neither is this statement's wait. Otherwise an
       // unavailable worker would delay every new connection.
       this.#stuckProcesses = this.#stuckProcesses.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
@@ -81,8 +80,8 @@ export class CitusWorkers implements StoreWorkers {
 }
 
 // A server process connects to workers with an application name that contains its process id. Meanwhile another process
-// may have this id, so only processes with this session's application name are cancelled. Plant stores look up the
-// outcome of a cancelled wait, and the commands `import` and `migrate` can be run again.
+// may have this id, so only processes with this session's application name are cancelled. Plant stores look up a
+// cancelled wait's outcome, and the commands `import` and `migrate` can be run again.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(

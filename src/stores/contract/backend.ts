@@ -3,8 +3,8 @@ import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
 /**
- * What is behind the queue of a store. A new backend implements this, and adds its kind to index.ts;
- * {@link queuedStore} makes it a `PlantStore`.
+ * What is behind a store's queue. A new backend implements this, and adds its kind to index.ts; {@link queuedStore}
+ * makes it a `PlantStore`.
  */
 export interface Backend {
   /** The file or server, for operators. */
@@ -12,14 +12,14 @@ export interface Backend {
   /** Why the backend cannot delete. */
   readonly problem: StoreProblem | undefined;
   /**
-   * Makes a batch durable. Ends each of its deletions ({@link Deletion.decide}), once its outcome cannot be lost, or
-   * defers it, to get it again in a later batch. If it fails, returns the ending of those that it has left open or
-   * deferred. Rejects only if the outcome of these is unknown.
+   * Makes a batch durable. Ends each deletion in it ({@link Deletion.decide}), once its outcome cannot be lost, or
+   * defers it, to get it again in a later batch. If it fails, returns the ending for deletions that it has left open or
+   * deferred. Rejects only if their outcome is unknown.
    */
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
   /** Closes files and connections. No batch is being committed, and no deletion is deferred. */
   close(): Promise<void>;
-  /** The shortest time for an attempt of a batch, in milliseconds; 0 by default. */
+  /** The shortest time for a batch attempt, in milliseconds; 0 by default. */
   readonly attemptMsMin?: number;
   /** Why deletions wait before the first batch, for operators. `undefined` once they do not. */
   readonly pending?: string | undefined;
@@ -32,34 +32,34 @@ export interface Backend {
   readonly lanes?: Lanes;
 }
 
-/** The timeout of a batch with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
+/** A batch's timeout with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
 export const batchTimeoutMs = 10_000;
 
 /** How a batch is attempted. */
 export interface Attempt {
-  /** When the batch must have ended, on the clock of `performance.now()`. A backend without retries ignores it. */
+  /** When the batch must have ended, on the `performance.now()` clock. A backend without retries ignores it. */
   readonly deadlineMs: number;
   /** Whether the batch should not wait for locks, because deletions are deferred: other plants may be locked, too. */
   readonly isCareful: boolean;
 }
 
-/** Lanes: only deletions of the same lane share a batch. */
+/** Lanes: only deletions in the same lane share a batch. */
 export interface Lanes {
   of(id: bigint): number;
-  /** The most batches of one lane that are committed at the same time. */
+  /** The most batches in one lane that are committed at the same time. */
   readonly inFlightMax: number;
   /** Whether a lane is still used. */
   isUsed(lane: number): boolean;
-  /** Returns a call with its idempotency key as the records of the backend contain it. */
+  /** Returns a call with its idempotency key as the backend's records contain it. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
 }
 
-/** Returns the problem of a backend, with its name. */
+/** Returns a backend's problem, with its name. */
 export function problemOf({ name, problem }: Pick<Backend, "name" | "problem">): string | undefined {
   return problem && `${name}: ${problem.text}`;
 }
 
-/** Returns the ending of a batch that is not sent, because its backend has a problem. */
+/** Returns the ending for a batch that is not sent, because its backend has a problem. */
 export function refusalOf(backend: Pick<Backend, "name" | "problem">): FailedEnding | undefined {
   const problem = problemOf(backend);
   return problem === undefined ? undefined : endings.unavailable(problem);

@@ -12,7 +12,7 @@ export type EndingKind =
   /** This call, or an earlier one with its idempotency key, has durably deleted the plant. */
   | "deleted"
   | "absent"
-  /** A constraint or trigger of the database keeps the plant. */
+  /** A constraint or trigger in the database keeps the plant. */
   | "protected"
   /** The idempotency key belongs to another deletion. */
   | "key-reused"
@@ -31,7 +31,7 @@ export interface ErrorEnding {
   readonly error: unknown;
 }
 
-/** The endings. One with an error may be shared by all deletions of a batch. */
+/** The endings. One with an error may be shared by all deletions in a batch. */
 export const endings = {
   deleted: { kind: "deleted" },
   absent: { kind: "absent" },
@@ -43,17 +43,16 @@ export const endings = {
   cancelled: (reason: unknown): ErrorEnding => ({ kind: "cancelled", error: reason }),
 } as const;
 
-/** The ending of every deletion that a failed batch leaves open. */
+/** The ending for every deletion that a failed batch leaves open. */
 export interface FailedEnding {
   readonly kind: "unavailable" | "outcome-unknown";
   readonly error: Error;
 }
 
 /**
- * The state of a deletion. What a store does with a batch that was sent is not visible here. A deletion that is
- * deferred waits for a later batch, because another transaction has locked its plant or uses its key, or another
- * deletion of its batch has the same plant or key. A deletion is in doubt if an attempt may have been committed, or may
- * still be.
+ * A deletion's state. What a store does with a batch that was sent is not visible here. A deletion that is deferred
+ * waits for a later batch, because another transaction has locked its plant or uses its key, or another deletion in its
+ * batch has the same plant or key. A deletion is in doubt if an attempt may have been committed, or may still be.
  */
 export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
 
@@ -90,7 +89,7 @@ export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   answered: { next: [], endings: [] },
 };
 
-/** A transition that is not in the table. The transition is an error of the store, not of its server or file. */
+/** A transition that is not in the table. The transition is a store error, not an error in its server or file. */
 export class TransitionError extends Error {
   override readonly name = "TransitionError";
 }
@@ -130,7 +129,7 @@ export class Deletion {
     return this.#ending;
   }
 
-  /** The token of the attempts of which one may have been committed, or `undefined` unless the deletion is in doubt. */
+  /** The token for attempts that may have been committed, or `undefined` unless the deletion is in doubt. */
   get token(): string | undefined {
     return this.#token;
   }
@@ -201,7 +200,7 @@ export class Deletion {
   }
 }
 
-/** Returns the deletions of a batch that are open. Ends those whose call was cancelled. */
+/** Returns a batch's open deletions. Ends those whose call was cancelled. */
 export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
   return batch.filter((one) => one.isOpen && !one.endIfCancelled());
 }

@@ -4,11 +4,11 @@ import type { OnUpkeep } from "./upkeep.ts";
 /**
  * Called for every batch when it is sent, for metrics and traces. Must not throw.
  *
- * @returns a function that is called once the outcome of the batch is known: without an error when it is durable
+ * @returns a function that is called once the batch's outcome is known: without an error when it is durable
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 
-/** Options of every persistent store. */
+/** Options for every persistent store. */
 export interface DurableStoreOptions {
   /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
   readonly deletionsKeptMs?: number;

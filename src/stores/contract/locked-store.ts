@@ -1,20 +1,20 @@
 /** A deletion record as it is moved to another store. */
 export interface DeletionRecord {
   readonly plantId: bigint;
-  /** The time of the deletion, in µs since 1970-01-01 UTC. SQLite stores milliseconds. */
+  /** The deletion's time, in µs since 1970-01-01 UTC. SQLite stores milliseconds. */
   readonly deletedAtUs: bigint;
   readonly subject: string;
   readonly requestId: string;
-  /** The number or UUID of the commit, see {@link batchNumberOf} and {@link batchUuidOf}. */
+  /** The commit's number or UUID, see {@link batchNumberOf} and {@link batchUuidOf}. */
   readonly batch: string;
   readonly idempotencyKey: string | undefined;
 }
 
-/** The number of rows in a store. */
+/** A store's row counts. */
 export interface StoreCounts {
   readonly plants: number;
   readonly records: number;
-  /** Idempotency keys, each of which belongs to a record. */
+  /** Idempotency keys, each belonging to a record. */
   readonly keys: number;
 }
 
@@ -35,11 +35,11 @@ export interface LockedStore extends AsyncDisposable {
   plants(): AsyncIterable<readonly bigint[]>;
   /** Lists all deletion records, oldest first. */
   records(): AsyncIterable<readonly DeletionRecord[]>;
-  /** Returns how many of the plants exist. */
+  /** Returns how many plants exist. */
   countPlants(ids: readonly bigint[]): Promise<number>;
   /**
-   * Returns how many of the records the store contains. A record is identified by its plant, subject, request and key,
-   * and by the millisecond of the deletion.
+   * Returns how many records the store contains. A record is identified by its plant, subject, request and key, and by
+   * the deletion's millisecond.
    */
   countRecords(records: readonly DeletionRecord[]): Promise<number>;
   /** Inserts plants that do not exist, and returns how many were inserted. */
@@ -54,7 +54,7 @@ export interface LockedStore extends AsyncDisposable {
 export interface LockOptions {
   /** Whether the store is only read. A server that does not make commits durable is then accepted. */
   readonly isRead: boolean;
-  /** The identity of a store that must not be opened. */
+  /** The identity that must not be opened. */
   readonly refused?: string | undefined;
   /** How long to watch for servers that use a store in PostgreSQL, in milliseconds; by default until each has written. */
   readonly watchMs?: number | undefined;

@@ -1,4 +1,4 @@
-/** The record of a deletion. */
+/** A deletion's record. */
 export interface Deletion {
   readonly plantId: bigint;
   readonly deletedAt: Date;
@@ -13,11 +13,11 @@ export interface Deletion {
 export interface DeletionFilter {
   /** Only records since this time. */
   readonly since?: Date | undefined;
-  /** Only records of this plant. */
+  /** Only this plant's records. */
   readonly plantId?: bigint | undefined;
 }
 
-/** The results of an import. */
+/** An import's results. */
 export interface ImportCounts {
   /** Plants that are new. */
   readonly added: number;
@@ -27,7 +27,7 @@ export interface ImportCounts {
   readonly deleted: number;
 }
 
-/** Options of an import. */
+/** Import options. */
 export interface ImportOptions {
   /** Restores plants that have a deletion record. They can be deleted again. */
   readonly restore?: boolean;
@@ -42,16 +42,16 @@ export interface PlantImport extends AsyncDisposable {
 }
 
 /**
- * The operations on all plants, for operators, while servers keep running. Everything is streamed. Memory does not grow
- * with the number of plants.
+ * The operations on all plants, for operators, while servers keep running. Everything is streamed. Memory does not
+ * depend on how many plants there are.
  *
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.
  */
 export interface PlantDatabase extends AsyncDisposable {
   /** Starts an import. */
   startImport(options?: ImportOptions): Promise<PlantImport>;
-  /** Lists all ids in ascending order, from one snapshot, in chunks of at most 10,000. */
+  /** Lists all ids in ascending order, from one snapshot, in chunks with at most 10,000. */
   exportPlants(): AsyncIterable<readonly bigint[]>;
-  /** Lists deletion records, oldest first, in chunks of at most 10,000. */
+  /** Lists deletion records, oldest first, in chunks with at most 10,000. */
   listDeletions(filter?: DeletionFilter): AsyncIterable<readonly Deletion[]>;
 }

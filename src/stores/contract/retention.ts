@@ -4,8 +4,8 @@ const dayMs = 24 * 3_600_000;
 export const deletionsKeptMsDefault: number = 90 * dayMs;
 
 /**
- * The shortest time to keep deletion records, in milliseconds: an hour, so that a retry finds the record of the first
- * attempt, and an import finds the records of plants that were deleted while it ran.
+ * The shortest time to keep deletion records, in milliseconds: an hour, so that a retry finds the first attempt's
+ * record, and an import finds the records of plants that were deleted while it ran.
  */
 const deletionsKeptMsMin = 3_600_000;
 

@@ -2,22 +2,22 @@ import { StoreOpenError } from "./store-open-error.ts";
 
 /** The schema that a store has. */
 export interface SchemaVersion {
-  /** One more than the number of migration steps, or 0 without a store. */
+  /** One more than the migration steps, or 0 without a store. */
   readonly version: number;
-  /** The schema version of the oldest release whose servers can use it. */
+  /** The oldest release's schema version whose servers can use it. */
   readonly oldestServer: number;
 }
 
-/** The effect of a migration step on the servers that use the store. */
+/** How a migration step affects the servers that use the store. */
 export interface SchemaStep {
-  /** Set if servers of the previous release cannot use the schema after this step. All must be stopped before it. */
+  /** Set if the previous release's servers cannot use the schema after this step. All must be stopped before it. */
   readonly breaking?: true;
 }
 
-/** No schema: that of an empty database. */
+/** No schema: an empty database's. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 
-/** Returns the schema after a list of steps from version 1. */
+/** Returns the schema after steps from version 1. */
 export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
   const version = steps.length + 1;
   const isBreaking = steps.at(-1)?.breaking === true;
@@ -32,7 +32,7 @@ export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
 /**
- * The error for a store whose schema does not contain the oldest server. The schema is older than schema version 1 of
+ * The error for a store whose schema does not contain the oldest server. The schema is older than schema version 1 in
  * 0.1.0.
  */
 export function preReleaseStore(): StoreOpenError {
@@ -44,12 +44,12 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Returns why a release cannot use the schema of a store, and what to do, or `undefined` if it can.
+ * Returns why a release cannot use a store's schema, and what to do, or `undefined` if it can.
  *
- * A release supports the schema of its own version and the next one, unless the next one is marked as breaking. So
- * servers keep deleting while `migrate` of the next release changes the schema, and can still be restarted afterwards.
+ * A release supports its own schema version and the next one, unless the next one is marked as breaking. So servers
+ * keep deleting while the next release's `migrate` changes the schema, and can still be restarted afterwards.
  *
- * @param supported - the schema version of the release
+ * @param supported - the release's schema version
  */
 export function schemaProblem({ version, oldestServer }: SchemaVersion, supported: number): string | undefined {
   if (version === 0) return `it does not contain a plant store yet: ${createAdvice}`;
@@ -68,9 +68,9 @@ export function schemaProblem({ version, oldestServer }: SchemaVersion, supporte
 }
 
 /**
- * Checks that a release can use the schema of a store.
+ * Checks that a release can use a store's schema.
  *
- * @param supported - the schema version of the release
+ * @param supported - the release's schema version
  * @throws StoreOpenError with the reason and what to do
  */
 export function assertUsableSchema(found: SchemaVersion, supported: number): void {

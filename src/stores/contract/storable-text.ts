@@ -1,4 +1,4 @@
-/** The longest text, in characters. Meaningful subjects and request ids are shorter. A batch has a thousand of each. */
+/** The longest text, in characters. Meaningful subjects and request ids are shorter. A batch has a thousand each. */
 const storableTextCharsMax = 1_024;
 
 /**

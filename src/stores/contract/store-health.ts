@@ -1,6 +1,6 @@
 /** Why a store cannot delete. */
 export interface StoreProblem {
-  /** A clause for an operator, without the name of the store. */
+  /** A clause for an operator, without the store's name. */
   readonly text: string;
   /** Whether the store can recover while the process runs: not after a failed fsync or a damaged page. */
   readonly isTemporary: boolean;
@@ -11,22 +11,22 @@ export interface StoreProblem {
   readonly needsOperator?: boolean;
   /**
    * Whether it may be over in a few seconds, like a restart or a failover. Meanwhile callers wait. So a check reports
-   * the problem only if it lasts for {@link StoreHealthOptions.graceMs} from the start of the check that found it.
+   * the problem only if it lasts for {@link StoreHealthOptions.graceMs} from when the check that found it began.
    */
   readonly mayBeBrief?: boolean;
 }
 
-/** Options of {@link StoreHealth}. */
+/** Options for {@link StoreHealth}. */
 export interface StoreHealthOptions {
   /**
    * Returns the current problem. Must not reject. `hasCommitted` is whether the store has committed a deletion
-   * recently. If not, only a write can show that commits still work. Must resolve by `deadlineMs`, on the clock of
-   * `performance.now()`.
+   * recently. If not, only a write can show that commits still work. Must resolve by `deadlineMs`, on the
+   * `performance.now()` clock.
    */
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
   /** How often to check a store that seems healthy, in milliseconds. */
   readonly watchIntervalMs: number;
-  /** The grace period of a problem that may be brief, in milliseconds. Default 0. */
+  /** The grace period for a problem that may be brief, in milliseconds. Default 0. */
   readonly graceMs?: number;
 }
 
@@ -44,9 +44,9 @@ export class StoreHealth {
   readonly #watch: NodeJS.Timeout;
   #nextCheck: NodeJS.Timeout | undefined;
   #running: Promise<StoreProblem | undefined> | undefined;
-  /** The time of the last committed deletion, on the clock of `performance.now()`. */
+  /** When the last deletion was committed, on the `performance.now()` clock. */
   #committedAtMs = Number.NEGATIVE_INFINITY;
-  /** The end of the grace period; `undefined` outside of one. */
+  /** The end of the grace period; `undefined` outside one. */
   #graceEndMs: number | undefined;
 
   constructor(options: StoreHealthOptions) {
@@ -60,7 +60,7 @@ export class StoreHealth {
     this.#graceEndMs = undefined;
   }
 
-  /** Returns whether the store has committed a deletion since a time on the clock of `performance.now()`. */
+  /** Returns whether the store has committed a deletion since a time on the `performance.now()` clock. */
   hasCommittedSince(timeMs: number): boolean {
     return this.#committedAtMs >= timeMs;
   }
@@ -75,7 +75,7 @@ export class StoreHealth {
    * delete again.
    */
   report(problem: StoreProblem): void {
-    // Problems after a permanent problem are consequences of it, and ignored.
+    // Problems after a permanent problem follow from it, and are ignored.
     if (this.problem?.isTemporary === false) return;
     this.problem = problem;
     this.#graceEndMs = undefined;
@@ -114,7 +114,7 @@ export class StoreHealth {
     this.#nextCheck = setTimeout(() => void this.#checkAndReport(), Math.min(retryIntervalMs, remainingMs)).unref();
   }
 
-  // Only one check runs at a time, so that checks of a store that does not respond do not accumulate.
+  // Only one check runs at a time, so that checks do not accumulate if a store does not respond.
   #find(deadlineMs: number): Promise<StoreProblem | undefined> {
     const { findProblem, watchIntervalMs } = this.#options;
     const hasCommitted = this.hasCommittedSince(performance.now() - watchIntervalMs);

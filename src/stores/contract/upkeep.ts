@@ -1,12 +1,12 @@
-/** An event of a store other than a deletion. If it has a duration, `lastedMs` is the duration. */
+/** A store event other than a deletion. If it has a duration, `lastedMs` is the duration. */
 export type Upkeep =
-  /** The schema of the file was migrated from one version to another. 0 is a new file. */
+  /** The file's schema was migrated from one version to another. 0 is a new file. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   /** Expired deletion records were dropped. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
   /** Not all expired records could be dropped. `problem` is the reason. Retried at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
-  /** A worker of Citus cannot delete. `problem` is the reason, for an operator. Other workers are not affected. */
+  /** A Citus worker cannot delete. `problem` is the reason, for an operator. Other workers are not affected. */
   | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }
   /** A worker that was unavailable deletes again. */
   | { readonly kind: "worker-recovered"; readonly lastedMs: number }
@@ -18,9 +18,9 @@ export type Upkeep =
   | { readonly kind: "checkpoints-stalled"; readonly problem: string }
   /** The write-ahead log is copied into the file again. */
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
-  /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the error of the server. */
+  /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the server's error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
-  /** A pooler does not accept the timeouts of the store, and the role has others. `problem` says what to do. */
+  /** A pooler does not accept the store's timeouts, and the role has others. `problem` says what to do. */
   | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }
   /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
   | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
@@ -28,17 +28,17 @@ export type Upkeep =
 /** Called after each event. For an unavailable worker, after a batch for it has failed. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
-/** Returns the milliseconds since a time on the clock of `performance.now()`, as an integer. */
+/** Returns the milliseconds since a time on the `performance.now()` clock, as an integer. */
 export function elapsedMsSince(begunMs: number): number {
   return Math.round(performance.now() - begunMs);
 }
 
-/** The result of dropping expired records once. */
+/** What dropping expired records once did. */
 interface DroppedRecords {
   readonly count: number;
   /** Why it stopped, or `undefined` when no expired records remain. */
   readonly problem: string | undefined;
-  /** When it began, on the clock of `performance.now()`. */
+  /** When it began, on the `performance.now()` clock. */
   readonly begunMs: number;
 }
 

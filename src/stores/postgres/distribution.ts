@@ -4,7 +4,7 @@ import type { OnWaiting } from "./schema/online-migration.ts";
 import type { StoreSchema } from "./schema/store-schema.ts";
 import type { Session, Workers } from "./server/session.ts";
 
-/** How the tables of a store are distributed over several servers. */
+/** How a store's tables are distributed over several servers. */
 export interface DistributedTables {
   /** Changes if the placement changes. */
   readonly layout: unknown;
@@ -12,10 +12,10 @@ export interface DistributedTables {
   place(isByDay: boolean): Placement;
 }
 
-/** The servers over which the tables of a store may be distributed. Shared by all sessions of the store. */
+/** The servers over which a store's tables may be distributed. Shared by the store's sessions. */
 export interface StoreWorkers extends Workers {
   /**
-   * Finds the tables of a store. Returns `undefined` if they are on a single server.
+   * Finds a store's tables. Returns `undefined` if they are on a single server.
    *
    * @throws StoreOpenError when they are distributed in a way that is not supported
    */

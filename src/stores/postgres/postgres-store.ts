@@ -22,7 +22,7 @@ import { attemptTotalMs, Session } from "./server/session.ts";
 import { sqlStateOf } from "./server/sql-state.ts";
 import { SessionPool } from "./server/session-pool.ts";
 
-/** Options of {@link openPostgresStore}. */
+/** Options for {@link openPostgresStore}. */
 export interface PostgresStoreOptions extends DurableStoreOptions {
   /** `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;
@@ -145,7 +145,7 @@ class PostgresBackend implements Backend {
   }
 
   /**
-   * Returns whether the server is the cause of a failed batch: not if other batches have succeeded since it began, but
+   * Returns whether the server is a failed batch's cause: not if other batches have succeeded since it began, but
    * always if the server is `refusing`, because it may refuse only new connections.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {

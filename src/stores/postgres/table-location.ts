@@ -14,7 +14,7 @@ const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog
 /** The only import of Citus. */
 export const distribution: Distribution = citus;
 
-/** The schema and placement of the tables of a store. Shared by all its sessions. */
+/** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
   readonly workers: StoreWorkers;
@@ -68,7 +68,7 @@ export class TableLocation {
   /**
    * Checks, without a write, that plants can be deleted, after {@link refresh}.
    *
-   * @throws StoreOpenError when the schema or settings of the database or the privileges of the user are wrong; other
+   * @throws StoreOpenError when the schema or settings of the database or the user's privileges are wrong; other
    * errors, which may be temporary, are rethrown
    */
   async check(session: Session): Promise<void> {

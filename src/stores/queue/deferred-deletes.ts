@@ -8,7 +8,7 @@ export const deferredMsMax = 2_000;
 /** Milliseconds between two attempts. Short enough for callers to wait, and long enough to cost the server little. */
 const attemptIntervalMs = 50;
 
-/** Options of {@link DeferredDeletes}. */
+/** Options for {@link DeferredDeletes}. */
 export interface DeferredDeletesOptions {
   /** Commits a batch, as `Backend.commit` does, but never rejects. All have the same token, and their plants are in the same lane. */
   readonly commit: (batch: readonly Deletion[], attempt: Attempt) => Promise<FailedEnding | undefined>;
@@ -21,7 +21,7 @@ export interface DeferredDeletesOptions {
   readonly waitingMax: number;
 }
 
-/** The limits of a deferred deletion, on the clock of `performance.now()`. */
+/** The limits of a deferred deletion, on the `performance.now()` clock. */
 interface Limits {
   readonly waitEndMs: number;
   readonly deadlineMs: number;
@@ -58,7 +58,7 @@ export class DeferredDeletes {
   }
 
   /**
-   * Adds a deletion, which ends by `deadlineMs`, on the clock of `performance.now()`. A deletion that is deferred again
+   * Adds a deletion, which ends by `deadlineMs`, on the `performance.now()` clock. A deletion that is deferred again
    * keeps its deadline. Its two seconds start again only if it has become in doubt meanwhile.
    */
   add(one: Deletion, deadlineMs: number): void {

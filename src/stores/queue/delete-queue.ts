@@ -10,7 +10,7 @@ import { QueueLimit } from "./queue-limit.ts";
 export interface DeleteQueueOptions {
   /** Commits one batch by a deadline, as `Backend.commit` does, but never rejects. */
   readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
-  /** Called with each deletion that a batch has deferred, and the deadline of the batch. */
+  /** Called with each deletion that a batch has deferred, and the batch's deadline. */
   readonly defer: (one: Deletion, deadlineMs: number) => void;
   /** The maximum number of deletions in one batch. */
   readonly batchMax: number;

@@ -7,7 +7,7 @@ const commitTimesKept = 8;
 /** A batch of at most this duration, in milliseconds, is never late: with the batch before it, callers wait 50 ms. */
 const batchMsMin = 25;
 
-/** The longest duration of a batch, in commits. A commit is then less than a tenth of the batch. */
+/** A batch's longest duration, in commits. A commit is then less than a tenth of the batch. */
 const commitsPerBatch = 12;
 
 /** Milliseconds per deletion above which a store is slow. A faster store empties a full queue in one or two seconds. */
@@ -28,12 +28,12 @@ const growthMax = 4;
 /** The longest wait before overload is certain, in milliseconds: that of a burst or a few slow commits. */
 const burstMs = 250;
 
-/** The longest wait once the rate of the store is known, in milliseconds: with the time until then, under a second. */
+/** The longest wait once the store's rate is known, in milliseconds: with the time until then, under a second. */
 const keptMs = 750;
 
 /**
- * A long batch that is at least this many times as large as the one before, but has about the same rate, shows the rate
- * of the store. Neither a pause nor the duration of a commit would be proportional to the size.
+ * A long batch that is at least this many times as large as the one before, but has about the same rate, shows the
+ * store's rate. Neither a pause nor the duration of a commit would be proportional to the size.
  */
 const growthMin = 2;
 
@@ -61,12 +61,12 @@ interface Committed {
  * Decides how many deletions may wait for a batch.
  *
  * Normally the limit is the number that fits into memory. If the store cannot keep up, it is the number that the store
- * deletes in the longest duration of a batch. A longer queue would delay all callers without any gain, since larger
- * batches would take longer and not be more efficient. As in CoDel (RFC 8289), overload is detected by the delay of the
- * queue, and only if the delay persists.
+ * deletes in a batch's longest duration. A longer queue would delay all callers without any gain, since larger batches
+ * would take longer and not be more efficient. As in CoDel (RFC 8289), overload is detected by the queue's delay, and
+ * only if the delay persists.
  *
  * The detection takes a second to detect overload. Meanwhile, thousands of deletions would be queued, only to be
- * refused afterwards. So as soon as a growing batch shows the rate of the store, the limit is the number that the store
+ * refused afterwards. So as soon as a growing batch shows the store's rate, the limit is the number that the store
  * deletes in three quarters of a second. As soon as a batch is late although the store is as fast as before, which
  * indicates load rather than a pause, it is a third of this number.
  *
@@ -82,7 +82,7 @@ export class QueueLimit {
   #ratesPerMs: number[] = [];
   /** The size of the last large batch. */
   #lastSize = smallBatchMax;
-  /** When a growing batch has last shown the rate of the store. */
+  /** When a growing batch has last shown the store's rate. */
   #rateKnownAtMs = -Infinity;
   #lateSinceMs: number | undefined;
   #lastLateAtMs = -Infinity;
@@ -155,7 +155,7 @@ export class QueueLimit {
     keepLast(this.#commitsMs, durationMs, commitTimesKept);
     if (durationMs > this.#batchMsMax) return;
     this.#lateSinceMs = undefined;
-    // After pauses under overload, the limit may allow only small batches, from which the rate of the store cannot be
+    // After pauses under overload, the limit may allow only small batches, from which the store's rate cannot be
     // measured. So the limit doubles until a batch is large enough.
     const isRateUnknown = this.#isOverloaded && this.current <= 2 * smallBatchMax;
     if (isRateUnknown) keepLast(this.#ratesPerMs, 2 * this.#fastestPerMs, ratesKept);

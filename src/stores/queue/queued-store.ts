@@ -6,7 +6,7 @@ import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue } from "./delete-queue.ts";
 import type { OnBatch } from "../contract/durable-store-options.ts";
 
-/** Options of {@link queuedStore}. They apply to every backend. */
+/** Options for {@link queuedStore}. They apply to every backend. */
 export interface QueueOptions {
   /** The most deletions in a batch. Default {@link batchMaxDefault}. */
   readonly batchMax?: number;
@@ -116,7 +116,7 @@ class Queues {
     try {
       return await this.#backend.commit(batch, attempt);
     } catch (fault) {
-      // Only logged, because the callers of the batch must get an ending in any case. Fails the tests.
+      // Only logged, because the batch's callers must get an ending in any case. Fails the tests.
       if (fault instanceof TransitionError) process.emitWarning(fault);
       return endings.outcomeUnknown(fault);
     }

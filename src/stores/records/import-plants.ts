@@ -7,7 +7,7 @@ import { readIds } from "./read-ids.ts";
  *
  * @param options - `onBatch` is called with the number of ids in a batch, and the counts so far, once the batch is
  *   durable
- * @returns the counts of the whole import
+ * @returns the whole import's counts
  * @throws InvalidLineError at the first line that is not an id; nothing of its batch is stored
  * @throws StoreOpenError when the database fails
  */

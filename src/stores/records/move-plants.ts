@@ -1,7 +1,7 @@
 import type { DeletionRecord, LockedStore, StoreCounts } from "../contract/locked-store.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 
-/** The results of a move. */
+/** A move's results. */
 export interface MoveCounts extends StoreCounts {
   /** Whether an earlier move had already copied everything, so that nothing was added. */
   readonly wasMoved: boolean;
@@ -13,7 +13,7 @@ export type OnProgress = (what: "deletion records" | "plants", rows: number) => 
 /**
  * Copies the plants, deletion records and idempotency keys of a store into an empty one, in one transaction of the
  * target. After an error or a crash, the target is still empty, and the move can be run again. After a success, another
- * run compares the stores and adds nothing. Memory does not grow with the size of the stores.
+ * run compares the stores and adds nothing. Memory does not depend on the stores' size.
  *
  * A target with other plants or records is refused. A deletion is known only as long as its record is kept, so a plant
  * that only one of the stores has may have been deleted in the other one.

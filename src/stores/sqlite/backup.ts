@@ -8,7 +8,7 @@ import { fileProblemOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
- * Copies a snapshot of the file of a store, while a server keeps using it. The copy is a plant store, too, which appears
+ * Copies a snapshot of a store's file, while a server keeps using it. The copy is a plant store, too, which appears
  * complete and durable, or not at all.
  *
  * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written

@@ -16,7 +16,7 @@ const freeBytesMin = 64 * 1_024;
 const readOnlyRollback = 776;
 
 /**
- * Checks the file of a store as a server does: its schema and pages, the free space, and the lock for a write, in a
+ * Checks a store's file as a server does: its schema and pages, the free space, and the lock for a write, in a
  * transaction that is rolled back. Never creates, writes or checkpoints a file.
  *
  * @returns warnings for the operator
@@ -59,7 +59,7 @@ const logVersion = 2;
 
 /**
  * Returns whether a file that no process has open with a write-ahead log would be opened with one. Closing the file
- * releases the locks of this process, so this process must not have the file open.
+ * releases this process's locks, so this process must not have the file open.
  */
 function usesLog(path: string): boolean {
   const version = new Uint8Array(1);

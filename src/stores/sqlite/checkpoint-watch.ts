@@ -37,7 +37,7 @@ export class CheckpointWatch {
   }
 
   /**
-   * Checks the progress at a time on the clock of `performance.now()`. If there was none for {@link stalledMs}, runs a
+   * Checks the progress at a time on the `performance.now()` clock. If there was none for {@link stalledMs}, runs a
    * checkpoint, and returns its error, if any. A reader that blocks checkpoints is reported as upkeep only.
    */
   findProblem(nowMs: number): StoreProblem | undefined {

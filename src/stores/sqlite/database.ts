@@ -13,7 +13,7 @@ import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.t
 // The size to which the write-ahead log is truncated after a checkpoint, in bytes: twice its usual size.
 const walKeptBytes = 16 * 2 ** 20;
 
-/** Options of {@link openDatabase}. A plain record, because it is sent to the storage thread. */
+/** Options for {@link openDatabase}. A plain record, because it is sent to the storage thread. */
 export interface DatabaseOptions {
   readonly file: string;
   /** The longest wait for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
@@ -27,7 +27,7 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens the file of a plant store for reading and writing. A commit on this connection is durable.
+ * Opens a plant store's file for reading and writing. A commit on this connection is durable.
  *
  * @param onMigrated - called after a change of the schema
  * @param onCheck - called before a check of the whole file after a crash
@@ -46,7 +46,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
 
 /**
  * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
- * again. Closing the files of a repair would release the locks of the first connection.
+ * again. Closing the files of a repair would release the first connection's locks.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -78,8 +78,8 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
 }
 
 /**
- * Runs `work` with the absolute path of a file, after a check that the path is usable. Any error becomes a
- * `StoreOpenError` that names the file.
+ * Runs `work` with a file's absolute path, after a check that the path is usable. Any error becomes a `StoreOpenError`
+ * that names the file.
  */
 function withUsablePath<Result>(file: string, work: (path: string) => Result): Result {
   // Absolute, so that names like ":memory:" and "file:x" are files.
@@ -94,8 +94,8 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
 }
 
 /**
- * Checks that a server could open the file of a plant store, and that no page of the file or its log is damaged. Reads
- * the whole file, without writing to it.
+ * Checks that a server could open a plant store's file, and that no page of the file or its log is damaged. Reads the
+ * whole file, without writing to it.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -126,7 +126,7 @@ export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, 
  * would leave a log and its index behind, unless the URL declares the file immutable. The URL must not do so if these
  * files exist, because then another process has the file open, or has crashed.
  *
- * @throws the error of the system when the file does not exist
+ * @throws the system's error when the file does not exist
  */
 export function readOnlyUrl(path: string): URL {
   // SQLite puts the log next to the real file, even when it was opened through a link.

@@ -17,7 +17,7 @@ export interface DeleteBatch {
   readonly keys?: readonly (string | undefined)[];
 }
 
-/** The ending of a deletion by the file. */
+/** A deletion's ending by the file. */
 export type FileEnding = Extract<EndingKind, "deleted" | "absent" | "protected" | "key-reused">;
 
 /** The ending of the deletions of a batch that have no other one, and why. */
@@ -27,7 +27,7 @@ export interface BatchFailure {
   readonly problem: StoreProblem;
 }
 
-/** The endings of a batch, as they are sent between threads. */
+/** A batch's endings, as they are sent between threads. */
 export interface BatchResult {
   /** The endings of all deletions. If the batch has failed, only of the first ones. */
   readonly endings: readonly FileEnding[];
@@ -63,10 +63,10 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   };
 }
 
-/** A trigger has silently skipped the record of a deletion, or its key, as RAISE(IGNORE) does. */
+/** A trigger has silently skipped a deletion's record, or its key, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
-/** The result of a transaction. One that was refused has done nothing. Its range is to be split at an index. */
+/** A transaction's result. One that was refused has done nothing. Its range is to be split at an index. */
 type TransactionResult =
   | BatchFailure
   | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }
@@ -107,7 +107,7 @@ function prepareDelete(
   };
 }
 
-/** Prepares the function that deletes the plants of a batch from an index up to another in one transaction. */
+/** Prepares the function that deletes a batch's plants from an index up to another in one transaction. */
 function prepareTransaction(
   db: DatabaseSync,
   lockTimeoutMs?: number,

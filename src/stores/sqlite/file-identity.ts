@@ -70,7 +70,7 @@ export class FileIdentity {
    * Returns the problem, if any. If the log was deleted or moved, its content is first copied into the file, because
    * the connection still has it open.
    *
-   * @throws the error of the system when the log cannot be read
+   * @throws the system's error when the log cannot be read
    */
   findProblem(): StoreProblem | undefined {
     const index = this.#integrity.readIndex();
@@ -85,7 +85,7 @@ export class FileIdentity {
     return this.#integrity.check(index, log.size) ? logCut : undefined;
   }
 
-  /** Returns the index of the log, or `undefined` while it cannot be read. */
+  /** Returns the log's index, or `undefined` while it cannot be read. */
   readIndex(): WalIndex | undefined {
     return this.#integrity.readIndex();
   }

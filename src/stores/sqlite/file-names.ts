@@ -48,7 +48,7 @@ export function assertSingleName(path: string): void {
 export class FileNames {
   readonly #path: string;
   readonly #onUpkeep: OnUpkeep;
-  /** When a second name was found, on the clock of `performance.now()`, or `undefined` without a second name. */
+  /** When a second name was found, on the `performance.now()` clock, or `undefined` without a second name. */
   #foundMs: number | undefined;
 
   constructor(path: string, onUpkeep: OnUpkeep) {
@@ -56,7 +56,7 @@ export class FileNames {
     this.#onUpkeep = onUpkeep;
   }
 
-  /** Checks the names of the file, and returns whether there is a second one. */
+  /** Checks the file's names, and returns whether there is a second one. */
   check(): boolean {
     const problem = this.#findProblem();
     if (problem !== undefined && this.#foundMs === undefined) {
@@ -79,7 +79,7 @@ export class FileNames {
   }
 }
 
-/** Returns the mounts of this process. Empty on systems without this file, where a file cannot be a mount point. */
+/** Returns this process's mounts. Empty on systems without this file, where a file cannot be a mount point. */
 function readMountInfo(): string {
   try {
     return readFileSync(mountInfoPath, "utf8");

@@ -5,21 +5,21 @@ import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 import { WalIndexFile } from "./wal-index.ts";
 
-// The number of bytes that are rewritten under one lock: the usual size of a log, for which another server waits a few
+// The number of bytes that are rewritten under one lock: a log's usual size, for which another server waits a few
 // milliseconds.
 const partBytes = 4 * 2 ** 20;
 
 /**
- * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that the log belongs to
- * the file. Until then, the file must not be read. SQLite reads the log from the page cache of the system, which may
- * contain commits that are not on disk, because their process was killed before it synced them, or because the sync
- * failed. After a failed sync, the system marks the pages as written, and another sync does not write them. So the
- * whole log is written again, unchanged.
+ * Makes durable what earlier processes have left in a file's write-ahead log, and checks that the log belongs to the
+ * file. Until then, the file must not be read. SQLite reads the log from the system's page cache, which may contain
+ * commits that are not on disk, because their process was killed before it synced them, or because the sync failed.
+ * After a failed sync, the system marks the pages as written, and another sync does not write them. So the whole log is
+ * written again, unchanged.
  *
- * The check is necessary because SQLite copies any log with the right name into the file, even the log of an earlier
- * file. The check is skipped if another process has the file open, because other processes cannot write during the
- * check. Only the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without
- * commits. The time of the index is not sufficient: commits of other processes change it too.
+ * The check is necessary because SQLite copies any log with the right name into the file, even an earlier file's log.
+ * The check is skipped if another process has the file open, because other processes cannot write during the check.
+ * Only the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without commits. The
+ * index's time is not sufficient: commits of other processes change it too.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the file is checked, which reads all of it

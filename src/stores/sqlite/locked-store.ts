@@ -8,9 +8,9 @@ import { openDatabase } from "./database.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
- * Opens the file of a store, and locks it until it is disposed of. Other processes can neither read nor write it.
+ * Opens a store's file, and locks it until it is disposed of. Other processes can neither read nor write it.
  *
- * @param refused - the identity of a store that must not be opened
+ * @param refused - the store identity that must not be opened
  * @throws StoreOpenError when the file cannot be opened, or another process, such as a server, has it open
  */
 export function openLockedSqlite(file: string, refused: string | undefined): LockedStore {

@@ -17,7 +17,9 @@ export class LogIntegrity {
   readonly #saltsOfLog = new BigUint64Array(1);
   #isCut = false;
 
-  /** @param path - the real path of the file; a connection must have read from its log */
+  /**
+   * @param path - the file's real path; a connection must have read from its log
+   */
   constructor(path: string) {
     this.#indexFile = new WalIndexFile(`${path}-shm`);
     this.#log = openSync(`${path}-wal`, "r");
@@ -28,14 +30,14 @@ export class LogIntegrity {
     return this.#isCut;
   }
 
-  /** Returns the index of the log. Read it before the `stat` of the log, then call {@link check}. */
+  /** Returns the log's index. Read it before the `stat` of the log, then call {@link check}. */
   readIndex(): WalIndex | undefined {
     return this.#indexFile.read();
   }
 
   /**
-   * Checks the size of the log with the index that was read before it. Returns whether this or an earlier check has
-   * found that the log was truncated or overwritten.
+   * Checks the log's size with the index that was read before it. Returns whether this or an earlier check has found
+   * that the log was truncated or overwritten.
    */
   check(index: WalIndex | undefined, logBytes: number): boolean {
     if (index === undefined || this.#isComplete(index, logBytes)) return this.#isCut;

@@ -23,7 +23,7 @@ const applicationId = 0x504c4e54n;
 /** Called once a migration is durable, with the versions before and after it. 0 is a new file. */
 export type OnMigrated = (from: number, to: number) => void;
 
-/** Options of {@link migrate}, as those of `DatabaseOptions`, and the steps from version 1. */
+/** Options for {@link migrate}, as those of `DatabaseOptions`, and the steps from version 1. */
 export interface MigrateOptions {
   readonly plantsWhenCreated?: IdRange | undefined;
   readonly lockTimeoutMs?: number | undefined;
@@ -70,9 +70,9 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
 }
 
 /**
- * Checks that a release can use the schema of a plant store.
+ * Checks that a release can use a plant store's schema.
  *
- * @param supported - the schema version of the release; by default that of this release
+ * @param supported - the release's schema version; by default that of this release
  * @throws StoreOpenError when the release cannot use the schema, or the file belongs to another program
  */
 export function assertUsable(db: DatabaseSync, supported: number = ownSchema.version): void {
@@ -80,7 +80,7 @@ export function assertUsable(db: DatabaseSync, supported: number = ownSchema.ver
 }
 
 /**
- * Returns the version of the schema of a plant store.
+ * Returns the version of a plant store's schema.
  *
  * @throws StoreOpenError when the file belongs to another program, or is older than release 0.1.0
  */

@@ -46,5 +46,5 @@ export const tablesSql = `
  */
 export const migrations: readonly Migration[] = [];
 
-/** The schema of this release. */
+/** This release's schema. */
 export const ownSchema: SchemaVersion = schemaAfter(migrations);

@@ -8,7 +8,7 @@ import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
- * Opens the file of a store for an operator, while a server may be using it.
+ * Opens a store's file for an operator, while a server may be using it.
  *
  * @throws StoreOpenError when the file does not exist, or is not a plant store
  */
@@ -23,8 +23,8 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 }
 
 /**
- * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after.
- * A newer schema that this release can use is left unchanged.
+ * Creates the file of a store or migrates it to this release's schema, and returns the versions before and after. A
+ * newer schema that this release can use is left unchanged.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */

@@ -42,7 +42,7 @@ export function fileProblemOf(fault: unknown): StoreProblem {
 
 /**
  * Describes an error of a checkpoint. After a failed write or sync it is temporary. The log is complete, and the next
- * checkpoint writes all of its pages again.
+ * checkpoint writes all its pages again.
  */
 export function checkpointProblemOf(fault: unknown): StoreProblem {
   const { text, isTemporary } = fileProblemOf(fault);

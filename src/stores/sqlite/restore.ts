@@ -50,7 +50,7 @@ function replace(path: string, copy: string): void {
   // With the lock, the file contains everything from its log. Without the lock, it may not, so it is removed first.
   // Starting from the file without its log would restore deleted plants.
   if (lock === undefined) rmSync(path, { force: true });
-  // SQLite would copy an old log into the new file, so the removal of the log must be durable before the rename.
+  // SQLite would copy an old log into the new file, so the log's removal must be durable before the rename.
   for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
   syncFolderOf(path);
   renameSync(copy, path);

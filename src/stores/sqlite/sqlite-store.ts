@@ -17,7 +17,7 @@ import { StorageThread } from "./storage-thread.ts";
 /** How often the file is checked with a write, in milliseconds, to detect a full disk or a removed file. */
 export const watchIntervalMs = 10_000;
 
-/** Options of {@link openSqliteStore}. */
+/** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions extends DatabaseOptions {
   readonly onBatch?: OnBatch | undefined;
   readonly onUpkeep?: OnUpkeep | undefined;

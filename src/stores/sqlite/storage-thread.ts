@@ -100,7 +100,7 @@ export class StorageThread {
     return this.#exited.promise;
   }
 
-  /** The state of the file at the last {@link checkWrite}. */
+  /** The file's state at the last {@link checkWrite}. */
   get file(): StoreFile {
     return this.#file;
   }
@@ -156,8 +156,8 @@ function unexpected({ kind }: StorageReply): Error {
 }
 
 /**
- * Returns an environment that contains only the compile cache of the process, if it has one. With the cache, a thread
- * that runs from source starts in half of the time.
+ * Returns an environment that contains only the process's compile cache, if it has one. With the cache, a thread that
+ * runs from source starts in half of the time.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();

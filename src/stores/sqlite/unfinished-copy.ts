@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
-/** The place of a copy until the copy is complete. Disposing of it removes a copy that has not been renamed. */
+/** A copy's place until the copy is complete. Disposing of it removes a copy that has not been renamed. */
 export interface UnfinishedCopy extends Disposable {
   readonly path: string;
 }

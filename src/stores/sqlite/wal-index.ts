@@ -6,9 +6,9 @@ export interface WalIndex {
   readonly commits: number;
   /** The number of valid frames in the log. */
   readonly frames: number;
-  /** The size of a page, in bytes. */
+  /** A page's size, in bytes. */
   readonly pageBytes: number;
-  /** The salts of the log, as eight bytes in native order. They change when the log is restarted. */
+  /** The log's salts, as eight bytes in native order. They change when the log is restarted. */
   readonly salts: bigint;
   /** The number of frames that checkpoints have copied into the file. */
   readonly backfilled: number;

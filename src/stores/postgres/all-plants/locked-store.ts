@@ -23,7 +23,7 @@ import { unlimitedTimeouts } from "./plant-database.ts";
  */
 export const servedWatchMs: number = 2 * watchIntervalMs + 1_000;
 
-// How often waiting sessions are searched, in milliseconds: several times in the lock timeout of a server.
+// How often waiting sessions are searched, in milliseconds: several times in a server's lock timeout.
 const watchPollMs = 20;
 
 // The longest wait for running transactions, in seconds. Deletions queue behind this wait.

@@ -49,13 +49,13 @@ async function findStore(session: Session): Promise<StoreSchema> {
 
 /**
  * No timeouts, because commands may run long, for example when building an index waits for older snapshots. This
- * overrides the timeouts of the role, which may be meant for deletions.
+ * overrides the role's timeouts, which may be meant for deletions.
  */
 export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
- * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after. A newer
- * schema that this release can use is left unchanged.
+ * Migrates a PostgreSQL database to this release's schema, and returns the versions before and after. A newer schema
+ * that this release can use is left unchanged.
  *
  * @param onWaiting - called every few seconds with what the migration waits for
  * @param steps - the steps from version 1

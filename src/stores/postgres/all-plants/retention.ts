@@ -18,14 +18,14 @@ const lockIntervalMs = 1_000;
 
 const noneDropped: Dropped = { count: 0, isMore: false };
 
-/** Options of {@link Retention}. */
+/** Options for {@link Retention}. */
 export interface RetentionOptions {
   /** How long records are kept, in milliseconds. */
   readonly keptMs: number;
   /** Returns the placement of the records, and determines it first if it is not known yet. */
   readonly placementOn: (session: Session) => Promise<Placement>;
   /**
-   * Returns whether plants were deleted since a time on the clock of `performance.now()`; if so, retention pauses. By
+   * Returns whether plants were deleted since a time on the `performance.now()` clock; if so, retention pauses. By
    * default it never pauses.
    */
   readonly hasDeletedSince?: (timeMs: number) => boolean;

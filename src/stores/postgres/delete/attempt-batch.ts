@@ -7,7 +7,7 @@ import { type Verdict, verdictOn } from "./fault-table.ts";
 import { toId, toIds } from "./single-server.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 
-/** Options of {@link attemptBatch}. */
+/** Options for {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
   /** The token by which records of earlier attempts are found. */
@@ -19,8 +19,8 @@ export interface AttemptMode {
    */
   readonly isCareful: boolean;
   /**
-   * Whether an earlier attempt may have been committed, or may still be committed. Then the deletions of the statement
-   * are in doubt. Requires `isCareful`.
+   * Whether an earlier attempt may have been committed, or may still be committed. Then the statement's deletions are
+   * in doubt. Requires `isCareful`.
    */
   readonly isInDoubt: boolean;
 }
@@ -36,7 +36,7 @@ export interface Failed {
 /** What an attempt that succeeded has found. */
 interface Succeeded {
   readonly batch: PreparedBatch;
-  /** The fates of the plants of the statement. A plant without a fate did not exist, unless it is `remaining`. */
+  /** The fates of the statement's plants. A plant without a fate did not exist, unless it is `remaining`. */
   readonly fates: ReadonlyMap<bigint, PlantFate>;
   /** Which of the plants of postponed deletions exist. */
   readonly existing: ReadonlySet<bigint>;
@@ -45,7 +45,7 @@ interface Succeeded {
 }
 
 /**
- * Attempts to delete the plants of a batch, and ends or defers its deletions, except those of plants that need a careful
+ * Attempts to delete a batch's plants, and ends or defers its deletions, except those of plants that need a careful
  * attempt. Before a deletion with a key is reported as not found, its key is looked up.
  *
  * A batch in doubt is run again before its records are read. If the earlier attempt is still running, the plants
@@ -132,7 +132,7 @@ function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remai
   }
 }
 
-/** Ends or defers a deletion by the fate of its plant. */
+/** Ends or defers a deletion by its plant's fate. */
 export function endBy(fate: PlantFate | undefined, one: Deletion, fault?: unknown): void {
   if (fate === "deferred") one.defer();
   else if (fate === "protected") one.end(endings.protected(one.id, fault));
@@ -163,9 +163,8 @@ async function deleteUnlocked(
 }
 
 /**
- * Determines what an earlier attempt did to the only plant of a batch, which the server now refuses to delete. If the
- * plant still exists, it is `protected`. The attempt did not delete it, because this function waits for the attempt's
- * lock.
+ * Determines what an earlier attempt did to a batch's only plant, which the server now refuses to delete. If the plant
+ * still exists, it is `protected`. The attempt did not delete it, because this function waits for the attempt's lock.
  */
 export async function findOutcomeOfRefused(
   session: Session,

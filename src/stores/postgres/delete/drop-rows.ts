@@ -30,7 +30,7 @@ const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(d
 // table.
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
 
-// The start of the next slice. The µs are calculated outside of the subquery, and so for a single record only.
+// The start of the next slice. The µs are calculated outside the subquery, and so for a single record only.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${usOf("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}

@@ -1,7 +1,7 @@
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * The meaning of an error for the statement that failed.
+ * An error's meaning for the statement that failed.
  *
  * - `retry`: it did nothing because of concurrent transactions on the same rows, and is run again.
  * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants. If the
@@ -26,14 +26,14 @@ export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "spl
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
-/** The next step of a batch: another attempt, which is careful like all further ones, its halves, or failure. */
+/** A batch's next step: another attempt, which is careful like all further ones, its halves, or failure. */
 export type Step = "retry" | "split" | "fail";
 
 /**
  * The consequences of each verdict: the next step, see {@link nextStep}; whether it uses another connection; and the
- * state of the server if the batch fails. They do not depend on whether the batch is in doubt: whether an attempt may
- * have been committed. From its first `unknown`, a batch is in doubt until it succeeds, because a later statement that
- * did nothing does not show what others did.
+ * server's state if the batch fails. They do not depend on whether the batch is in doubt: whether an attempt may have
+ * been committed. From its first `unknown`, a batch is in doubt until it succeeds, because a later statement that did
+ * nothing does not show what others did.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
@@ -49,7 +49,7 @@ export const consequences: Readonly<
 };
 
 /**
- * Returns the next step of a batch after an error.
+ * Returns a batch's next step after an error.
  *
  * An attempt that skips locked plants may still time out waiting for a lock. If the whole table is locked, the batch
  * has to wait. If the lock is on a row that depends on a plant, such as a row of another table, the batch is split to
@@ -135,8 +135,8 @@ const classes = /^(?:0[01238ABFLPZ9]|10|2[0-8BDF]|3[489BDF]|4[024]|5[3-578]|72|F
 const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row.sqlState, row]));
 
 /**
- * Returns the verdict on the error of a statement. An error without a SQLSTATE is a connection error. The statement may
- * or may not have succeeded.
+ * Returns the verdict on a statement's error. An error without a SQLSTATE is a connection error. The statement may or
+ * may not have succeeded.
  *
  * A conflict in the index of idempotency keys does not mean that a plant is refused. Another transaction has used the
  * key at the same time, and a retry finds its record.

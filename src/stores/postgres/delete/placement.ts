@@ -10,7 +10,7 @@ import type { PreparedBatch } from "./prepared-batch.ts";
  */
 export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
-/** The placement of the tables of a store, on one server or over workers, with the operations that depend on it. */
+/** The placement of a store's tables, on one server or over workers, with the operations that depend on it. */
 export interface Placement {
   /** The schema that the tables are in. */
   readonly schema: StoreSchema;
@@ -60,15 +60,15 @@ export interface Placement {
   /** Returns key, plant, subject and, if durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
   /**
-   * The pause after a slice of expired records was dropped during deletions, as a multiple of the duration of the slice.
+   * The pause after a slice of expired records was dropped during deletions, as a multiple of the slice's duration.
    * Zero if, with pauses, records could be added faster than they are dropped.
    */
   readonly dropPause: number;
   /** The partitions of deletion records by day, or `undefined` if these are in one table. */
   readonly days: RecordDays | undefined;
   /**
-   * Deletes a slice of the deletion records outside of day partitions that are older than `keptMs` by the clock of the
-   * database, the oldest first, in one transaction.
+   * Deletes a slice of the deletion records outside day partitions that are older than `keptMs` by the database's
+   * clock, the oldest first, in one transaction.
    */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
   /** Returns warnings about the durability of deletions, as clauses for an operator. */
@@ -87,7 +87,7 @@ export interface LaneReports {
   /**
    * Records that a batch of the lane failed while the store is otherwise healthy.
    *
-   * @param begunMs - when the batch began, on the clock of `performance.now()`
+   * @param begunMs - when the batch began, on the `performance.now()` clock
    */
   recordFailure(lane: number, problem: string, begunMs: number): void;
   /** Records that a batch of the lane was committed. */
@@ -98,7 +98,7 @@ export interface LaneReports {
 export interface RecordDays {
   /** Creates the partitions of the next days, for records that are kept for `keptMs`. */
   make(session: Session, keptMs: number): Promise<void>;
-  /** Drops a day whose records are all older than `keptMs` by the clock of the database. */
+  /** Drops a day whose records are all older than `keptMs` by the database's clock. */
   dropOld(session: Session, keptMs: number): Promise<Dropped>;
 }
 

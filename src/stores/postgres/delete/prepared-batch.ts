@@ -1,7 +1,7 @@
 import type { Deletion } from "../../contract/deletion.ts";
 import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
-/** The deletions of a batch as parameters of a statement, and the token that identifies their records. */
+/** A batch's deletions as parameters of a statement, and the token that identifies their records. */
 export interface PreparedBatch {
   readonly token: string;
   /** The first deletion of each plant, which is in the statement. Later deletions of the plant are not. */
@@ -12,7 +12,7 @@ export interface PreparedBatch {
   readonly postponed: ReadonlySet<Deletion>;
   /** The ids in the statement, as an array literal. */
   readonly ids: string;
-  /** The parameters of the statement: ids, subjects, request ids, the token and, if there are any, keys. */
+  /** The statement's parameters: ids, subjects, request ids, the token and, if there are any, keys. */
   readonly values: readonly string[];
 }
 

@@ -34,9 +34,9 @@ export class BatchFailure extends Error {
   }
 }
 
-/** Options of {@link runBatch}. */
+/** Options for {@link runBatch}. */
 export interface RunBatchOptions {
-  /** The placement of the plants of the batch. */
+  /** The placement of the batch's plants. */
   readonly placement: Placement;
   /**
    * Whether the first attempt is already careful: it drops cancelled calls, looks up keys, and skips locked plants. By
@@ -84,7 +84,7 @@ class BatchRun {
     this.#placement = placement;
   }
 
-  /** Attempts a part of the batch until all of its deletions have ended. */
+  /** Attempts a part of the batch until all its deletions have ended. */
   async attempt(part: readonly Deletion[], start: Start): Promise<void> {
     const { token = randomUUID() } = start;
     const [session, placement] = [this.#session, this.#placement];

@@ -180,7 +180,7 @@ const onlyLane = -1;
 
 const lanes: Lanes = {
   of: () => onlyLane,
-  // While one batch waits for the disk of the server, the next one is sent.
+  // While one batch waits for the server's disk, the next one is sent.
   inFlightMax: 2,
   isUsed: (lane) => lane === onlyLane,
   toRecordedCall: (call) => call,
@@ -220,7 +220,7 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
     findWarnings: async (session) => ((await session.query(hasNoStandbySql)).length === 0 ? [] : [noStandby]),
-    // The settings of the server are checked with its schema.
+    // The server's settings are checked with its schema.
     checkWorkers: () => Promise.resolve(),
     checkWrite: (session) => probeWrite(session, schema, 0n, probeSql),
   };

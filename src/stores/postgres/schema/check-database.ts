@@ -76,8 +76,8 @@ export async function checkRights(session: Session, { name }: StoreSchema): Prom
     throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
 }
 
-// Neon turns fsync off, because the disk of its server is temporary. Each commit waits for a quorum of its safekeepers,
-// as for a synchronous standby with this name.
+// Neon turns fsync off, because its server's disk is temporary. Each commit waits for a quorum of its safekeepers, as
+// for a synchronous standby with this name.
 const settingsSql = `
   SELECT pg_catalog.current_setting('transaction_read_only'), pg_catalog.current_setting('server_encoding'),
     CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
@@ -133,7 +133,7 @@ const hasVersionSql = `
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
 /**
- * Returns the version of the schema.
+ * Returns the schema's version.
  *
  * @throws StoreOpenError when the store is older than release 0.1.0
  */

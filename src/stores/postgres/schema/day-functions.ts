@@ -7,12 +7,11 @@ export const daysAhead: number = 3;
  */
 export const countedBytesMax: number = 64 * 2 ** 20;
 
-/** The most rows outside of day partitions that are dropped together: a few milliseconds. */
+/** The most rows outside day partitions that are dropped together: a few milliseconds. */
 export const sliceMax: number = 1_000;
 
 /**
- * The functions run with the privileges of their owner, so they check that the caller itself may insert or delete
- * records.
+ * The functions run with their owner's privileges, so they check that the caller itself may insert or delete records.
  */
 export const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
@@ -40,18 +39,18 @@ export const closeSql = (tables: string): string => `
     END LOOP;`;
 
 /**
- * Creates the functions that create and drop partitions of a day (UTC). They run with the privileges of their owner,
- * because servers have privileges on rows only. Their `search_path` is the current one.
+ * Creates the functions that create and drop partitions of a day (UTC). They run with their owner's privileges, because
+ * servers have privileges on rows only. Their `search_path` is the current one.
  *
  * `plantstore_make_days` creates the partitions of the next days, which blocks only readers of the default partition.
  * If a day has begun without a partition, none is created for it, because attaching it could fail a concurrent
  * deletion. Its records are in the default partition. The bounds are in UTC and ISO format, independent of the caller's
  * settings, because abbreviated time zones are ambiguous. The replica identity is FULL because a table without a key in
- * a publication of all tables could not be updated, as is necessary to find the record of a deletion in doubt.
+ * a publication of all tables could not be updated, as is necessary to find a deletion's record in doubt.
  *
- * `plantstore_drop_day` drops the oldest day whose records have all expired according to the bound of its partition;
- * without one, a slice of the expired records in the default partition. The function returns the number of records, or
- * NULL when no expired records remain. Partitions that were moved to another schema are kept.
+ * `plantstore_drop_day` drops the oldest day whose records have all expired according to its partition's bound; without
+ * one, a slice of the expired records in the default partition. The function returns the number of records, or NULL
+ * when no expired records remain. Partitions that were moved to another schema are kept.
  */
 export const createDayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

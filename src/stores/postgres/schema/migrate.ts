@@ -27,10 +27,10 @@ const isPostgresSql = `
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 
-/** The version of the schema before a migration, and after it. */
+/** The schema's version before a migration, and after it. */
 export interface Versions {
   readonly from: number;
-  /** Greater than the version of the release if a newer schema was left unchanged. */
+  /** Greater than the release's version if a newer schema was left unchanged. */
   readonly to: number;
 }
 
@@ -55,7 +55,7 @@ export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promi
   return { from: from.version, to: to.version };
 }
 
-/** The sessions, which have no timeouts, the schema and the steps of a migration. */
+/** The sessions, which have no timeouts, the schema and a migration's steps. */
 export interface Migrating {
   readonly session: Session;
   /** Blocks the other processes; disconnected at the end. */

@@ -3,21 +3,23 @@ import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../contract
 /** One step to a newer schema, run while servers of the previous release delete plants. */
 export interface Migration extends SchemaStep {
   /**
-   * SQL that runs in one transaction, with the schema of the store in the `search_path`. The SQL may run several times,
-   * so it must use `IF NOT EXISTS`. The SQL may lock its table briefly.
+   * SQL that runs in one transaction, with the store's schema in the `search_path`. The SQL may run several times, so
+   * it must use `IF NOT EXISTS`. The SQL may lock its table briefly.
    */
   readonly sql: string;
   /** The table that `sql` locks. */
   readonly table: string;
   /**
    * An index of a table that may be large. The index is built after `sql` and before the version changes, concurrently
-   * with deletions and therefore outside of a transaction
+   * with deletions and therefore outside a transaction
    * (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY).
    */
   readonly index?: {
     readonly table: string;
     readonly name: string;
-    /** @param table - the qualified name of the table */
+    /**
+     * @param table - the table's qualified name
+     */
     readonly create: (table: string) => string;
   };
 }
@@ -28,5 +30,5 @@ export interface Migration extends SchemaStep {
  */
 export const migrations: readonly Migration[] = [];
 
-/** The schema of this release. */
+/** This release's schema. */
 export const ownSchema: SchemaVersion = schemaAfter(migrations);

@@ -72,7 +72,7 @@ async function describeLockHolder(session: Session, { quoted }: StoreSchema, tab
 
 /**
  * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. The index is built
- * outside of a transaction, so no settings are pinned. The following commit of the version makes the index durable.
+ * outside a transaction, so no settings are pinned. The following commit of the version makes the index durable.
  */
 export async function buildIndex(
   session: Session,

@@ -5,8 +5,8 @@ import type { Session } from "../server/session.ts";
 import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
- * The schema of a store. Statements qualify all names except operators, so that they do not depend on the
- * `search_path`. This includes names of `pg_catalog`, because a `search_path` can put another schema before it.
+ * A store's schema. Statements qualify all names except operators, so that they do not depend on the `search_path`.
+ * This includes names of `pg_catalog`, because a `search_path` can put another schema before it.
  */
 export interface StoreSchema {
   /** Its name, as the value of a parameter. */
@@ -17,7 +17,7 @@ export interface StoreSchema {
   readonly plants: string;
   /** The table of deletion records, qualified. */
   readonly deletions: string;
-  /** The table with the version of the schema, qualified. */
+  /** The table with the schema's version, qualified. */
   readonly versionTable: string;
 }
 
@@ -37,10 +37,9 @@ export function storeSchema(name: string): StoreSchema {
 const versionTable = "plantstore_schema";
 
 /**
- * Finds the schema of the store: the first one in the `search_path` with a store, or else the first one, where
- * `migrate` creates a store. The `search_path` is that of the database URL, or the initial one of the connection, which
- * may be set for the role or the database. A later `SET` is ignored, because another client of a pooler may have run
- * it.
+ * Finds the store's schema: the first one in the `search_path` with a store, or else the first one, where `migrate`
+ * creates a store. The `search_path` is that of the database URL, or the initial one of the connection, which may be
+ * set for the role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
  *
  * @throws StoreOpenError when a setting of the URL did not reach the server, or the `search_path` has no usable schema
  */

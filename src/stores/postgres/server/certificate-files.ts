@@ -118,7 +118,7 @@ function readPem(path: string): string {
 /** Returns the certificates in a text in PEM, or `undefined` if there is none, or any is incomplete. */
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
-  // A file that is being written may end anywhere. The file of a client may contain its key, too.
+  // A file that is being written may end anywhere. A client's file may contain its key, too.
   if (!blocks.every((block) => /-----END [A-Z0-9 ]+-----/.test(block))) return undefined;
   const certificates = blocks.filter((block) => /^-----BEGIN (?:X509 )?CERTIFICATE-----/.test(block));
   try {
@@ -128,7 +128,7 @@ function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   }
 }
 
-/** Returns whether any certificate is valid now. The first one in the file of a client is its own. */
+/** Returns whether any certificate is valid now. The first one in a client's file is its own. */
 function isValidNow(pem: string | undefined): boolean {
   const nowMs = Date.now();
   const certificates = pem === undefined ? [] : (certificatesIn(pem) ?? []);

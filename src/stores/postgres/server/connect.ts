@@ -14,7 +14,7 @@ declare module "pg" {
   }
 }
 
-/** The timeouts of a session, in milliseconds. 0 means none. */
+/** A session's timeouts, in milliseconds. 0 means none. */
 export interface SessionTimeouts {
   /** For waiting for a row or table lock. The server cancels the statement. */
   readonly lockTimeoutMs: number;
@@ -34,21 +34,21 @@ export interface Notice {
   readonly message?: string | undefined;
 }
 
-/** Options of {@link connectTo}. */
+/** Options for {@link connectTo}. */
 export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
-  /** Whether query plans are cached for the lifetime of the connection. */
+  /** Whether query plans are cached for the connection's lifetime. */
   readonly cachesPlans: boolean;
   /** Further settings of every session, by name. */
   readonly settings: ReadonlyMap<string, string>;
   /** Whether read-only hosts are refused. Used for several hosts, of which only one is the primary. */
   readonly mustBeWritable: boolean;
-  /** The deadline, on the clock of `performance.now()`, in addition to the timeout of the host. */
+  /** The deadline, on the `performance.now()` clock, in addition to the host's timeout. */
   readonly deadlineMs: number;
   /**
    * Called with a new connection.
    *
-   * @param refusal - why the server has refused the settings of the session, if it has
+   * @param refusal - why the server has refused the session's settings, if it has
    */
   readonly onConnected: (refusal: string | undefined) => void;
   /** Called when a connection is lost or cannot be established. */
@@ -65,7 +65,7 @@ export const closeTimeoutMs = 500;
 /**
  * Connects to a host, trying its {@link Way}s in order. Rejects with the error of the last one that was tried.
  *
- * Poolers refuse settings in the start-up parameters, or all of these parameters that they do not know. Once they are
+ * Poolers refuse settings in the start-up parameters, or all these parameters that they do not know. Once they are
  * refused, the host is tried without them. Then the settings of the role apply.
  */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
@@ -130,9 +130,9 @@ const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
 /**
- * Asks the server to cancel the statement of a connection, which may otherwise wait for synchronous standbys forever,
- * even after the connection is closed. Resolves to whether the server accepted the request within
- * {@link closeTimeoutMs}. Keep the connection open until then, because PgBouncer forgets its statement when it is closed.
+ * Asks the server to cancel a connection's statement, which may otherwise wait for synchronous standbys forever, even
+ * after the connection is closed. Resolves to whether the server accepted the request within {@link closeTimeoutMs}.
+ * Keep the connection open until then, because PgBouncer forgets its statement when it is closed.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
@@ -177,7 +177,7 @@ export function sessionOptions({
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
-  // Read in a transaction, which starts with the initial settings of the connection.
+  // Read in a transaction, which starts with the connection's initial settings.
   const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
   // With a timeout, so that the other hosts are tried if this one hangs.
   const timeout = { query_timeout: limitMs };

@@ -24,7 +24,7 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 
 /**
  * Checks that a new URL differs from a usable one only in user and password. The beginning of a half-written URL may be
- * the URL of another database.
+ * another database's URL.
  *
  * @throws StoreOpenError when anything else differs
  */
@@ -35,6 +35,6 @@ export function assertSameDatabase(url: string, renewed: string): void {
 
 function targetOf(url: string): string {
   const { user, password: _, dbname, ...others } = Object.fromEntries(parseUrl(url));
-  // The default database has the name of the user.
+  // The default database has the user's name.
   return JSON.stringify({ ...others, dbname: dbname || user });
 }

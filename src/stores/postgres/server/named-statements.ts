@@ -26,7 +26,9 @@ export class NamedStatements {
   readonly #onRefused: (problem: string) => void;
   #areKept = true;
 
-  /** @param onRefused - called once, with the error message of the server. Must not throw */
+  /**
+   * @param onRefused - called once, with the server's error message. Must not throw
+   */
   constructor(onRefused: (problem: string) => void) {
     this.#onRefused = onRefused;
   }

@@ -1,9 +1,9 @@
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 // postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS:
-//   postgresql://[userspec@][hostspec][/dbname][?paramspec]
-//   userspec: user[:password]    hostspec: [host][:port][,...]    paramspec: name=value[&...]
-// A database name with an unencoded @ or / is refused, because it is probably a part of an unencoded password.
+//   postgresql://[userspec@][hostspec][/dbname][?paramspec] userspec: user[:password]    hostspec: [host][:port][,...]
+//     paramspec: name=value[&...] A database name with an unencoded @ or / is refused, because it is probably part of
+//   an unencoded password.
 const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
 // The brackets around an IPv6 address are not part of the captured host.

@@ -1,7 +1,7 @@
 import { sqlStateOf } from "./sql-state.ts";
 
-// Behind a pooler, a connection keeps the settings of its previous client. Roles and databases have settings, too. The
-// guarantees of the store must not depend on any of them. Docs/explanation/storage.md lists them all.
+// Behind a pooler, a connection keeps its previous client's settings. Roles and databases have settings, too. The
+// store's guarantees must not depend on any of them. Docs/explanation/storage.md lists them all.
 
 // A commit is acknowledged to a caller, so it must wait for the disk and for synchronous standbys. NULL resets the
 // setting to its value at the start of the connection. If that is `remote_apply`, it is kept, because it waits for
@@ -61,7 +61,7 @@ export function isRefusedBySetting(fault: unknown): boolean {
 export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
 
 /**
- * Returns the statements, for a single message, that begin a transaction with all of these settings pinned. A first
+ * Returns the statements, for a single message, that begin a transaction with all these settings pinned. A first
  * transaction resets the settings that must be correct when the second transaction starts.
  *
  * @param characteristics - the text after `BEGIN`; further statements may follow it

@@ -43,7 +43,7 @@ export async function retryTransientErrors<Result>(session: Session, work: () =>
   }
 }
 
-/** Whether the outcome of a commit is unknown. */
+/** Whether a commit's outcome is unknown. */
 export function isOutcomeUnknown(fault: unknown): boolean {
   return sqlStateOf(fault) === "40003";
 }

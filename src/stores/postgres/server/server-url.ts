@@ -6,7 +6,7 @@ import { parseUrl } from "./parse-url.ts";
 import { readTlsSettings, type Tls, tlsWaysOf } from "./tls-settings.ts";
 import { type Parameters, readWord } from "./url-parameters.ts";
 
-/** The server of a URL: a single host, or several hosts, one of which is the primary. */
+/** A URL's server: a single host, or several hosts, one of which is the primary. */
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
@@ -113,7 +113,7 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   };
 }
 
-/** Returns the name of the database; by default that of the environment or the user, as with libpq. */
+/** Returns the database's name; by default that of the environment or the user, as with libpq. */
 function databaseOf(parameters: Parameters): string {
   const { PGDATABASE, PGUSER } = process.env;
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || defaults.user || "";

@@ -22,7 +22,7 @@ export class SessionPool {
     return { used: this.#sessions.length - this.#idle.length, idle: this.#idle.length };
   }
 
-  /** Uses a session, all of whose work has a deadline on the clock of `performance.now()`. */
+  /** Uses a session, all of whose work has a deadline on the `performance.now()` clock. */
   async use<Result>(deadlineMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
     const session = this.#idle.pop() ?? (this.#sessions.length < this.#max ? this.#add() : await this.#next());
     session.deadlineMs = deadlineMs;

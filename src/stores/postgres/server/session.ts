@@ -36,9 +36,9 @@ export class InDoubtError extends Error {}
 
 /** The servers to which a server forwards statements. */
 export interface Workers {
-  /** The settings of a connection, by name, with which {@link doubtOf} gets all notices. Pinned by transactions. */
+  /** A connection's settings, by name, with which {@link doubtOf} gets all notices. Pinned by transactions. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Returns why a commit may not be on the standbys of a worker, or `undefined` for an unrelated notice. */
+  /** Returns why a commit may not be on a worker's standbys, or `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
    * Records that a process of the server may still wait for a worker, although its statement was cancelled, or `null`
@@ -55,8 +55,8 @@ export type Row = readonly (string | null)[];
 /** A single connection to the server, opened on demand. The session runs one statement at a time, in one round trip. */
 export class Session {
   /**
-   * The deadline of all work on this session, on the clock of `performance.now()`; by default there is none. A
-   * statement that runs too long is cancelled before the deadline. Set by the code that uses the session.
+   * The deadline of all work on this session, on the `performance.now()` clock; by default there is none. A statement
+   * that runs too long is cancelled before the deadline. Set by the code that uses the session.
    */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
@@ -64,7 +64,7 @@ export class Session {
   readonly #names: NamedStatements | undefined;
   readonly #responseTimeoutMs: number;
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "deadlineMs">;
-  /** The index of the host to try first, modulo the number of hosts. */
+  /** Index of the host to try first, modulo the host count. */
   #host = 0;
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
@@ -97,17 +97,17 @@ export class Session {
     return this.remainingMs >= attemptMsMin;
   }
 
-  /** The id of the server process for this connection. */
+  /** The server process' id for this connection. */
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
   }
 
-  /** Why the server, probably a pooler, has refused the settings of the session. Then those of the role apply. */
+  /** Why the server, probably a pooler, has refused the session's settings. Then those of the role apply. */
   get settingsRefusal(): string | undefined {
     return this.#settingsRefusal;
   }
 
-  /** The settings in the URL of the server, by name. */
+  /** The settings in the server's URL, by name. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
   }
@@ -123,7 +123,7 @@ export class Session {
     return this.deadlineMs - performance.now() - closeTimeoutMs;
   }
 
-  /** Connects if there is no connection. Rejects with the error of the last host, or when too little time remains. */
+  /** Connects if there is no connection. Rejects with the last host's error, or when too little time remains. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     await this.#connect();

@@ -10,7 +10,7 @@ const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as
 /** How a connection uses TLS, as in libpq. */
 export type SslMode = (typeof sslModes)[number];
 
-/** The TLS settings of a database URL. */
+/** A database URL's TLS settings. */
 export interface TlsSettings {
   readonly mode: SslMode;
   /** The paths of the files in PEM, by the names of their parameters. */

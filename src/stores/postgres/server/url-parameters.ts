@@ -1,6 +1,6 @@
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
-/** The parameters of a database URL, see {@link parseUrl}. */
+/** A database URL's parameters, see {@link parseUrl}. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /**
