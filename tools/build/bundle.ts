@@ -5,7 +5,7 @@ import { build, type OutputChunk, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
 import { type Manifest, projectFolder, publishedSpecifier, readPackage } from "./manifest.ts";
 
-/** The options of {@link bundle}. */
+/** The options for {@link bundle}. */
 export interface BundleOptions {
   readonly hasSourceMaps?: boolean;
   /** The packages that become part of the bundle. Other packages remain imports. */
@@ -27,8 +27,8 @@ export interface Bundle {
 /**
  * Bundles the code of a package into a few files.
  *
- * Node takes a third of a millisecond to find and read a module, and the gateway has two hundred, which would double the
- * time to the first response. Dependencies remain imports, so that a user's `ConnectError` is the same class as the
+ * Node takes a third of a millisecond to find and read a module, and the gateway has two hundred, which would double
+ * the time to the first response. Dependencies remain imports, so that a user's `ConnectError` is the same class as the
  * package's. The output is not minified, so that stack traces are readable.
  *
  * @param source - the folder that all files are in
@@ -182,8 +182,8 @@ const includeLog: Plugin = {
 };
 
 /**
- * Escapes all characters that are not ASCII: V8 keeps the source of a module in memory, with one byte for each character
- * only if none needs two. Does not support such characters in `String.raw`.
+ * Escapes all characters that are not ASCII: V8 keeps the source of a module in memory, with one byte for each
+ * character only if none needs two. Does not support such characters in `String.raw`.
  */
 const toAscii: Plugin = {
   name: "to ASCII",

@@ -4,7 +4,7 @@ import { type OptionNames, refuseUnknownOptions } from "@plantstore/http";
 import { principalKey } from "./principal-context.ts";
 import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
-/** Options of {@link limitRates}. */
+/** Options for {@link limitRates}. */
 export interface CallRates {
   /** Calls per second of each principal, from all addresses, and a burst's size. Unlimited by default. */
   readonly perPrincipal?: number | undefined;

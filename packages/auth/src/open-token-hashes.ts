@@ -5,7 +5,7 @@ import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
-/** Options of {@link openTokenHashes}. */
+/** Options for {@link openTokenHashes}. */
 interface TokenHashesOptions {
   /** Returns why a well-formed scope in the file is rejected, or `undefined`. */
   readonly scopeProblem?: ScopeProblem | undefined;

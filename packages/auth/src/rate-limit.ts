@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { AuthErrorCode } from "./inputs/index.ts";
 
-/** Options of {@link createRateLimit}. */
+/** Options for {@link createRateLimit}. */
 export interface RateLimitOptions {
   /** The name in messages and header fields: printable ASCII without quotation marks, as in an sf-string. */
   readonly name: string;

@@ -5,7 +5,7 @@ import { pageFile } from "./page-file.ts";
 import { memoizeAsync, type Resource, resourceEndpoint } from "./resource.ts";
 import { serializeDocument, type SerializedDocument } from "./serialized-document.ts";
 
-/** Options of {@link createDocsPage}. */
+/** Options for {@link createDocsPage}. */
 export interface DocsPageOptions {
   /**
    * Creates the OpenAPI document, as an object or as JSON text. Called once, when the document is first requested, and

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { NodeHandler } from "@plantstore/gateway";
 import { createMount, type MountOptions } from "./mount.ts";
 
-/** Options of {@link expressConnectMiddleware}. */
+/** Options for {@link expressConnectMiddleware}. */
 export type ExpressConnectOptions = MountOptions<IncomingMessage>;
 
 type ExpressHandler = (
@@ -21,7 +21,7 @@ export interface ExpressConnectMiddleware extends ExpressHandler {
 }
 
 /**
- * Creates middleware for Express that serves the RPCs of Connect routes: `app.use(expressConnectMiddleware({ routes }))`.
+ * Creates middleware for Express that serves Connect routes: `app.use(expressConnectMiddleware({ routes }))`.
  * Use it before any body parser. Below a path, as in `app.use("/api", …)`, that path precedes those of the RPCs.
  *
  * @throws as `createGateway` does

@@ -1,6 +1,6 @@
 import type { GatewayRoute, TemplateSegment } from "@plantstore/gateway";
 
-/** A plugin's prefixes, which precede the paths of its gateway in this order. */
+/** A plugin's prefixes, which precede its gateway's paths in this order. */
 export interface PluginPrefixes {
   /** The prefix that Fastify adds to URLs. */
   readonly ofFastify: string;
@@ -8,7 +8,7 @@ export interface PluginPrefixes {
 }
 
 /**
- * Returns the URLs of Fastify that match a route's paths. They may match more paths, because Fastify's wildcard is
+ * Returns the Fastify URLs that match a route's paths. They may match more paths, because Fastify's wildcard is
  * always the last character. The gateway decides on each request.
  */
 export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: PluginPrefixes): readonly string[] {

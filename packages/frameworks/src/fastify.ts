@@ -39,7 +39,7 @@ export interface FastifyLike {
   }): unknown;
 }
 
-/** Options of {@link fastifyConnectPlugin}. Fastify itself uses the last three. */
+/** Options for {@link fastifyConnectPlugin}. Fastify itself uses the last three. */
 export interface FastifyConnectOptions extends MountOptions<FastifyRequestLike> {
   readonly prefix?: unknown;
   readonly logLevel?: unknown;
@@ -51,9 +51,9 @@ const commonMethods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT
 type HttpMethod = (typeof commonMethods)[number];
 
 /**
- * A Fastify plugin that serves the RPCs of Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin
- * is encapsulated. Its content type parsers do not affect the application. For its calls, hooks of the application up
- * to `preHandler` run, and `onResponse`. `onSend` does not, because the gateway writes the response itself.
+ * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin
+ * is encapsulated. Its content type parsers do not affect the application. For its calls, the application's hooks up to
+ * `preHandler` run, and `onResponse`. `onSend` does not, because the gateway writes the response itself.
  *
  * Registers one route per path and method that the gateway serves, which `app.printRoutes()` prints. The application
  * serves everything else, including other methods of these paths.

@@ -2,13 +2,13 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
 import { refuseIgnoredOptions, requireObject } from "@plantstore/http";
 
-/** Options of all plugins: those of `createGateway` that concern an application of a framework, and two more. */
+/** Options for all plugins: those of `createGateway` that concern a framework application, and two more. */
 export interface MountOptions<Request extends object> extends Omit<
   GatewayOptions,
   "contextValues" | "engine" | "fallback"
 > {
   /**
-   * Returns the initial context values of a call from the framework's request. Declared as a method, so that its
+   * Returns a call's initial context values from the framework's request. Declared as a method, so that its
    * parameter can have the framework's type.
    */
   contextValues?(this: void, request: Request): ContextValues;
@@ -22,13 +22,13 @@ export interface MountOptions<Request extends object> extends Omit<
 /** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
 
-/** A gateway in an application of a framework. */
+/** A gateway in a framework application. */
 export interface Mount<Request extends object> {
-  /** Serves a request of node, which belongs to a request of the framework. */
+  /** Serves a node request, which belongs to a framework request. */
   readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
   /** The paths that the gateway serves. */
   readonly routes: readonly GatewayRoute[];
-  /** Returns the request of the framework for a fault's context values. */
+  /** Returns the framework's request for a fault's context values. */
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
   readonly close: () => void;

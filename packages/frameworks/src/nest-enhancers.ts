@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 
-/** What Nest runs before and after a handler of a controller. Nest's documentation calls them enhancers. */
+/** What Nest runs before and after a controller's handler. Nest's documentation calls them enhancers. */
 export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
 
 /** The keys under which decorators of Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
@@ -39,11 +39,11 @@ export interface Enhancer {
   readonly declared: unknown;
   /** Whether it is a global one that Nest creates for each request. */
   readonly isScoped: boolean;
-  /** The name of the class and where it is declared, such as "RolesGuard of Greenhouse". */
+  /** The class name and where it is declared, such as "RolesGuard of Greenhouse". */
   readonly label: string;
 }
 
-/** A class that implements RPCs, its instance, and the names of the methods that are RPCs. */
+/** A class that implements RPCs, its instance, and the method names that are RPCs. */
 export interface RpcProvider {
   readonly type: new (...dependencies: never[]) => object;
   readonly service: DescService;
@@ -56,7 +56,7 @@ export interface NestConfiguration {
   readonly config: object;
 }
 
-/** The parts of a Nest application that declare enhancers and create their instances. */
+/** The Nest application parts that declare enhancers and create their instances. */
 export interface NestApplication {
   readonly configuration: NestConfiguration;
   readonly container: NestContainer;

@@ -90,7 +90,7 @@ function copyOfHandler(handler: object, name: string): () => boolean {
   return copy;
 }
 
-/** The codes of exceptions that guards throw, by their HTTP status. */
+/** The codes for exceptions that guards throw, by their HTTP status. */
 const codes: Readonly<Record<number, Code>> = {
   400: Code.InvalidArgument,
   401: Code.Unauthenticated,

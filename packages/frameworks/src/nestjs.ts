@@ -11,7 +11,7 @@ import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
 // oxlint-disable-next-line typescript/no-explicit-any -- Nest's type of classes
 type Class<Instance extends object> = new (...dependencies: any[]) => Instance;
 
-/** A Connect service and the class of the provider that implements it. */
+/** A Connect service and the provider class that implements it. */
 export interface ConnectProvider {
   readonly service: DescService;
   readonly provider: Class<object>;
@@ -25,14 +25,14 @@ export function implementedBy<Service extends DescService>(
   return { service, provider };
 }
 
-/** Options of {@link ConnectModule.forRoot}: those of the middleware for Express, with `services` as the routes. */
+/** Options for {@link ConnectModule.forRoot}: those of the middleware for Express, with `services` as the routes. */
 export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "routes"> {
   readonly services: readonly ConnectProvider[];
   /** The modules that export the providers' dependencies. */
   readonly imports?: readonly ImportedModule[];
 }
 
-/** A class of a module, or a dynamic module such as the `ConfigModule.forRoot` result, which may be a promise. */
+/** A module class, or a dynamic module such as the `ConfigModule.forRoot` result, which may be a promise. */
 export type ImportedModule = Class<object> | NestDynamicModule | Promise<NestDynamicModule>;
 
 /** The member that all dynamic Nest modules have. */
@@ -54,11 +54,11 @@ type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 interface ConnectGatewayParts {
   readonly middleware: ExpressConnectMiddleware;
   readonly providers: readonly RpcProvider[];
-  /** Gets the guards of RPCs, by their procedure. */
+  /** Gets the RPC guards, by their procedure. */
   readonly checks: Map<string, GuardCheck>;
 }
 
-/** The gateway of a Nest application on Express or Fastify. `app.get(ConnectGateway)` returns it. */
+/** The gateway in a Nest application on Express or Fastify. `app.get(ConnectGateway)` returns it. */
 export class ConnectGateway {
   readonly #parts: ConnectGatewayParts;
   #application: NestApplication | undefined;
@@ -138,7 +138,7 @@ export class ConnectModule {
   }
 }
 
-/** Returns the middleware of a gateway that runs checks after the program's `admit`. */
+/** Returns the gateway middleware that runs checks after the program's `admit`. */
 function createMiddleware(
   options: ExpressConnectOptions,
   checks: ReadonlyMap<string, GuardCheck>,

@@ -41,7 +41,7 @@ import {
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "@plantstore/http";
 import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 
-/** Options of {@link createGateway}. */
+/** Options for {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
   /**
    * Handles requests that match no route, without calling `admit`; used by {@link Gateway.handler} only. Declared as a

@@ -53,7 +53,7 @@ export type NodeHandler = (
   next?: (error?: Error) => void,
 ) => void;
 
-/** Options of {@link createNodeHandler}. */
+/** Options for {@link createNodeHandler}. */
 export interface NodeHandlerOptions {
   readonly fallback?: NodeHandler;
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;

@@ -14,18 +14,18 @@ import { type DescriptorSource, findMethod, findService } from "./descriptors/in
 
 export { readServices, type DescriptorSource } from "./descriptors/index.ts";
 
-/** Options of {@link addGrpcJsService}. */
+/** Options for {@link addGrpcJsService}. */
 export interface GrpcJsOptions {
   /**
    * The service descriptors. Required unless the definition is one of `@grpc/proto-loader`, which has them. Also for
    * what proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
    */
   readonly descriptors?: DescriptorSource;
-  /** Interceptors of grpc-js's server, in the order of the `Server` option of this name. */
+  /** Interceptors for grpc-js's server, in the order that its `Server` option has. */
   readonly interceptors?: readonly ServerInterceptor[];
   /**
-   * Sends the message of an error without a status code to the client, as grpc-js does for errors that are called back.
-   * Defaults to `false`, since messages of drivers and of the file system reveal addresses and paths.
+   * Sends an error's message to the client if the error has no status code, as grpc-js does for errors that are called
+   * back. Defaults to `false`, since messages from drivers and the file system reveal addresses and paths.
    */
   readonly exposeErrorMessages?: boolean;
 }
@@ -74,7 +74,7 @@ function bindHandler(handler: UntypedHandleCall, implementation: UntypedServiceI
   return (call, callback) => Reflect.apply(handler, implementation, [call, callback]);
 }
 
-/** The handler of a method that an implementation lacks. */
+/** The handler for a method that an implementation lacks. */
 const unimplemented: AnyHandler = (call) => {
   const details = `The server does not implement the method ${call.getPath()}`;
   call.emit("error", { code: Code.Unimplemented, details });

@@ -9,7 +9,7 @@ import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from 
 export type { GrpcServer } from "./nestjs/index.ts";
 export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
-/** Options of {@link createGatewayStrategy}. */
+/** Options for {@link createGatewayStrategy}. */
 export interface GatewayStrategyOptions extends GrpcJsOptions {
   /** The `createGateway` options. `routes` adds services, such as health and reflection. */
   readonly gateway?: Partial<GatewayOptions>;
@@ -31,7 +31,7 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
 /** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
 
-/** The members that a strategy has in addition to those of Nest's server. */
+/** The members that a strategy adds to Nest's server. */
 export interface GatewayStrategy {
   /**
    * Serves the RPCs in an application on Express or Fastify. Call it before `app.init` and `app.listen`, which add

@@ -10,8 +10,8 @@ export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
 /**
  * Registers handlers written for nice-grpc, in place of `server.add(definition, implementation)`. They are served like
- * those of `addGrpcJsService`, whose options and errors this has. Middleware of nice-grpc does not run. Use
- * interceptors of Connect or of grpc-js.
+ * those of `addGrpcJsService`, whose options and errors this has. Middleware for nice-grpc does not run. Use
+ * interceptors for Connect or grpc-js.
  *
  * @returns the service descriptor
  */

@@ -13,16 +13,16 @@ import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 
-/** The most bytes of definitions that are kept. 16 MiB: more than 5,000 usual ones. Others are created again. */
+/** Maximum definition bytes that are kept. 16 MiB: more than 5,000 usual ones. Others are created again. */
 const keptBytesMax = 16 * 1024 * 1024;
 
 /** The bytes that a definition without a schema counts as. 64 KiB, because creating it costs as much as a large one. */
 const abridgedCost = 64 * 1024;
 
-/** The most characters of a description. 4,000: about a page; all descriptions together fill a model's context. */
+/** Maximum characters in a description. 4,000: about a page; all descriptions together fill a model's context. */
 const descriptionMax = 4_000;
 
-/** The most characters of a title. 200: it is one line of a list. */
+/** Maximum characters in a title. 200: it is one line in a list. */
 const titleMax = 200;
 
 /** A tool definition. */
@@ -90,7 +90,7 @@ function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): M
   return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
 }
 
-/** Returns a tool's scopes, as security schemes of the tool. */
+/** Returns a tool's scopes, as the tool's security schemes. */
 function metaOf(scopes: readonly string[] | undefined): object | undefined {
   return scopes && { securitySchemes: [{ type: "oauth2", scopes }] };
 }

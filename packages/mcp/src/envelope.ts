@@ -1,7 +1,7 @@
 import { JsonScanner } from "@plantstore/protobuf";
 import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
 
-/** The members of the three objects of a message that this server reads. Empty where there is no object. */
+/** The members that this server reads in a message's three objects. Empty where there is no object. */
 export interface MessageMembers {
   readonly message: JsonMembers;
   readonly params: JsonMembers;
@@ -9,7 +9,7 @@ export interface MessageMembers {
 }
 
 /**
- * The most characters of a message in addition to its tool's arguments. 64 Ki, because `_meta` may describe the client
+ * Maximum characters in a message in addition to its tool's arguments. 64 Ki, because `_meta` may describe the client
  * at length. Reading as many names strictly takes a few milliseconds.
  */
 export const envelopeLengthMax: number = 64 * 1024;
@@ -19,7 +19,7 @@ const path = ["params", "_meta"];
 
 /**
  * Reads a JSON-RPC message's members as strictly as JSON allows, except that a tool's arguments may have duplicate
- * keys. The reader of the tool's message reads them again, and refuses these.
+ * keys. The tool's message reader reads them again, and refuses these.
  *
  * @throws FieldProblem if the text is not a JSON object; ConnectError if it has more than {@link envelopeLengthMax}
  * characters in addition to the arguments

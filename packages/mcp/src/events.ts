@@ -1,7 +1,7 @@
 import { type HeaderFields, toUtf8 } from "@plantstore/http";
 import { serverSentEvents } from "@plantstore/protocols";
 
-/** The most characters of a message that a progress notification contains. 1,000: people read them while they wait. */
+/** Maximum characters in a message that a progress notification contains. 1,000: people read them while they wait. */
 const progressMax = 1_000;
 
 const events = serverSentEvents(false);
@@ -17,7 +17,7 @@ export function event(json: string): Uint8Array {
   return toUtf8(events.message(json, 1));
 }
 
-/** Returns a progress notification. @param token - the JSON text of the token that the client has sent */
+/** Returns a progress notification. @param token - the token's JSON text as the client has sent it */
 export function progressEvent(token: string, progress: number, text: string): Uint8Array {
   const message = text.length > progressMax ? `${text.slice(0, progressMax).toWellFormed()}…` : text;
   const params = `{"progressToken":${token},"progress":${progress},"message":${JSON.stringify(message)}}`;

@@ -25,7 +25,7 @@ export interface McpMessage {
   readonly error: ConnectError | undefined;
 }
 
-/** The most characters of an id or a progress token, which are repeated in responses. 256, because a UUID has 36. */
+/** Maximum characters in an id or a progress token, which are repeated in responses. 256, because a UUID has 36. */
 const idLengthMax = 256;
 
 /** Returns a JSON text's value if it is a string. */
@@ -39,7 +39,7 @@ export function isId(text: string): boolean {
   return text.length <= idLengthMax && (text.startsWith('"') || /^-?[0-9]+$/.test(text));
 }
 
-/** The error codes of JSON-RPC 2.0, and those that MCP 2026-07-28 adds ("Error Codes"). */
+/** The JSON-RPC 2.0 error codes, and those that MCP 2026-07-28 adds ("Error Codes"). */
 const errorCodes = {
   parse: -32700,
   invalidRequest: -32600,
@@ -53,24 +53,24 @@ const errorCodes = {
 /** An error code's name. */
 export type ErrorName = keyof typeof errorCodes;
 
-/** The members of an error of JSON-RPC other than its message. */
+/** A JSON-RPC error's members other than its message. */
 interface ErrorMembers {
   readonly code: number;
   readonly data?: JsonValue | undefined;
 }
 
-/** Creates an error of the protocol, as opposed to a tool error. */
+/** Creates a protocol error, as opposed to a tool error. */
 export function jsonRpcError(name: ErrorName, message: string, httpStatus: number, data?: JsonValue): ConnectError {
   const code = name === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
   const jsonRpc: ErrorMembers = { code: errorCodes[name], data };
   return Object.assign(problem("ERR_PROTOCOL", message, { code, httpStatus }), { jsonRpc });
 }
 
-/** The content type of all responses that are not streams. */
+/** The content type for all responses that are not streams. */
 export const jsonFields: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
 /**
- * Responds with an error of the protocol.
+ * Responds with a protocol error.
  *
  * @param id - the id's JSON text; `undefined` if it could not be read
  * @param fields - further header fields

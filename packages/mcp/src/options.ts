@@ -10,7 +10,7 @@ export interface McpOptions {
    * (`shop.v1.*`), or a function that returns whether an RPC is a tool, or how it is described.
    */
   readonly tools: readonly string[] | ((method: DescMethod) => boolean | McpToolOptions);
-  /** The path of all requests, without the gateway's prefix. Default `/mcp`. */
+  /** The path for all requests, without the gateway's prefix. Default `/mcp`. */
   readonly path?: string;
   /** The name and version that clients display. Defaults to `gateway`, version 1. */
   readonly serverInfo?: { readonly name: string; readonly version: string; readonly title?: string };
@@ -23,16 +23,16 @@ export interface McpOptions {
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /**
-   * Returns the scopes that calls of an RPC require, `undefined` for an RPC that needs no credential. Tools list them in
-   * `_meta.securitySchemes`, and `admit` checks them. `requiredScopesOf` of `@plantstore/auth` reads them from the
+   * Returns the scopes that calls to an RPC require, `undefined` for an RPC that needs no credential. Tools list them
+   * in `_meta.securitySchemes`, and `admit` checks them. `requiredScopesOf` of `@plantstore/auth` reads them from the
    * definition. Default: tools list no scopes.
    */
   readonly scopesOf?: (method: DescMethod) => readonly string[] | undefined;
   /** The definition's comments, as for `createOpenApi`. Default: the comments in the descriptors. */
   readonly comments?: Comments;
-  /** The rules that the schemas of inputs contain: the option `validation` of the gateway. */
+  /** The rules that input schemas contain: the gateway's option `validation`. */
   readonly validation?: FieldRules;
-  /** The limits of the results of server streams. */
+  /** The limits for server stream results. */
   readonly stream?: Partial<McpStreamLimits>;
 }
 
@@ -62,13 +62,13 @@ export interface McpToolHints {
   readonly openWorld?: boolean;
 }
 
-/** The limits of a server stream's result, which ends with an error when one is exceeded. */
+/** The limits for a server stream's result, which ends with an error when one is exceeded. */
 export interface McpStreamLimits {
   /** The most messages. Default 100. */
   readonly messagesMax: number;
-  /** The most bytes of all messages in JSON. Default 262,144. */
+  /** Maximum bytes in all messages as JSON. Default 262,144. */
   readonly bytesMax: number;
-  /** The timeout of calls whose client sets none, in milliseconds. Default 60,000. */
+  /** The timeout for calls whose client sets none, in milliseconds. Default 60,000. */
   readonly timeoutMs: number;
 }
 
@@ -86,7 +86,7 @@ export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStream
   return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
 }
 
-/** The names of {@link McpOptions}. */
+/** The {@link McpOptions} names. */
 export const mcpOptionNames: OptionNames<McpOptions> = {
   tools: required,
   path: true,
@@ -99,7 +99,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   stream: streamDefaults,
 };
 
-/** The names of {@link McpToolOptions}. */
+/** The {@link McpToolOptions} names. */
 export const mcpToolOptionNames: OptionNames<McpToolOptions> = {
   name: true,
   title: true,

@@ -12,13 +12,13 @@ export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25
 /** All revisions that this server implements, latest first. */
 export const revisions: readonly string[] = [statelessRevision, ...initializedRevisions];
 
-/** The most characters of a revision that an error repeats. 32, because a revision has 10. */
+/** Maximum characters that an error repeats from a revision. 32, because a revision has 10. */
 const revisionLengthMax = 32;
 
 /**
- * Returns whether a message is of the stateless revision.
+ * Returns whether a message has the stateless revision.
  *
- * @throws ConnectError for an unknown revision, and for a message of the stateless revision whose `_meta` or header is
+ * @throws ConnectError for an unknown revision, and for a message in the stateless revision whose `_meta` or header is
  * incomplete, or differs from the body ("Server Validation")
  */
 export function isStateless(header: HeaderReader, message: McpMessage): boolean {

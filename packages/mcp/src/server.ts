@@ -12,13 +12,13 @@ import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
-/** The most tools in a `tools/list` page. 100, because a page of usual definitions has 200 KB. */
+/** The most tools in a `tools/list` page. 100, because a page with usual definitions has 200 KB. */
 const pageTools = 100;
 
-/** The bytes after which a page of `tools/list` ends. 1 MiB, because a client reads it as one message. */
+/** The bytes after which a `tools/list` page ends. 1 MiB, because a client reads it as one message. */
 const pageBytes = 1024 * 1024;
 
-/** How long clients may keep a list of tools, in milliseconds. 5 minutes: tools change when a server is deployed. */
+/** How long clients may keep a tool list, in milliseconds. 5 minutes: tools change when a server is deployed. */
 const ttlMs = 300_000;
 
 const capabilities = '"capabilities":{"tools":{}}';
@@ -56,7 +56,7 @@ export class McpServer {
    */
   reply(message: McpMessage, stateless: boolean, caller: BodyCaller): BodyReply {
     const { id, method, params } = message;
-    // A notification or a response of the client, which gets no response (Streamable HTTP, "Sending Messages").
+    // A client's notification or response, which gets no response (Streamable HTTP, "Sending Messages").
     if (id === undefined || method === undefined) return { kind: "reply", httpStatus: 202, fields: [] };
     const page = method === "tools/list" ? this.#pageOf(params.get("cursor") ?? '"0"', caller) : [];
     const members = this.#membersOf(message, stateless);

@@ -21,7 +21,7 @@ import type { McpServer } from "./server.ts";
 import type { Tool } from "./tools.ts";
 import { UnaryProgress } from "./unary-progress.ts";
 
-/** A call of a tool. */
+/** A tool call. */
 export interface ToolCall {
   readonly server: McpServer;
   readonly tool: Tool;
@@ -173,7 +173,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   /**
    * Returns a result. That of an error has its code and message, and its details if it has any.
    *
-   * @param structured - the JSON text of what the tool has returned, or `undefined` for nothing
+   * @param structured - what the tool has returned, as JSON text, or `undefined` for nothing
    */
   #result(structured: string | undefined, error?: ConnectError): string {
     const { server, tool, id, stateless } = this.#call;
@@ -211,8 +211,8 @@ function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
 }
 
 /**
- * Returns the header that the handler sees. With the idempotency key of `_meta`, unless the header has one, as a String
- * of RFC 9651 §3.3.3 (draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
+ * Returns the header that the handler sees. With the idempotency key from `_meta`, unless the header has one, as a
+ * String (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
  */
 function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;

@@ -3,10 +3,10 @@ import { withCode, refusePromise, refuseUnknownOptions } from "@plantstore/http"
 import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
 
-/** The longest name of a tool that all major clients accept, in characters. */
+/** The longest tool name that all major clients accept, in characters. */
 const nameLengthMax = 64;
 
-/** The names of tools that all major clients accept. */
+/** The tool names that all major clients accept. */
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** An RPC as a tool. */
@@ -19,11 +19,11 @@ export interface Tool<AnyRpc extends NamedRpc = Rpc> {
 type NamedRpc = Pick<Rpc, "method">;
 
 /**
- * Returns the tools of RPCs, by name, in the order of the RPCs. Client and bidirectional streams are left out, because
+ * Returns the RPCs' tools, by name, in RPC order. Client and bidirectional streams are left out, because
  * a tool has one input.
  *
  * @param isIncomplete - whether selectors may match no RPC
- * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a
+ * @throws TypeError for unknown tool options and for a promise; Error for a selector without an RPC, and for a
  * given name that is not valid or not unique
  */
 export function selectTools<AnyRpc extends NamedRpc>(
@@ -45,7 +45,7 @@ export function selectTools<AnyRpc extends NamedRpc>(
     refuseUnknownOptions(options, mcpToolOptionNames, `tools of createMcp, for ${selectorOf(rpc.method)}`);
     return [{ rpc, options }];
   });
-  // Names that the program gives are reserved, so that no RPC of a service can occupy them.
+  // Names that the program gives are reserved, so that no RPC can occupy them.
   const given = new Set(selected.map(({ options }) => options.name));
   const tools = new Map<string, Tool<AnyRpc>>();
   for (const { rpc, options } of selected) {
@@ -70,8 +70,8 @@ function plainName(method: DescMethod): string {
 
 /**
  * Returns a tool name: its RPC's full name with underscores instead of dots. The name starts with a letter, as some
- * models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can
- * therefore neither take nor change the name of an earlier one, which may belong to another upstream.
+ * models require. A name that is cut, or that an earlier RPC has, ends with the full name's hash. An RPC can
+ * therefore neither take nor change an earlier RPC's name, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const plain = plainName(method);

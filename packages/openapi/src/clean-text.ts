@@ -2,7 +2,7 @@
  * Returns a text for models: without control characters and invisible characters, which can hide instructions from the
  * people who review a tool, and cut to `lengthMax` characters.
  *
- * Descriptions come from definitions, which may be those of another server. Removing characters does not make their
+ * Descriptions come from definitions, which may come from another server. Removing characters does not make their
  * content trustworthy.
  */
 export function cleanText(text: string, lengthMax: number): string {

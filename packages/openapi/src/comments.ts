@@ -11,7 +11,7 @@ import { runSteps } from "@plantstore/http";
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info, because the descriptors of generated code have no
+ * Reads the comments from a FileDescriptorSet with source info, because generated code's descriptors have no
  * comments. `buf build -o definition.binpb` writes such a file, as does `protoc --include_source_info
  * --descriptor_set_out`.
  *
@@ -63,7 +63,7 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
   return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
-// A path of SourceCodeInfo (descriptor.proto) alternates field numbers and list indexes, from the file down to a
+// A SourceCodeInfo path (descriptor.proto) alternates field numbers and list indexes, from the file down to a
 // descriptor. The path may also lead to a part of a descriptor, which has no full name.
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];

@@ -1,5 +1,5 @@
 /**
- * Creates an OpenAPI document from descriptors and the compiled HTTP rules of services.
+ * Creates an OpenAPI document from descriptors and services' compiled HTTP rules.
  *
  * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
  * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
@@ -36,11 +36,11 @@ import { Schemas } from "./schemas.ts";
 import { createSecurity, type SecurityOptions } from "./security.ts";
 import { Tags } from "./tags.ts";
 
-/** Options of {@link createOpenApi}: information that the definition does not contain. */
+/** Options for {@link createOpenApi}: information that the definition does not contain. */
 export interface OpenApiOptions extends SecurityOptions {
   /**
    * The OpenAPI version. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so a stream
-   * schema is that of one message; in 3.2.0 it is an `itemSchema`.
+   * schema describes one message; in 3.2.0 it is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
   /** The description defaults to the service comment if there is only one service. */
@@ -49,25 +49,25 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly servers?: readonly OpenApiServer[];
   /**
    * The definition's comments, for summaries and descriptions. By default, the comments in the descriptors. Descriptors
-   * of generated code have none.
+   * in generated code have none.
    */
   readonly comments?: Comments;
-  /** The `rest` options of the gateway that serves the interface. */
+  /** The `rest` options for the gateway that serves the interface. */
   readonly rest?: RestOptions;
-  /** The `jsonOptions` of that gateway. */
+  /** That gateway's `jsonOptions`. */
   readonly jsonOptions?: WriteJsonOptions;
   /**
    * The field rules that the gateway checks, for keywords such as `maxLength`: its option `validation`. Responses may
    * violate rules, because they are not checked.
    */
   readonly validation?: FieldRules;
-  /** The option `mcp` of that gateway. Operations then have their tools' names, in `x-rpc`. */
+  /** That gateway's option `mcp`. Operations then have their tools' names, in `x-rpc`. */
   readonly mcp?: ToolNames;
   /** The error responses. By default, 4XX and 5XX with the error form that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
-  /** Returns the header fields that an RPC accepts, in addition to those of HTTP and the credential. */
+  /** Returns the header fields that an RPC accepts, in addition to HTTP's own and the credential. */
   readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
   /** Called for every binding that is left out because OpenAPI cannot describe it. */
   readonly onOmitted?: OnOmitted;
@@ -78,7 +78,7 @@ interface ToolNames {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
-/** An error response of every operation. */
+/** An error response for every operation. */
 export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
@@ -89,7 +89,7 @@ export interface OpenApiError {
   readonly contentType?: string;
   /** The `record` field that holds a google.rpc.Code as a number. Its schema lists the code names. */
   readonly codeField?: string;
-  /** An example of the body. */
+  /** A body example. */
   readonly example?: JsonObject;
 }
 
@@ -121,12 +121,12 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
 };
 
 /**
- * Creates the OpenAPI document of the REST API of services.
+ * Creates the OpenAPI document for services' REST API.
  *
  * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are left
  * out, the operation's description or the schema's `$comment` says so.
  *
- * @throws Error that lists every problem of the HTTP rules, the same as the gateway throws; TypeError for unknown
+ * @throws Error that lists every problem in the HTTP rules, the same as the gateway throws; TypeError for unknown
  * options
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
@@ -134,8 +134,8 @@ export function createOpenApi(services: readonly DescService[], options: OpenApi
 }
 
 /**
- * Like {@link createOpenApi}, but works in short turns of the event loop, so that a server that describes the services
- * of other servers is not blocked. Rejects with the errors that `createOpenApi` throws.
+ * Like {@link createOpenApi}, but works in short event loop turns, so that a server that describes other servers'
+ * services is not blocked. Rejects with the errors that `createOpenApi` throws.
  */
 export function createOpenApiAsync(
   services: readonly DescService[],
@@ -205,7 +205,7 @@ function* describeServices(
   };
 }
 
-/** Our extension `x-value-names`: the name of each value of an integer. */
+/** Our extension `x-value-names`: the name for each value in an integer field. */
 const valueNames: OpenApiSchema = { "x-value-names": codeNames };
 
 const text: OpenApiSchema = { type: "string" };
@@ -221,7 +221,7 @@ const details: OpenApiSchema = {
   },
 };
 
-/** The schemas of the error forms that `error-forms.ts` writes, each with its component's name. */
+/** The schemas for the error forms that `error-forms.ts` writes, each with its component's name. */
 const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
   status: {
     name: "google.rpc.Status",
@@ -306,7 +306,7 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
   return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
 }
 
-/** Returns the messages of requests in which no binding accepts unknown fields. */
+/** Returns the request messages in which no binding accepts unknown fields. */
 function* closedMessages(bindings: readonly RestBinding[]): Generator<void, ReadonlySet<DescMessage>> {
   const [strict, lenient] = [true, false].map((refuses) =>
     bindings.filter(({ refusesUnknown }) => refusesUnknown === refuses).map(({ method }) => method.input),

@@ -13,19 +13,19 @@ const depthMax = 3;
 /** Returns a field name in JSON. */
 type NameOf = (field: DescField) => string;
 
-/** Options of {@link createExample}. */
+/** Options for {@link createExample}. */
 export interface ExampleOptions {
   readonly nameOf: NameOf;
   /** The fields that the path sets. The example leaves them out. */
   readonly boundByPath?: BoundFields | undefined;
-  /** The document's budget, which the fields of nested messages count toward. */
+  /** The document's budget, which nested messages' fields count toward. */
   readonly total: Expansion;
   /** The rules that the values must satisfy. */
   readonly rules?: FieldRules | undefined;
 }
 
 /**
- * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
+ * Creates an example message as JSON that the gateway accepts: the first member in each oneof, one element in each
  * list, no recursive messages, and no field that the path sets. All nested messages together have at most
  * `exampleFieldsMax` fields. If there are more, fewer levels are shown.
  *
@@ -58,7 +58,7 @@ function exampleOfDepth(
   return nested.isCut || !total.reserve(nested.usedFields) ? "too large" : example;
 }
 
-/** The place of a message in an example. */
+/** A message's place in an example. */
 interface ExamplePlace {
   readonly nameOf: NameOf;
   readonly nested: Expansion;

@@ -1,17 +1,17 @@
 /**
  * Limits on how much of a definition a document repeats.
  *
- * Query parameters and examples expand nested messages, so a definition of 20 messages, each with two fields of the
- * type of the next one, would become a million parameters. All expanded fields are counted here.
+ * Query parameters and examples expand nested messages, so a definition with 20 messages, each with two fields for the
+ * next one, would become a million parameters. All expanded fields are counted here.
  */
 
-/** The maximum number of fields in the parameters and inline bodies of one operation. 1,000: Google's APIs need 400. */
+/** The maximum number of fields in one operation's parameters and inline bodies. 1,000: Google's APIs need 400. */
 export const operationFieldsMax = 1_000;
 
 /** The maximum number of nested message fields in an example. 200, because more do not help a reader. */
 export const exampleFieldsMax = 200;
 
-/** The maximum number of fields of a component, or of an enum's values. 5,000: Google's largest message has 300. */
+/** The maximum number of fields in a component, or values in an enum. 5,000: Google's largest message has 300. */
 export const componentFieldsMax = 5_000;
 
 /**
@@ -56,7 +56,7 @@ export class Expansion {
   }
 
   /**
-   * Counts a number of fields if all of them fit in the budget, otherwise none. Returns whether they may be expanded.
+   * Counts fields if all fit in the budget, otherwise none. Returns whether they may be expanded.
    */
   reserve(fields: number): boolean {
     if (fields > this.#remaining || this.#total?.reserve(fields) === false) {

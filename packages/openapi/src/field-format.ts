@@ -26,7 +26,7 @@ const formats: ReadonlyMap<FieldInfo_Format, FieldFormat> = new Map([
 const formatsOf = new WeakMap<DescField, FieldFormat | undefined>();
 
 /**
- * Returns the format that `google.api.field_info` declares for the text of a field, or of each element, or `undefined`
+ * Returns the format that `google.api.field_info` declares for a field's text, or for each element, or `undefined`
  * for none. The gateway does not check it. The annotation is looked up by its extension number, because a definition
  * may import another copy of its generated code.
  */

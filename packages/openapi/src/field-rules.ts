@@ -18,10 +18,10 @@ export interface FieldRules {
 
 /** JSON Schema keywords for the parts of a field. */
 export interface FieldKeywords {
-  /** The keywords for the value: the array of a list, the object of a map. */
+  /** The keywords for the value: a list's array, a map's object. */
   readonly value?: OpenApiSchema;
-  /** The keywords for each element of a list, or each value of a map. */
+  /** The keywords for each list element, or each map value. */
   readonly element?: OpenApiSchema;
-  /** The keywords for each key of a map. */
+  /** The keywords for each map key. */
   readonly key?: OpenApiSchema;
 }

@@ -7,7 +7,7 @@ import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { Schemas } from "./schemas.ts";
 
-/** Options of {@link createMessageSchema}. */
+/** Options for {@link createMessageSchema}. */
 export interface MessageSchemaOptions {
   readonly comments: Comments;
   readonly useProtoFieldName: boolean;
@@ -17,28 +17,28 @@ export interface MessageSchemaOptions {
   readonly direction: "input" | "output";
   /** Whether the schema refuses unknown fields. */
   readonly isClosed?: boolean | undefined;
-  /** Whether the schema describes an array of messages. */
+  /** Whether the schema describes a message array. */
   readonly isStream?: boolean;
 }
 
 /** The most messages and enums in a schema. 200: Google's largest requests have 150. */
 const definitionsMax = 200;
 
-/** The most fields of all messages, and values of all enums, in a schema. 2,000: more than a model can use. */
+/** Maximum fields in all messages, and values in all enums, in a schema. 2,000: more than a model can use. */
 const fieldsMax = 2_000;
 
-/** The most characters of a schema. 256 Ki: 2,000 fields with descriptions of usual length. */
+/** Maximum characters in a schema. 256 Ki: 2,000 fields with usual descriptions. */
 const schemaLengthMax = 256 * 1024;
 
-/** The most characters of a field name. 200, because protoc has no limit. Real names have fewer than 100. */
+/** Maximum characters in a field name. 200, because protoc has no limit. Real names have fewer than 100. */
 const nameLengthMax = 200;
 
-/** The most characters of the description of a field, a message or an enum. */
+/** Maximum characters in a description for a field, a message or an enum. */
 const descriptionMax = 1_000;
 
 /**
- * Creates a JSON Schema (2020-12) of an object. The schema does not depend on a document. Other messages and enums are
- * in `$defs`. A message whose JSON is not an object is in a member `value`, and the array of a stream is in `messages`.
+ * Creates a JSON Schema (2020-12) for an object. The schema does not depend on a document. Other messages and enums are
+ * in `$defs`. A message whose JSON is not an object is in a member `value`, and a stream's array is in `messages`.
  * Returns {@link omittedSchema} instead of a schema that is too large for a model.
  */
 export function createMessageSchema(
@@ -114,7 +114,7 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
     else if (!isOmitted(keyword, value, direction)) refined[keyword] = value;
   }
   if (direction === "input") return refined;
-  // Not an array of types, which some clients do not support.
+  // Not a type array, which some clients do not support.
   const { description, deprecated, ...value } = refined;
   const notes = { ...(description !== undefined && { description }), ...(deprecated !== undefined && { deprecated }) };
   if (schema["type"] === "number") return { ...notes, anyOf: [value, notFinite] };
@@ -127,7 +127,7 @@ const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infi
 const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
 
 /**
- * Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators.
+ * Links are texts from the definition that no limit applies to. Number formats are unknown to most validators.
  * The `google.api.field_info` formats, also the `anyOf` of two, do not apply to responses. Handlers can return other
  * text.
  */

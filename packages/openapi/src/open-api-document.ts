@@ -1,9 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-// The parts of OpenAPI 3.1 and 3.2 that are used here, with their specifications' names
+// The OpenAPI 3.1 and 3.2 parts that are used here, with their specifications' names
 // (https://spec.openapis.org/oas/v3.1.0.html, section 4.8; https://spec.openapis.org/oas/v3.2.0.html).
 
-/** A JSON Schema of the 2020-12 dialect. */
+/** A JSON Schema in the 2020-12 dialect. */
 export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
 
 /** The Info Object: a document's metadata. */
@@ -30,7 +30,7 @@ export interface OpenApiServer {
 export type OpenApiSecurityScheme =
   | {
       readonly type: "http";
-      /** A scheme of RFC 9110 §16.4.1, such as `bearer`. */
+      /** A scheme (RFC 9110 §16.4.1), such as `bearer`. */
       readonly scheme: string;
       readonly bearerFormat?: string;
       readonly description?: string;
@@ -78,7 +78,7 @@ export interface OpenApiParameter {
   readonly explode?: true;
 }
 
-/** The Media Type Object: the schema of a body or, since OpenAPI 3.2, of each item of a sequence. */
+/** The Media Type Object: the schema for a body or, since OpenAPI 3.2, for each item in a sequence. */
 export interface OpenApiMediaType {
   readonly schema?: OpenApiSchema;
   readonly itemSchema?: OpenApiSchema;
@@ -91,7 +91,7 @@ export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
 /** The supported OpenAPI versions. */
 export type OpenApiVersion = "3.1.0" | "3.2.0";
 
-/** One response of an operation. */
+/** One operation response. */
 export interface OpenApiResponse {
   readonly description: string;
   readonly content?: OpenApiContent;
@@ -101,7 +101,7 @@ export interface OpenApiResponse {
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;
-  /** The rule's path template, with the JSON names of fields, percent-encoded. */
+  /** The rule's path template, with the fields' JSON names, percent-encoded. */
   readonly path: string;
   /** The field that is the body. `*` for all fields that the path does not set. */
   readonly body?: string;
@@ -115,7 +115,7 @@ export interface OpenApiExternalDocs {
   readonly url: string;
 }
 
-/** One HTTP method of a path. */
+/** One path's HTTP method. */
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly summary: string;
@@ -140,7 +140,7 @@ export interface OpenApiPathItem extends Readonly<Partial<Record<OpenApiMethod, 
   readonly additionalOperations?: Readonly<Record<string, OpenApiOperation>>;
 }
 
-/** The Tag Object: a group of operations, here those of a service. */
+/** The Tag Object: an operation group, here for a service. */
 export interface OpenApiTag {
   readonly name: string;
   readonly description: string;

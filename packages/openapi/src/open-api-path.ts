@@ -1,6 +1,6 @@
 import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "@plantstore/protocols";
 
-/** A path parameter: a variable, or one wildcard of a variable with several segments. */
+/** A path parameter: a variable, or one wildcard in a variable with several segments. */
 export interface PathParameter {
   readonly name: string;
   /** The request field's path, in proto names, or `undefined` for a wildcard outside variables. */
@@ -21,10 +21,10 @@ export interface OpenApiPath {
 /**
  * Converts a path template to OpenAPI, where each parameter is one segment.
  *
- * A wildcard of a variable with several segments is named by the literal before it, as AIP-122 names the parts of a
- * resource name: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
+ * A wildcard in a variable with several segments is named by the literal before it, as AIP-122 names resource name
+ * parts: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
  * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
- * match several segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`. Dots are allowed in
+ * match several segments, which OpenAPI 3.1 cannot express. Dots in a field path become `_`. Dots are allowed in
  * names, but generators convert these names to their languages' identifiers.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
@@ -74,11 +74,11 @@ function hasParts({ start, end }: TemplateVariable): boolean {
   return end - start > 1;
 }
 
-// A collection of AIP-122, such as `cryptoKeys`.
+// A collection (AIP-122), such as `cryptoKeys`.
 const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 /**
- * Returns the name of one member of a collection in snake_case, as the English singular of the collection's name
+ * Returns the name for one collection member in snake_case, as the English singular form from the collection's name
  * (`policies`, `addresses`, `shelves`, `topics`), or `undefined` for a literal that is not a collection name.
  */
 function memberOf(literal: string): string | undefined {

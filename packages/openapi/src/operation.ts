@@ -25,11 +25,11 @@ import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 import type { Security } from "./security.ts";
 
-/** Options of {@link describeOperation}; the same for all document operations. */
+/** Options for {@link describeOperation}; the same for all document operations. */
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
-  /** Returns the description of an RPC's successful response, or `undefined` to use the reason phrase of HTTP. */
+  /** Returns the description of an RPC's successful response, or `undefined` to use HTTP's reason phrase. */
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
@@ -117,7 +117,7 @@ function describeBody(
   return content && { ...(isBodyRequired && { required: true }), content };
 }
 
-/** Returns the request body in each of its content types. In OpenAPI 3.1 a stream schema is that of one message. */
+/** Returns the request body in each of its content types. In OpenAPI 3.1 a stream schema describes one message. */
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
   { openapi, schemas }: OperationOptions,
@@ -154,7 +154,7 @@ function describeSuccess(
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   const customDescription = describe?.(method);
-  // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
+  // The reason phrases are in RFC 9110 §15.3.1 and §15.3.5.
   if (preparedResponse?.httpStatus === 204) return { "204": { description: customDescription ?? "No Content" } };
   const ok = (content: OpenApiContent, description = "OK"): Readonly<Record<string, OpenApiResponse>> => {
     return { "200": { description: customDescription ?? description, content } };
@@ -167,7 +167,7 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// google.api.HttpBody holds bytes of any media type. The exact description would be "*/*" without a schema, but then
+// google.api.HttpBody holds bytes in any media type. The exact description would be "*/*" without a schema, but then
 // most generators create methods that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 

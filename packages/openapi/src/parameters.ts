@@ -38,7 +38,7 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
   return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
 }
 
-/** Options of {@link describeQuery}. */
+/** Options for {@link describeQuery}. */
 export interface QueryOptions {
   /** Whether maps are accepted. */
   readonly acceptsMaps?: boolean;
@@ -98,7 +98,7 @@ function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
-/** Returns the parameter of a field, or the place of its message, or `undefined` if the query cannot set the field. */
+/** Returns a field's parameter, or its message's place, or `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
   { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryPlace,

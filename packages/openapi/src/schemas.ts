@@ -10,24 +10,24 @@ import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
-/** Options of {@link Schemas}. */
+/** Options for {@link Schemas}. */
 export interface SchemaOptions {
   readonly comments: Comments;
-  /** Uses the proto names of fields instead of their JSON names. */
+  /** Uses the fields' proto names instead of their JSON names. */
   readonly useProtoFieldName: boolean;
   /** Whether a service writes 64-bit integers as numbers. */
   readonly int64Numbers: boolean;
   /** The response messages that leave out scalars without presence if they are zero. */
   readonly abridged: ReadonlySet<DescMessage>;
-  /** The start of references to the schemas of messages and enums, such as `#/components/schemas/`. */
+  /** The start for references to message and enum schemas, such as `#/components/schemas/`. */
   readonly referencePrefix: string;
-  /** The messages of requests in which unknown fields are refused. */
+  /** The request messages in which unknown fields are refused. */
   readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
   /** The field rules that the server checks. */
   readonly rules?: FieldRules | undefined;
   /**
-   * The budget of the fields of all messages and the values of all enums. None by default, only those of each
-   * component.
+   * The budget for all messages' fields and all enums' values. None by default, only each component's
+   * own.
    */
   readonly total?: Expansion;
   /** Whether messages have examples. Default true. */
@@ -37,7 +37,7 @@ export interface SchemaOptions {
 }
 
 /**
- * Creates a document's schemas, and collects the schemas of the messages and enums that they refer to.
+ * Creates a document's schemas, and collects the schemas for the messages and enums that they refer to.
  *
  * A schema is named after its type without the package, or with the package if an earlier type has the same name.
  */
@@ -73,7 +73,7 @@ export class Schemas {
   }
 
   /**
-   * Returns a reference to the schema of a message whose fields are all always written, such as an error record.
+   * Returns a reference to the schema for a message whose fields are all always written, such as an error record.
    *
    * @param notes - additions to its fields' schemas, by proto name
    */
@@ -89,7 +89,7 @@ export class Schemas {
   }
 
   /**
-   * Adds a schema of something other than a message, and returns a reference to it.
+   * Adds a schema for something other than a message, and returns a reference to it.
    *
    * @param name - must not be a message name
    */
@@ -127,8 +127,8 @@ export class Schemas {
     };
   }
 
-  // Returns the keyword that refuses unknown fields, unless proto2 extensions may be set or the body may repeat fields
-  // of the path.
+  // Returns the keyword that refuses unknown fields, unless proto2 extensions may be set or the body may repeat path
+  // fields.
   #close(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const isOpen = desc.proto.extensionRange.length > 0 || (bound !== undefined && bound.mayRepeat);
     return this.#options.closed.has(desc) && !isOpen ? { additionalProperties: false } : {};
@@ -142,7 +142,7 @@ export class Schemas {
     if (example === undefined) return {};
     if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
       return { examples: [example] };
-    // A rule may exclude the values of other fields.
+    // A rule may exclude other fields' values.
     const required = desc.fields
       .filter((field) => this.isRequired(field))
       .map((field) => [nameOf(field), example[nameOf(field)]]);
@@ -164,7 +164,7 @@ export class Schemas {
     return { ...schema, ...this.#describe(field) };
   }
 
-  /** Returns the schema of a field that is the complete body. A message field that is not set is null there. */
+  /** Returns the schema for a field that is the complete body. A message field that is not set is null there. */
   ofWholeBody(field: DescField): OpenApiSchema {
     if (field.fieldKind !== "message") return this.ofField(field);
     return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
@@ -175,7 +175,7 @@ export class Schemas {
     return this.#ofField(field, "parameter");
   }
 
-  /** Returns the comment of the definition that describes a descriptor, or `undefined` when there is none. */
+  /** Returns the definition's comment that describes a descriptor, or `undefined` when there is none. */
   commentOf(desc: Commented): string | undefined {
     return commentOf(this.#options.comments, desc);
   }
@@ -201,7 +201,7 @@ export class Schemas {
     return fields.length === 0 ? {} : { required: fields.map((field) => this.nameOf(field)) };
   }
 
-  /** Returns the keyword that allows only one member of each oneof. */
+  /** Returns the keyword that allows only one member in each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
     // With `oneOf` and with `not`, generators would create further types. With properties that are `false`, validators
     // would treat all properties as unevaluated.
@@ -252,7 +252,7 @@ export class Schemas {
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
-    // Generators produce incomplete types for `type: "null"` and for an enum of null.
+    // Generators produce incomplete types for `type: "null"` and for a null enum.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#referenceTo(desc, () =>
       desc.values.length > componentFieldsMax || this.#options.total?.reserve(desc.values.length) === false
@@ -292,7 +292,7 @@ export class Schemas {
     };
   }
 
-  // The description of an enum includes its values' comments, because JSON Schema has no keyword for them.
+  // An enum's description includes its values' comments, because JSON Schema has no keyword for them.
   #describeEnum(desc: DescEnum): OpenApiSchema {
     const values = desc.values.flatMap((value) => {
       const comment = this.commentOf(value);
@@ -312,7 +312,7 @@ function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema
   return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
-/** Describes which fields of a message are set by the path, and the budget for its other fields. */
+/** Describes which message fields are set by the path, and the budget for its other fields. */
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly expansion: Expansion;
@@ -329,8 +329,8 @@ const noExample = `The example is left out: it would have more than ${exampleFie
 const excludedMembersMax = 50;
 
 /**
- * Returns keywords whose values have the schema's type, because rules list 64-bit integers both as strings and as numbers.
- * References to enums have no type.
+ * Returns keywords whose values have the schema's type, because rules list 64-bit integers both as strings and as
+ * numbers. References to enums have no type.
  */
 function fitting(keywords: OpenApiSchema | undefined, { type }: OpenApiSchema): OpenApiSchema {
   if (keywords === undefined || type === undefined) return keywords ?? {};

@@ -2,26 +2,26 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { withCode, nearestName } from "@plantstore/http";
 import type { OpenApiSecurityRequirement, OpenApiSecurityScheme } from "./open-api-document.ts";
 
-/** The options of {@link createSecurity}. */
+/** The options for {@link createSecurity}. */
 export interface SecurityOptions {
-  /** The kinds of credentials, by name. */
+  /** The credential kinds, by name. */
   readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
-   * The alternatives that operations accept. A caller needs all credentials of one of them. The value of each
-   * credential lists the scopes that it needs. `{}` is a call without a credential. Defaults to one alternative, with
-   * all credentials of {@link securitySchemes}.
+   * The alternatives that operations accept. A caller needs all credentials of one of them. Each credential's value
+   * lists the scopes that it needs. `{}` is a call without a credential. Defaults to one alternative, with all
+   * credentials of {@link securitySchemes}.
    */
   readonly security?: readonly OpenApiSecurityRequirement[];
   /**
    * Returns an RPC's alternatives, `[]` if it needs no credential, or `undefined` for those of {@link security}.
-   * `describeSecurity` of `createBearerAuth` returns such a function.
+   * `describeSecurity` from `createBearerAuth` returns such a function.
    */
   readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 
 /** A document's requirements. */
 export interface Security {
-  /** The requirements of all operations without their own. */
+  /** The requirements for all operations without their own. */
   readonly ofDocument: readonly OpenApiSecurityRequirement[];
   /**
    * Returns the requirements of an operation that differ from those of the document, or `undefined` if they are the

@@ -1,7 +1,7 @@
 import type { integerRangeOf } from "@plantstore/protobuf";
 
-// Regular expressions (ECMA-262, as JSON Schema recommends) for exactly the texts that the gateway reads. The syntax is the
-// part that RE2, Java and Python share, because generators copy patterns into validators.
+// Regular expressions (ECMA-262, as JSON Schema recommends) for exactly the texts that the gateway reads. The syntax is
+// the part that RE2, Java and Python share, because generators copy patterns into validators.
 
 type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
 
@@ -48,7 +48,7 @@ export const durationPattern: string = `^-?${seconds}(\\.[0-9]{1,9})?s$`;
 
 const base64Digit = "[A-Za-z0-9+/_-]";
 
-/** The pattern of bytes: base64 or base64url, padded or not. */
+/** The pattern for bytes: base64 or base64url, padded or not. */
 export const base64Pattern: string = `^(${base64Digit}{4})*(${base64Digit}{2}(==)?|${base64Digit}{3}=?)?$`;
 
 const head = "[A-Za-z_]";

@@ -17,7 +17,7 @@ import {
 export type ValuePlace = "json" | "parameter";
 
 /**
- * Returns a scalar's schema as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry.
+ * Returns a scalar's schema as the proto3 JSON mapping writes it, with formats from the OpenAPI format registry.
  *
  * @param int64Numbers - whether a 64-bit integer in JSON is a number if a double can represent it exactly
  */

@@ -55,7 +55,7 @@ export {
 } from "./upstreams/index.ts";
 
 /**
- * Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. By default,
+ * Options for {@link createProxy}: those of a gateway, with upstreams instead of handlers. By default,
  * `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. `validation` decodes each request to check
  * it, and forwards the original bytes. Rules that an upstream sends by reflection could take long to evaluate, so they
  * require `openValidation({ untrusted: true })`.

@@ -38,7 +38,7 @@ import { pageLocation } from "./page.ts";
 import { RestCalls } from "./rest-calls.ts";
 import { RestMethod } from "./rest-method.ts";
 
-/** Options of {@link createRestTransport}. */
+/** Options for {@link createRestTransport}. */
 export interface RestTransportOptions {
   /** The API's URL: `https://host`, optionally with a path prefix. In a web page, it may be `/`. */
   readonly baseUrl: string;

@@ -1,7 +1,7 @@
 import { cors as connectCors } from "@connectrpc/connect";
 import { type Exchange, type OptionNames, required } from "@plantstore/http";
 
-/** Options of {@link createCors}: which origins may call, and which header fields their pages may send and read. */
+/** Options for {@link createCors}: which origins may call, and which header fields their pages may send and read. */
 export interface CorsOptions {
   /**
    * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used.

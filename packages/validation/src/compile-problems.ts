@@ -3,7 +3,7 @@ import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/proto
 import type { Protovalidate } from "./protovalidate.ts";
 
 /**
- * Returns the problems of CEL expressions that cannot be compiled. protovalidate compiles an expression when a message
+ * Returns the problems in CEL expressions that cannot be compiled. protovalidate compiles an expression when a message
  * first has its rule's field, so each expression is made an empty message's rule, which is then validated.
  */
 export function compileProblems(

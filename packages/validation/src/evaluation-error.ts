@@ -18,7 +18,7 @@ const typeErrors =
 const dynamicValues = /null_type|google\.protobuf\./;
 
 /**
- * Returns the type errors of CEL expressions, with the message type's name. Each rule is evaluated on an empty message
+ * Returns the type errors in CEL expressions, with the message type's name. Each rule is evaluated on an empty message
  * and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
  *
  * @param rulesOfInputs - each input type's rules. A type that several of them contain is evaluated once
@@ -41,12 +41,12 @@ export function findTypeErrors(
   return [...owners].map(([text, owner]) => `${owner}: ${text}`);
 }
 
-/** The time after which the failure of a rule is reported again, in milliseconds. A log is read by the minute. */
+/** The time after which a rule's failure is reported again, in milliseconds. A log is read by the minute. */
 const repeatMs = 60_000;
 /** The most failures reported in {@link repeatMs}, because an error may quote the message. */
 const failuresMax = 64;
 
-/** The rules of a gateway whose evaluation has failed, which it reports to `onFault` once a minute each. */
+/** A gateway's rules whose evaluation has failed, which it reports to `onFault` once a minute each. */
 export class FailedRules {
   readonly #reported = new Set<string>();
   #beganMs = Number.NEGATIVE_INFINITY;

@@ -20,7 +20,7 @@ import { keywordsOf } from "./rule-keywords.ts";
 
 /**
  * Describes the `buf.validate` field rules for documents, by their options and by validating messages. Untrusted rules
- * are not evaluated: patterns and CEL, which messages of responses may have too, could take long or fill the memory.
+ * are not evaluated: patterns and CEL, which response messages may have too, could take long or fill the memory.
  */
 export class DescribedRules implements FieldRules {
   /** Decodes an option once, because `getOption` decodes it on each call. */

@@ -6,7 +6,7 @@ import type { Rules } from "./rules.ts";
 
 /** The most fields, oneofs and messages with rules: more than APIs have, and compiled in less than a second. */
 const ownersMax = 2000;
-/** The most characters of all patterns. Compiling 1,000 characters takes up to 0.15 s. */
+/** Maximum characters in all patterns. Compiling 1,000 characters takes up to 0.15 s. */
 const patternCharactersMax = 10_000;
 /** For compiling all rules: ten times as long as the most rules take. */
 const prepareMsMax = 5000;
@@ -18,7 +18,7 @@ const checkMsMax = 300;
 /** For one message on a busy machine, which may not run this process for as long as that. */
 const attemptsMax = 4;
 
-/** Runs a function, and interrupts it after a number of milliseconds. Then returns `false`. */
+/** Runs a function, and interrupts it after some milliseconds. Then returns `false`. */
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**

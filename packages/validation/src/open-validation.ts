@@ -11,10 +11,10 @@ import type { Protovalidate } from "./protovalidate.ts";
 import { findRules, predefinedExpressions, type Rules } from "./rules.ts";
 import { violationError } from "./violation-error.ts";
 
-/** Options of {@link openValidation}. */
+/** Options for {@link openValidation}. */
 export interface ValidationOptions {
   /**
-   * Whether the rules come from a server that is not trusted, such as an upstream of a proxy with reflection. Then only
+   * Whether the rules come from a server that is not trusted, such as a proxy's upstream with reflection. Then only
    * standard rules are accepted, and checking a message is interrupted after 300 ms. Requires `node:vm`, and adds about
    * 0.15 ms to each message. Default false.
    */
@@ -25,15 +25,15 @@ type Checks = ReturnType<Validation["prepare"]>;
 
 /**
  * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must
- * satisfy the `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by an
- * RE2 engine, in linear time.
+ * satisfy the `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by
+ * an RE2 engine, in linear time.
  *
  * A call with an invalid message ends with `InvalidArgument`. Its details contain `buf.validate.Violations` with up to
  * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only
- * the first violation, because collecting all of them could take much more memory than the message.
+ * the first violation, because collecting all could take much more memory than the message.
  *
  * `createGateway` throws an error that lists the rules that cannot be compiled, and the rules in CEL with a field that
- * does not exist or a value of a wrong type. An error that depends on the message, such as a division by zero, gets
+ * does not exist or a value with a wrong type. An error that depends on the message, such as a division by zero, gets
  * `InvalidArgument`, and is reported to `onFault` once a minute for each rule. With `untrusted`, it also throws if
  * there is a rule in CEL, or more than 2,000 fields and messages with rules.
  *
@@ -91,7 +91,7 @@ function inputsOf(services: readonly DescService[]): ReadonlySet<DescMessage> {
   return new Set(services.flatMap(({ methods }) => methods.map(({ input }) => input)));
 }
 
-/** @throws Error that lists the problems of all rules */
+/** @throws Error that lists all rules' problems */
 function refuseBrokenRules(
   protovalidate: Protovalidate,
   validator: Validator,
@@ -102,7 +102,7 @@ function refuseBrokenRules(
   const problems = compileProblems(protovalidate, expressions);
   const compiled: Rules[] = [];
   for (const [type, rules] of problems.length === 0 ? rulesOf : []) {
-    // Validating a message compiles the rules of all types that it may contain.
+    // Validating a message compiles the rules for all types that it may contain.
     const { kind, error } = validator.validate(type, create(type));
     if (kind === "error" && error.name === "CompilationError") problems.push(`${type.typeName}: ${error.message}`);
     else compiled.push(rules);

@@ -1,4 +1,4 @@
-/** The parts of protovalidate that this module uses. The package is loaded only by `openValidation`. */
+/** The protovalidate parts that this module uses. The package is loaded only by `openValidation`. */
 export type Protovalidate = Pick<typeof import("@bufbuild/protovalidate"), "createValidator" | "violationsToProto"> &
   RuleSchemas;
 

@@ -1,6 +1,6 @@
 import type { OpenApiSchema } from "@plantstore/openapi";
 
-/** An example of each format. */
+/** Each format's example. */
 const formatExamples: Readonly<Record<string, string>> = {
   email: "ada@example.com",
   hostname: "example.com",
@@ -37,14 +37,14 @@ function isExample(value: unknown): value is string | number | boolean {
   return ["string", "number", "boolean"].includes(typeof value);
 }
 
-/** Returns a text of the required length. */
+/** Returns a text with the required length. */
 function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
   if (minLength === undefined && maxLength === undefined) return undefined;
   const length = Math.min(Math.max("text".length, Number(minLength ?? 0)), Number(maxLength ?? exampleLengthMax));
   return length > exampleLengthMax ? undefined : "text".repeat(Math.ceil(length / 4)).slice(0, length);
 }
 
-/** The most characters of an example. Longer ones do not explain more. */
+/** Maximum characters in an example. Longer ones do not explain more. */
 const exampleLengthMax = 100;
 
 /** Returns a number within the bounds. */

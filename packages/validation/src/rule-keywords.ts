@@ -5,14 +5,14 @@ import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validat
 import { shortestFloat } from "@plantstore/protobuf";
 import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
 
-// The standard rules of buf.validate as JSON Schema keywords. Rules that it cannot express are left out. The schema
-// then accepts more than the server, and less only where patterns of ECMAScript treat spaces and line ends beyond ASCII
-// differently. The test of these keywords lists the rules that are left out.
+// The standard buf.validate rules as JSON Schema keywords. Rules that it cannot express are left out. The schema
+// then accepts more than the server, and less only where ECMAScript patterns treat spaces and line ends beyond ASCII
+// differently. The test for these keywords lists the rules that are left out.
 
-/** The rules of one value that are set, by their names in `buf/validate/validate.proto`. */
+/** One value's rules that are set, by their names in `buf/validate/validate.proto`. */
 type GivenRules = ReadonlyMap<string, unknown>;
 
-/** Returns the JSON forms of a value of a rule. A 64-bit integer may have two forms, and an alias has several names. */
+/** Returns the JSON forms for a rule's value. A 64-bit integer may have two forms, and an alias has several names. */
 type ToJson = (value: unknown) => Choice[];
 
 /**
@@ -72,7 +72,7 @@ function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema
   return isIgnored(rules) ? {} : choices(givenRules(value, kind, rulesType), (given) => [String(given)]);
 }
 
-/** Returns the function that returns the JSON forms of a value of a rule. */
+/** Returns the function that returns the JSON forms for a rule's value. */
 function formsOf(enumeration: DescEnum | undefined): ToJson {
   if (enumeration === undefined) return (value) => (isChoice(value) ? formsOfScalar(value) : []);
   return (value) => enumeration.values.filter(({ number }) => number === value).map(({ name }) => name);
@@ -114,7 +114,7 @@ function exclude(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? {} : { not: { enum: values } };
 }
 
-/** The kinds of values of which only single values can be described. */
+/** The value kinds that can only be described value by value. */
 const choiceKinds: ReadonlySet<string> = new Set("bool enum int64 uint64 sint64 fixed64 sfixed64".split(" "));
 
 const numberKinds: ReadonlySet<string> = new Set("float double int32 uint32 sint32 fixed32 sfixed32".split(" "));
@@ -169,7 +169,7 @@ function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
   };
 }
 
-/** Returns a schema of single values. Without any, for example of an enum, nothing is valid. */
+/** Returns a schema for single values. Without any, for example of an enum, nothing is valid. */
 function allow(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? { not: {} } : { enum: values };
 }
@@ -232,7 +232,7 @@ function patternsOf(given: GivenRules): readonly string[] {
   return [...ids.map(([, pattern]) => pattern), ...ofTexts];
 }
 
-/** The patterns of formats, because a schema for tools has no formats, and JSON Schema has none for the last two. */
+/** The patterns for formats, because a schema for tools has no formats, and JSON Schema has none for the last two. */
 const formatPatterns: Readonly<Record<string, string>> = {
   ipv4: "^(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(\\.(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}$",
   uuid: "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$",
@@ -240,7 +240,7 @@ const formatPatterns: Readonly<Record<string, string>> = {
   ulid: "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$",
 };
 
-/** Returns whether a pattern of RE2 is also one of ECMAScript, which JSON Schema uses. */
+/** Returns whether an RE2 pattern is also valid in ECMAScript, which JSON Schema uses. */
 function isEcmaPattern(pattern: string): boolean {
   // RE2 reads these differently from ECMAScript.
   if (/\(\?[^:]|\\[AzQEpPC]|\[\[:/.test(pattern)) return false;

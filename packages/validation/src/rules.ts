@@ -2,19 +2,19 @@ import { type DescExtension, type DescMessage, getOption, hasOption, type Regist
 import type { FieldRules, Rule } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { RuleSchemas } from "./protovalidate.ts";
 
-/** The rules of types, and of all types that their messages may contain. */
+/** The rules for types, and for all types that their messages may contain. */
 export interface Rules {
   /** The number of messages, fields and oneofs with rules. */
   readonly owners: number;
-  /** The characters of all regular expressions. */
+  /** The characters in all regular expressions. */
   readonly patternCharacters: number;
   /** The types with rules, of which each comes before the types that only its messages contain. */
   readonly ruledTypes: ReadonlySet<DescMessage>;
-  /** The CEL expressions, each with the name of the type, field or extension that has it. */
+  /** The CEL expressions, each with the type, field or extension name that declares it. */
   readonly expressions: ReadonlyMap<string, string>;
 }
 
-/** Finds the rules of types. */
+/** Finds the rules for types. */
 export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): Rules {
   const expressions = new Map<string, string>();
   const ruledTypes = new Set<DescMessage>();
@@ -44,7 +44,7 @@ export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): 
   return { owners, patternCharacters, ruledTypes, expressions };
 }
 
-/** Returns the CEL expressions of predefined rules, each with the name of the extension that has it. */
+/** Returns the CEL expressions in predefined rules, each with its extension's name. */
 export function predefinedExpressions(registry: Registry, schemas: RuleSchemas): ReadonlyMap<string, string> {
   const expressions = new Map<string, string>();
   for (const extension of registry) {

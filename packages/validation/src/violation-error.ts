@@ -9,15 +9,15 @@ import type { Protovalidate } from "./protovalidate.ts";
 
 /**
  * The most violations in an error's details, which are header fields in gRPC: 20 take about 3 kB, and many clients
- * accept no more than 8 KiB of header fields.
+ * accept no more than 8 KiB in header fields.
  */
 const violationsMax = 20;
 
-/** The most characters of the path and the message of a listed violation. 400: more than those of any standard rule. */
+/** Maximum characters in a listed violation's path and message. 400: more than any standard rule has. */
 const violationLengthMax = 400;
 
 /**
- * The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB, and
+ * Maximum list and map elements in a message whose violations are all collected. Each violation takes 1 kB, and
  * an element may have one for each of its fields.
  */
 const elementsMax = 100;
@@ -60,12 +60,12 @@ export function violationError(
 
 const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: "" };
 
-/** Returns whether a violation fits into the details. A path contains keys of maps, which the client chooses. */
+/** Returns whether a violation fits into the details. A path contains map keys, which the client chooses. */
 function isShort({ field, message }: Violation): boolean {
   return pathToString(field).length + message.length <= violationLengthMax;
 }
 
-/** Counts the elements of the lists and maps in a message, up to more than `max`. */
+/** Counts the list and map elements in a message, up to more than `max`. */
 function countElements(message: unknown, max: number): number {
   let count = 0;
   const pending = [message];

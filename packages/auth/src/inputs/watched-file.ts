@@ -7,7 +7,7 @@ import { notParsed, parsed, type ParseResult } from "./parse-result.ts";
 import { type FileReload, ReloadRecord } from "./reload-record.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 
-/** Options of {@link watchFile}. */
+/** Options for {@link watchFile}. */
 export interface FileToWatch {
   /** The path of the file, or the paths of several that belong together, such as a certificate and its key. */
   readonly paths: readonly string[];

@@ -7,7 +7,7 @@ import type { FetchKeyDocument } from "./key-document.ts";
 import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** Options of {@link openFetchedKeys}. */
+/** Options for {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
   /** The URL that `fetchDocument` requests: of the keys, or of the issuer's metadata. */

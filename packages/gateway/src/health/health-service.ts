@@ -7,7 +7,7 @@ import {
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { Readiness } from "./readiness.ts";
 
-/** Options of {@link createHealthService}. */
+/** Options for {@link createHealthService}. */
 export interface HealthOptions {
   readonly readiness: Readiness;
   /** The known services' full names; all share the server's health. */

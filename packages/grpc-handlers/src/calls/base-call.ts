@@ -6,7 +6,7 @@ import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
 import { type CallStatus, toConnectError } from "./status.ts";
 
-/** Receives a call's events: that of grpc-js, or an interceptor in front of it. */
+/** Receives a call's events: the grpc-js listener, or an interceptor in front of it. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
 /** A failure that `onFault` gets. */
@@ -28,13 +28,13 @@ export interface MethodCodec {
 }
 
 /**
- * A call of the gateway, with the interface that calls of grpc-js's own server have for interceptors and for the
+ * A gateway call, with the interface that calls on grpc-js's own server have for interceptors and for the
  * objects that handlers get.
  */
 export class BaseCall implements ServerInterceptingCallInterface {
   /**
-   * Closed once, when the call has ended for any reason. An object and not a function: V8 kept the closures of finished
-   * calls alive until the next complete garbage collection, which doubled a call's cost.
+   * Closed once, when the call has ended for any reason. An object and not a function: V8 kept finished calls' closures
+   * alive until the next complete garbage collection, which doubled a call's cost.
    */
   resource: { close(): void } | undefined;
   readonly #method: MethodCodec;

@@ -8,18 +8,18 @@ export interface MetadataSource {
   readMetadata(): Metadata;
 }
 
-/** What the object of a call needs to know. */
+/** What a call object needs to know. */
 export interface HandlerCallInit {
   readonly definition: AnyDefinition;
   readonly call: ServerInterceptingCallInterface;
   readonly source: MetadataSource;
-  /** The only message of the client, or `undefined` if the client streams. */
+  /** The client's only message, or `undefined` if the client streams. */
   readonly request: unknown;
   readonly exposesMessages: boolean;
 }
 
 /**
- * The object that a handler of a stream gets: `ServerReadableStream`, `ServerWritableStream` or `ServerDuplexStream`.
+ * The object that a stream handler gets: `ServerReadableStream`, `ServerWritableStream` or `ServerDuplexStream`.
  *
  * One class for all three. As in grpc-js, the first is also writable.
  */

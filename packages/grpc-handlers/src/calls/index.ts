@@ -1,5 +1,5 @@
 /**
- * Calls of the gateway in the form that handlers of grpc-js get. Messages pass as bytes, between the gateway and the
+ * The gateway's calls in the form that grpc-js handlers get. Messages pass as bytes, between the gateway and the
  * `requestDeserialize` and `responseSerialize` of a definition.
  */
 export { HandlerForwarder } from "./handler-forwarder.ts";

@@ -25,7 +25,7 @@ export function toMetadata(header: Headers): Metadata {
   const fields = header instanceof LazyHeaders ? header.fields : [...header].flat();
   for (let at = 0; at < fields.length; at += 2) {
     const name = (fields[at] ?? "").toLowerCase();
-    // Pseudo-header fields of HTTP/2 begin with a colon.
+    // HTTP/2 pseudo-header fields begin with a colon.
     if (name.startsWith(":") || notPassedOn.has(name)) continue;
     try {
       addField(metadata, name, fields[at + 1] ?? "");

@@ -11,7 +11,7 @@ import { HandlerCall } from "./handler-call.ts";
 import { UnaryHandlerCall } from "./unary-handler-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
-/** What the objects of all four kinds of calls have. */
+/** What the call objects for all four call types have. */
 export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
 
 /** A handler of any of the four kinds. */
@@ -101,7 +101,7 @@ class RunningCall implements CallListener {
     });
   }
 
-  /** Releases the object of the handler once the call has ended. Its last events come first. */
+  /** Releases the handler's object once the call has ended. Its last events come first. */
   close(): void {
     if (this.#stream !== undefined) process.nextTick(() => this.#stream?.release());
   }
@@ -117,9 +117,9 @@ class RunningCall implements CallListener {
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
-      // As in grpc-js, the handler of a response stream gets no callback. Wrappers tell the kinds apart by it.
+      // As in grpc-js, a response stream's handler gets no callback. Wrappers tell the kinds apart by it.
       const returned = definition.responseStream ? handler(call) : handler(call, this.#respond);
-      // Without this, a rejection of an async handler would exit the process.
+      // Without this, an async handler's rejection would exit the process.
       if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
     } catch (error) {
       this.#fail(error);

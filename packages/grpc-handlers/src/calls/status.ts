@@ -4,14 +4,14 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { toFault } from "@plantstore/serve";
 import { appendMetadata } from "./metadata.ts";
 
-/** The end of a call, as interceptors of grpc-js see it. */
+/** The end of a call, as grpc-js interceptors see it. */
 export interface CallStatus extends Pick<StatusObject, "code" | "details"> {
   readonly metadata?: Metadata | null;
   /** The fault that the status hides from the client. */
   readonly fault?: unknown;
 }
 
-/** The status of a call that succeeded, with its trailer. */
+/** The status for a call that succeeded, with its trailer. */
 export function okStatus(metadata: Metadata | null | undefined): CallStatus {
   return { code: status.OK, details: "OK", metadata: metadata ?? null };
 }
@@ -41,7 +41,7 @@ export function toConnectError(end: CallStatus): ConnectError {
   const { code, details, metadata, fault } = end;
   const header = new Headers();
   appendMetadata(header, metadata);
-  // The codes of gRPC and Connect are the same numbers, and Connect has none for OK.
+  // gRPC and Connect codes are the same numbers, and Connect has none for OK.
   const number: number = code;
   const known = number in Code ? number : Code.Unknown;
   const error = new ConnectError(details, known, header, undefined, fault);

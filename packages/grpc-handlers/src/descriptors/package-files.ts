@@ -139,7 +139,7 @@ function toHttpRule(rule: JsonObject): HttpRule {
   return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
 }
 
-/** Returns the names of fields in the HTTP rules of methods: of path variables and bodies, but not of literals. */
+/** Returns the field names in HTTP rules: path variables and bodies, but not literals. */
 function fieldsOfRules(methods: readonly DescribedMethod[]): ReadonlySet<string> {
   const rules = JSON.stringify(methods.map((method) => ruleOf(method) ?? null));
   const references = rules.matchAll(/\{([\w.]+)|body":"(\w+)"/g);
@@ -149,7 +149,7 @@ function fieldsOfRules(methods: readonly DescribedMethod[]): ReadonlySet<string>
 /** Restores the names that protobufjs has shortened or changed. */
 class Names {
   readonly #typeNames = new Set<string>();
-  /** The names of fields in HTTP rules, which are as in the definition. */
+  /** The field names in HTTP rules, which are as in the definition. */
   readonly #ruleFields: ReadonlySet<string>;
 
   constructor(files: readonly FileDescriptorProto[], ruleFields: ReadonlySet<string>) {
@@ -165,7 +165,7 @@ class Names {
     const typeName = joinNames(scope, message.name);
     message.extension = [];
     for (const nested of message.nestedType) this.complete(nested, typeName);
-    // The name of an extension begins with a dot.
+    // An extension name begins with a dot.
     message.field = message.field.filter(({ name }) => !name.startsWith("."));
     for (const field of message.field) {
       field.name = this.#fieldName(field.name);

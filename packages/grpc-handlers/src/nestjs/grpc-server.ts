@@ -4,7 +4,7 @@ import type { MessageHandler } from "./held-requests.ts";
 export interface GrpcServer {
   /** Loads the definitions, and adds a service for each of them to the `createClient` result. */
   bindEvents(): Promise<void>;
-  /** Returns what runs a method of a controller. The arguments identify the method. */
+  /** Returns what runs a controller method. The arguments identify the method. */
   getMessageHandler(...method: readonly unknown[]): MessageHandler | null | undefined;
 }
 

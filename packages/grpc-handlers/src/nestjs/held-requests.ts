@@ -10,12 +10,12 @@ interface PausableCall {
   resume(): unknown;
 }
 
-/** What Nest calls for an RPC: the guards, interceptors and pipes of a method of a controller, and the method. */
+/** What Nest calls for an RPC: the guards, interceptors and pipes for a controller's method, and the method. */
 export type MessageHandler = (data: object, metadata: object, call: PausableCall) => unknown;
 
 /**
- * Returns a handler of requests that are read once the controller has subscribed to them. Nest buffers requests while a
- * guard or an interceptor waits, but drops them all if the client half-closes before it is done.
+ * Returns a handler for requests that are read once the controller has subscribed to them. Nest buffers requests while
+ * a guard or an interceptor waits, but drops them all if the client half-closes before it is done.
  */
 export function holdRequests(handler: MessageHandler): MessageHandler {
   return (data, metadata, call) => handler(isBuffered(data) ? hold(data, call) : data, metadata, call);

@@ -9,7 +9,7 @@ interface ContextSource extends EventEmitter {
   sendMetadata(metadata: Metadata): void;
 }
 
-/** The second argument of nice-grpc handlers: its `CallContext`. */
+/** The second argument for nice-grpc handlers: its `CallContext`. */
 export class NiceCallContext {
   readonly metadata: NiceMetadata;
   readonly peer: string;

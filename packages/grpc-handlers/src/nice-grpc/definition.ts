@@ -1,6 +1,6 @@
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 
-/** A message type of ts-proto. */
+/** A ts-proto message type. */
 interface TsProtoType {
   // oxlint-disable-next-line typescript/no-explicit-any -- the messages of a definition have any type.
   encode(message: any): { finish(): Uint8Array };
@@ -43,7 +43,7 @@ function toMethod(fullName: string, method: GenericMethod): MethodDefinition<unk
     responseStream,
     requestSerialize: (message) => Buffer.from(requestType.encode(message).finish()),
     requestDeserialize: (bytes) => requestType.decode(bytes),
-    // Handlers of nice-grpc return only the fields that are set.
+    // Handlers for nice-grpc return only the fields that are set.
     responseSerialize: (message) =>
       Buffer.from(responseType.encode(responseType.fromPartial?.(message) ?? message).finish()),
     responseDeserialize: (bytes) => responseType.decode(bytes),

@@ -14,7 +14,7 @@ import { ClientDeadlines } from "./client-deadlines.ts";
 import { ClientRules } from "./client-rules.ts";
 import { type ResponseReceiver, ClientStream, connectionLost, serverFrozen } from "./client-stream.ts";
 
-/** Options of {@link ClientConnection}. */
+/** Options for {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
   /**
    * Milliseconds without a frame after which a server with open streams is sent a PING. After two PINGs without a

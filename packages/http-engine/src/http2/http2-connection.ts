@@ -12,7 +12,7 @@ import { ServerDeadlines } from "./server-deadlines.ts";
 import { ServerRules } from "./server-rules.ts";
 import { encodeServerSettings } from "./settings.ts";
 
-/** Options of {@link Http2Connection}. */
+/** Options for {@link Http2Connection}. */
 export interface Http2ConnectionOptions extends ConnectionOptions {
   /** Called with each request's header. Must set the stream's receiver before it returns. */
   readonly onStream: ServeStream;

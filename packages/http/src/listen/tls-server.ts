@@ -3,7 +3,7 @@ import type { SecureContextOptions, TlsOptions, TLSSocket } from "node:tls";
 import { timerMsMax } from "../exchange/index.ts";
 import type { HttpMajorVersion } from "./http-server.ts";
 
-/** Options of {@link createTlsServer}. */
+/** Options for {@link createTlsServer}. */
 export interface TlsServerOptions {
   /** Certificate, key and other options of node:tls, except for the ALPN protocols, which are fixed. */
   readonly tls: TlsOptions;

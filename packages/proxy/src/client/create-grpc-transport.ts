@@ -42,7 +42,7 @@ import { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
 import { PromisedStream, type StreamCallResponse } from "./stream-call.ts";
 import { PromisedCall, type UnaryCallResponse } from "./unary-call.ts";
 
-/** Options of {@link createGrpcTransport}. */
+/** Options for {@link createGrpcTransport}. */
 export interface GrpcTransportOptions {
   /**
    * The server's address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to

@@ -36,7 +36,7 @@ export interface UpstreamDescriptors extends ServiceDescriptors {
   readonly isUnknown: boolean;
 }
 
-/** Options of {@link ProxyTable}. */
+/** Options for {@link ProxyTable}. */
 interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }

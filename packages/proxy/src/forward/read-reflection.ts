@@ -27,7 +27,7 @@ export const reflectionLimits: ReflectionLimits = {
   timeoutMs: 30_000,
 };
 
-/** Options of {@link readReflection}. */
+/** Options for {@link readReflection}. */
 export interface ReadReflectionOptions {
   /** Returns whether a service is selected, by its full name. Files with other services are not requested. */
   readonly isSelected: (service: string) => boolean;

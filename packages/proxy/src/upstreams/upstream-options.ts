@@ -13,7 +13,7 @@ import {
 /** Resolves a name. Rejects, or resolves to an empty array, if the name is unknown. */
 export type UpstreamLookup = (host: string) => Promise<readonly { readonly address: string }[]>;
 
-/** Options of {@link createUpstream}. */
+/** Options for {@link createUpstream}. */
 export interface UpstreamOptions {
   /**
    * The server addresses: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to

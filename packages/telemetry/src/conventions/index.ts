@@ -1,5 +1,5 @@
 /**
- * Names and attributes of metrics and spans by the semantic conventions of OpenTelemetry.
+ * Metric and span names and attributes by OpenTelemetry's semantic conventions.
  *
  * Records nothing and has no dependencies, so that the Prometheus metrics and the OpenTelemetry adapter can share it.
  */

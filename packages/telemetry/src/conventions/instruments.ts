@@ -1,7 +1,7 @@
-/** The attributes of a series or a span, named by OpenTelemetry's semantic conventions. */
+/** Attributes for a series or a span, named by OpenTelemetry's semantic conventions. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** The name, unit and description of a metric. */
+/** A metric's name, unit and description. */
 export interface MetricDescription {
   /** The name by OpenTelemetry's semantic conventions, such as `rpc.server.call.duration`. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Instrument<Series> {
   with(attributes: Attributes): Series;
 }
 
-/** Creates instruments: `Metrics` of `@plantstore/telemetry/metrics`, or an adapter to another library. */
+/** Creates instruments: `Metrics` from `@plantstore/telemetry/metrics`, or an adapter to another library. */
 export interface Instruments {
   /** @param bounds - the buckets' upper bounds in ascending order; the last, unbounded bucket is not listed */
   histogram(metric: MetricDescription, bounds: readonly number[]): Instrument<{ record(value: number): void }>;
@@ -27,7 +27,7 @@ export interface Instruments {
 }
 
 /**
- * The histogram bounds of durations, in seconds: the semantic conventions' bounds and three lower ones, because most
+ * The histogram bounds for durations, in seconds: the semantic conventions' bounds and three lower ones, because most
  * calls take less than 5 ms.
  */
 export const durationBounds: readonly number[] = [

@@ -2,7 +2,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import type { CompletedRequest } from "@plantstore/serve";
 import type { Attributes } from "./instruments.ts";
 
-/** An RPC system of the semantic conventions (`rpc.system.name`). */
+/** An RPC system in the semantic conventions (`rpc.system.name`). */
 interface RpcSystem {
   readonly name: string;
   /** Returns a call status as the RPC system spells it, or `undefined` if the system has no name for it. */
@@ -92,7 +92,7 @@ export function httpSeriesKey(request: CompletedRequest): number {
 }
 
 /**
- * Returns the code of an RPC that failed with a server error. An unknown path or method is a client error in HTTP,
+ * Returns the code for an RPC that failed with a server error. An unknown path or method is a client error in HTTP,
  * although gRPC and the conventions for RPC count it as a server error.
  */
 function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefined {
@@ -102,8 +102,8 @@ function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefin
 
 const httpVersions: readonly CompletedRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
-// The methods of RFC 9110 §9 and RFC 5789. Others are not recorded by name, because clients could create any number of
-// series.
+// The methods in RFC 9110 §9 and RFC 5789. Others are not recorded by name, because clients could create series without
+// limit.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /** Returns whether the conventions for RPC count an error as a server error. */

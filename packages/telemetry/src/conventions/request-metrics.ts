@@ -7,7 +7,7 @@ type Counter = SeriesOf<Instruments["counter"]>;
 type Histogram = SeriesOf<Instruments["histogram"]>;
 type SeriesOf<Create extends (...about: never) => Instrument<unknown>> = ReturnType<ReturnType<Create>["with"]>;
 
-/** Options of {@link createRequestMetrics}. */
+/** Options for {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
   /**
    * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be only

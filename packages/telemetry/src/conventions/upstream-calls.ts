@@ -3,14 +3,14 @@ import type { Code, ContextValues } from "@connectrpc/connect";
 import { durationBounds, type Attributes, type Instruments } from "./instruments.ts";
 import { grpcStatusOf } from "./request-attributes.ts";
 
-/** A call of a proxy to an upstream: the `onUpstreamCall` argument of `createProxy`. */
+/** A proxy's call to an upstream: the `onUpstreamCall` argument for `createProxy`. */
 export interface MeasuredCall {
   readonly upstream: { readonly authority: string };
   readonly method: DescMethod;
   readonly contextValues: ContextValues;
 }
 
-/** The end of a {@link MeasuredCall}, after its last attempt. */
+/** A {@link MeasuredCall}'s end, after its last attempt. */
 export interface MeasuredCallEnd {
   readonly error: { readonly code: Code } | undefined;
   readonly durationMs: number;
@@ -20,7 +20,7 @@ export interface MeasuredCallEnd {
   readonly retries: number;
 }
 
-/** A callback for `onUpstreamCall` of `createProxy`. */
+/** A callback for `createProxy`'s `onUpstreamCall`. */
 export type CallObserver = (call: MeasuredCall) => (end: MeasuredCallEnd) => void;
 
 /** Returns a method name in metrics and spans, such as `greenhouse.v1.GreenhouseService/WaterBed`. */
@@ -28,7 +28,7 @@ export function rpcMethodOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** Returns the attributes of the end of a client's call. All codes but OK are call errors. */
+/** Returns the attributes for the end of a client's call. All codes but OK are call errors. */
 export function callEndAttributes(code: Code | undefined): Attributes {
   const status = grpcStatusOf(code);
   return { "rpc.response.status_code": status, ...(code !== undefined && { "error.type": status }) };
@@ -48,7 +48,7 @@ export function createCallDurations(
     durationBounds,
   );
   type Series = ReturnType<typeof durations.with>;
-  // Weak, because a reload of descriptors replaces the methods.
+  // Weak, because a descriptor reload replaces the methods.
   const byUpstream = new WeakMap<object, WeakMap<DescMethod, Map<Code | undefined, Series>>>();
   return ({ upstream, method }) => {
     let byMethod = byUpstream.get(upstream);

@@ -5,14 +5,14 @@ import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";
 
-/** Options of {@link createCallLog}. */
+/** Options for {@link createCallLog}. */
 export interface CallLogOptions {
   readonly log: Log;
   /** The audit trail's log, with its own level. Default `log`. */
   readonly auditLog?: Log | undefined;
   /** The deletion log in the audit trail. Default `auditLog`. */
   readonly deletionLog?: Log | undefined;
-  /** Returns the audit trail and additional fields of a call. */
+  /** Returns a call's audit trail and additional fields. */
   readonly auditOf: (request: AuditedCall) => CallAudit;
   /** Returns whether a request is not logged. By default, all are logged. */
   readonly isSilent?: ((request: CompletedRequest) => boolean) | undefined;
@@ -26,12 +26,12 @@ const callLogOptionNames: OptionNames<CallLogOptions> = {
   isSilent: true,
 };
 
-/** The parts of a request that `auditOf` needs. */
+/** The request parts that `auditOf` needs. */
 export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" | "error">;
 
-/** The audit trail and additional fields of a call. */
+/** A call's audit trail and additional fields. */
 export interface CallAudit {
-  /** The part of the audit trail that the call belongs to, or `undefined` for none. */
+  /** The audit trail part that the call belongs to, or `undefined` for none. */
   readonly trail: "refusals" | "deletions" | undefined;
   /** Fields such as the caller, why its credential was refused, and the call's resource. */
   readonly fields: object;
@@ -39,11 +39,11 @@ export interface CallAudit {
 
 type CallLevel = "info" | "warn" | "error";
 
-/** The maximum characters of a path that are logged. No route matches a longer path. */
+/** The maximum path characters that are logged. No route matches a longer path. */
 const pathLengthMax = 256;
 
 /**
- * Creates a function that logs one line per request. Returns `undefined` if the levels of the logs disable all lines,
+ * Creates a function that logs one line per request. Returns `undefined` if the log levels disable all lines,
  * so that the caller need not collect the data for them.
  *
  * The level is `info` for successes and refusals, `warn` for `Unavailable`, `ResourceExhausted` and `DeadlineExceeded`,

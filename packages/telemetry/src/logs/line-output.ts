@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 
 /**
- * The maximum bytes of log lines that are buffered for the reader. Further lines are dropped and counted.
+ * The maximum log line bytes that are buffered for the reader. Further lines are dropped and counted.
  *
  * 4 MiB are about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for lines that
  * must not be dropped because of other lines.
@@ -14,7 +14,7 @@ interface LineWriter {
 }
 
 /**
- * Writes log lines without blocking calls. The lines of one turn of the event loop are written together. While the
+ * Writes log lines without blocking calls. The lines from one event loop turn are written together. While the
  * buffer is full, further lines are dropped, so that memory is bounded if nothing reads the log. Once the log is read
  * again, a line reports how many lines were dropped.
  */

@@ -11,7 +11,7 @@ export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * A structured log of JSON lines with a level, a time and fields: the part of pino's interface that is used here.
+ * A structured JSON lines log with a level, a time and fields: what is used here from pino's interface.
  */
 export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled">;
 
@@ -31,7 +31,7 @@ function ignoreError(): void {}
 // A bundle in CommonJS has no import.meta.
 const require = createRequire(import.meta.filename ?? __filename);
 
-/** The maximum number of nested causes of an error that are logged. */
+/** The maximum number of nested error causes that are logged. */
 const causeDepthMax = 5;
 
 /**
@@ -116,7 +116,7 @@ interface ErrorDescription {
   readonly cause?: ErrorDescription;
 }
 
-// Logs only the standard properties of errors, because others may contain the request, including a credential.
+// Logs only errors' standard properties, because others may contain the request, including a credential.
 function describeError(reason: unknown, depth: number = 0): ErrorDescription {
   if (!(reason instanceof Error)) return { type: typeof reason, message: String(reason) };
   return {

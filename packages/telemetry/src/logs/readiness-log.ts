@@ -2,7 +2,7 @@ import type { Readiness } from "@plantstore/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 
-/** Milliseconds between two checks. Any problem of a store lasts at least a second, so none is missed. */
+/** Milliseconds between two checks. Any store problem lasts at least a second, so none is missed. */
 const checkIntervalMs = 750;
 
 /**

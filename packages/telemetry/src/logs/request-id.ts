@@ -12,11 +12,11 @@ const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 const fieldName = "x-request-id";
 
 /**
- * The maximum length of a client's request id, in characters. Twice a SHA-256 in hex, longer than any common format.
+ * The maximum length for a client's request id, in characters. Twice a SHA-256 in hex, longer than any common format.
  */
 const requestIdLengthMax = 128;
 
-// The characters of UUIDs, ULIDs, base64, trace ids and the ids of common proxies. None needs escaping in a log line, a
+// The characters in UUIDs, ULIDs, base64, trace ids and common proxies' ids. None needs escaping in a log line, a
 // shell or SQL.
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
@@ -58,8 +58,8 @@ export interface RequestIds {
   /** The response field's name, for `Access-Control-Expose-Headers`. */
   readonly fieldName: string;
   /**
-   * Accepts the id that a client has sent, or creates one if it is missing or malformed. The response header of a
-   * stream always contains the id, because the stream may fail after the header is sent.
+   * Accepts the id that a client has sent, or creates one if it is missing or malformed. A stream's response header
+   * always contains the id, because the stream may fail after the header is sent.
    */
   readonly onRequest: (request: AdmitRequest) => void;
   /** Adds the id to a failed request's response. */

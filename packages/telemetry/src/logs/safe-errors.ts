@@ -6,7 +6,7 @@ import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";
 import { requestIdOf } from "./request-id.ts";
 
-/** Options of {@link createSafeErrors}. */
+/** Options for {@link createSafeErrors}. */
 export interface SafeErrorsOptions {
   /** The log to which faults are written, with their stack and request id. */
   readonly log: Log;
@@ -16,7 +16,7 @@ export interface SafeErrorsOptions {
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Converts an error thrown by a handler or an interceptor to the response error. Use it as the `toError` of a gateway,
+ * Converts an error thrown by a handler or an interceptor to the response error. Use it as a gateway's `toError`,
  * or in an interceptor that throws the result.
  */
 export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
@@ -24,7 +24,7 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 /**
  * Creates a {@link SafeErrors}, which makes every error safe to send and logs each fault once.
  *
- * Returned unchanged are a `ConnectError` whose code is not that of a fault, and an error that was converted before.
+ * Returned unchanged are a `ConnectError` whose code does not mean a fault, and an error that was converted before.
  * For a cancelled call, the result is its signal's reason, regardless of the thrown error. Everything else becomes
  * `Internal` with a fixed message. The cause is only logged, with the request id.
  *

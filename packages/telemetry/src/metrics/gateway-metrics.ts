@@ -3,7 +3,7 @@ import type { Attributes } from "../conventions/index.ts";
 import type { NumberPoint } from "./metric-family.ts";
 import { type Metrics, singlePoint } from "./metrics.ts";
 
-/** The parts of a gateway that are measured. */
+/** The gateway parts that are measured. */
 export interface MeasuredGateway {
   readonly load: GatewayLoad;
 }
@@ -12,17 +12,17 @@ export interface MeasuredGateway {
 export interface MeasuredReload {
   /** Why the last reload failed, so that the previous content is still in use, or `undefined` after a success. */
   readonly problem: string | undefined;
-  /** Unix time of the last successful reload, in ms, or `undefined` if there was none. */
+  /** Unix time at the last successful reload, in ms, or `undefined` if there was none. */
   readonly lastSuccessMs: number | undefined;
 }
 
 /** A watched file, or several that belong together, such as a certificate and its key. */
 export interface MeasuredFile extends MeasuredReload {
-  /** The label `file_path` of the metrics. */
+  /** The metrics' label `file_path`. */
   readonly path: string;
 }
 
-/** The parts of a server's readiness that are measured: those of `Readiness` in `@plantstore/gateway/health`. */
+/** The measured parts in a server's readiness: those in `Readiness` from `@plantstore/gateway/health`. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
   obstacles(): readonly string[];

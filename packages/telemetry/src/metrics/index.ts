@@ -1,5 +1,5 @@
 /**
- * The entry `@plantstore/telemetry/metrics`: metrics by the semantic conventions of OpenTelemetry, and the endpoint
+ * The entry `@plantstore/telemetry/metrics`: metrics by OpenTelemetry's semantic conventions, and the endpoint
  * `/metrics` for Prometheus.
  */
 export {

@@ -6,7 +6,7 @@ import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from ".
 /**
  * Creates the endpoint `/metrics`, in the format that `Accept` prefers: OpenMetrics or the Prometheus text format.
  *
- * The endpoint requires no authentication: serve it on a separate address that clients of the service cannot reach.
+ * The endpoint requires no authentication: serve it on a separate address that the service's clients cannot reach.
  *
  * @param collect - returns the current metrics; called for each request
  */

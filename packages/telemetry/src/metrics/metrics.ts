@@ -36,7 +36,7 @@ export class Metrics implements Instruments {
     this.#collectors.push(() => ({ ...metric, kind: "counter", points: read() }));
   }
 
-  /** Returns a snapshot of all metrics. */
+  /** Returns a snapshot with all metrics. */
   collect(): MetricFamily[] {
     return this.#collectors.map((collect) => collect());
   }

@@ -3,8 +3,8 @@ import { getHeapSpaceStatistics } from "node:v8";
 import { type Metrics, singlePoint } from "./metrics.ts";
 
 /**
- * The window of the reported event loop delays, in milliseconds: longer than a garbage collection, short enough to show
- * the current state.
+ * The window for the reported event loop delays, in milliseconds: longer than a garbage collection, short enough to
+ * show the current state.
  */
 const delayWindowMs = 10_000;
 
@@ -12,7 +12,7 @@ const delayWindowMs = 10_000;
 const delayResolutionMs = 10;
 
 /**
- * Adds process metrics: CPU time, memory, garbage collections, and its event loop's delays, by the names of
+ * Adds process metrics: CPU time, memory, garbage collections, and its event loop's delays, by the names in
  * OpenTelemetry's conventions for node and V8. Dispose of the result to stop measuring.
  */
 export function measureProcess(metrics: Metrics): Disposable {
@@ -61,10 +61,10 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The histogram bounds of garbage collections, in seconds: the semantic conventions' bounds and a lower one. */
+/** The histogram bounds for garbage collections, in seconds: the semantic conventions' bounds and a lower one. */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
-/** The `v8js.gc.type` of each kind of garbage collection in node. */
+/** The `v8js.gc.type` for each garbage collection kind in node. */
 const collectionTypes: ReadonlyMap<unknown, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_MAJOR, "major"],
   [constants.NODE_PERFORMANCE_GC_MINOR, "minor"],
@@ -90,7 +90,7 @@ function measureCollections(metrics: Metrics): Disposable {
 /** The event loop's delays, in seconds. */
 type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
-/** Returns the delays, from a histogram of the nanoseconds between two samples. */
+/** Returns the delays, from a histogram with the nanoseconds between two samples. */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
   // The histogram records the time between two samples, which without any delay is the resolution: it is subtracted.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);

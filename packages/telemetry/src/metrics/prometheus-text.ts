@@ -1,7 +1,7 @@
 import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
 
-/** A text format of metrics for Prometheus. */
+/** A text format for Prometheus metrics. */
 export type PrometheusFormat = "prometheus" | "openmetrics";
 
 /** Each format's media type. */
@@ -11,8 +11,8 @@ export const prometheusMediaTypes: Readonly<Record<PrometheusFormat, string>> = 
 };
 
 /**
- * Formats metrics in the Prometheus text format or in OpenMetrics 1.0. In OpenMetrics, the name of a counter's family
- * does not end in `_total`, and the last line is `# EOF`.
+ * Formats metrics in the Prometheus text format or in OpenMetrics 1.0. In OpenMetrics, a counter's family name does
+ * not end in `_total`, and the last line is `# EOF`.
  *
  * Names follow OpenTelemetry's rules for Prometheus. Dots become underscores, the unit is appended, and counters end in
  * `_total`.

@@ -2,7 +2,7 @@ import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, NumberPoint } from "./metric-family.ts";
 
 /**
- * The maximum of series of a metric. Metrics have few attributes with few values, so this limit is reached only if
+ * A metric's maximum series. Metrics have few attributes with few values, so this limit is reached only if
  * clients can choose an attribute.
  */
 const seriesMax = 1_000;
@@ -15,7 +15,7 @@ interface Series<Point> {
   toPoint(): Point;
 }
 
-/** The series of a metric. Callers keep the series that they record to, because the lookup is expensive. */
+/** A metric's series. Callers keep the series that they record to, because the lookup is expensive. */
 export class SeriesTable<One extends Series<Point>, Point> {
   readonly #seriesByAttributes = new Map<string, One>();
   readonly #create: (attributes: Attributes) => One;
@@ -37,7 +37,7 @@ export class SeriesTable<One extends Series<Point>, Point> {
     return series;
   }
 
-  /** Returns a snapshot of each series. */
+  /** Returns each series' snapshot. */
   points(): Point[] {
     return [...this.#seriesByAttributes.values()].map((series) => series.toPoint());
   }

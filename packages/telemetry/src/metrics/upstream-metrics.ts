@@ -4,9 +4,9 @@ import type { Metrics } from "./metrics.ts";
 
 /** An upstream that is measured. */
 export interface MeasuredUpstream {
-  /** The label `upstream` of the metrics, unique per upstream. */
+  /** The metrics' label `upstream`, unique per upstream. */
   readonly name: string;
-  /** An upstream of `@plantstore/proxy/client`. */
+  /** An upstream from `@plantstore/proxy/client`. */
   readonly upstream: {
     readonly authority: string;
     readonly load: {
@@ -22,7 +22,7 @@ export interface MeasuredUpstream {
  * Adds metrics of a proxy's upstreams, which may be added and removed later: connections, active, queued and rejected
  * calls, the call duration by method and code, the time in the queue, and retries.
  *
- * @returns the callback `onUpstreamCall` of the proxy, which records the last three
+ * @returns the proxy's callback `onUpstreamCall`, which records the last three
  */
 export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
   const gauges = [
@@ -88,7 +88,7 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
   };
 }
 
-/** The reloads of an upstream's descriptors. */
+/** An upstream's descriptor reloads. */
 interface MeasuredDescriptors extends MeasuredReload {
   readonly successes: number;
   readonly failures: number;
@@ -96,9 +96,9 @@ interface MeasuredDescriptors extends MeasuredReload {
   readonly conflicts: readonly string[];
 }
 
-/** A proxy whose reloads are measured, as `createProxy` of `@plantstore/proxy` returns it. */
+/** A proxy whose reloads are measured, as `createProxy` from `@plantstore/proxy` returns it. */
 export interface MeasuredProxy {
-  /** The reloads of each upstream's descriptors. */
+  /** Each upstream's descriptor reloads. */
   readonly descriptorReloads: readonly MeasuredDescriptors[];
 }
 
@@ -106,7 +106,7 @@ export interface MeasuredProxy {
  * Adds gauges for whether the last reload of each upstream's descriptors succeeded, for the time of the last success,
  * and for the conflict count, and a reload counter.
  *
- * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
+ * @param upstreams - each upstream's label `upstream`, in the proxy's order
  */
 export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
   const reloads = () =>

@@ -1,6 +1,6 @@
 /**
- * The entry `@plantstore/telemetry/opentelemetry`: spans and metrics of requests through `@opentelemetry/api`, for any
- * SDK that is registered. Uses only the hooks of the gateway.
+ * The entry `@plantstore/telemetry/opentelemetry`: request spans and metrics through `@opentelemetry/api`, for any
+ * SDK that is registered. Uses only the gateway's hooks.
  */
 export { createTracing, type SharedWork, type Tracing, type TracingOptions } from "./tracing.ts";
 export { type TraceIds, traceIdsOf } from "./request-context.ts";

@@ -1,16 +1,16 @@
 import { context, type Context, isSpanContextValid, propagation, type Span, trace } from "@opentelemetry/api";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 
-/** The trace id and span id of a request, in hexadecimal. */
+/** A request's trace id and span id, in hexadecimal. */
 export interface TraceIds {
   readonly traceId: string;
   readonly spanId: string;
 }
 
-/** The context key of a request's OpenTelemetry context. */
+/** The context key for a request's OpenTelemetry context. */
 export const contextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
-/** The context key of the OpenTelemetry context of a proxy's call to its upstream. */
+/** The context key for the OpenTelemetry context in a proxy's call to its upstream. */
 export const callContextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
 /** Returns a request's trace ids, or `undefined` if it belongs to no trace. */
@@ -26,9 +26,9 @@ export function spanOf(contextValues: ContextValues): Span | undefined {
 }
 
 /**
- * Returns the header fields that propagate the span of a request, or of its call to an upstream, or none if there is no
- * span or the SDK throws. Fields that the propagator did not set are `undefined`, which removes the caller's fields of
- * these names.
+ * Returns the header fields that propagate a request's span, or that for its call to an upstream, or none if there is
+ * no span or the SDK throws. Fields that the propagator did not set are `undefined`, which removes the caller's fields
+ * with these names.
  */
 export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
   const active = contextValues.get(callContextKey) ?? contextValues.get(contextKey);
@@ -46,7 +46,7 @@ export function tracePropagation(contextValues: ContextValues): Readonly<Record<
   }
 }
 
-/** Calls a function with the context of a request active, and returns its result. */
+/** Calls a function while a request's context is active, and returns its result. */
 export function runInRequestContext<A, R>(contextValues: ContextValues, run: (argument: A) => R, argument: A): R {
   const active = contextValues.get(contextKey);
   return active === undefined ? run(argument) : runInContext(active, run, argument);

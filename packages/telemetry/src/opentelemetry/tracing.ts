@@ -26,7 +26,7 @@ import {
 import { refuseUnknownOptions } from "@plantstore/http";
 import { callContextKey, contextKey, runInContext, spanOf } from "./request-context.ts";
 
-/** Options of {@link createTracing}. */
+/** Options for {@link createTracing}. */
 export interface TracingOptions {
   /**
    * Whether to omit addresses, user agents and paths from spans, because they identify callers and resources. Default
@@ -36,7 +36,7 @@ export interface TracingOptions {
 }
 
 /**
- * Gateway hooks that create a span for each request, and a function that creates a span for work of several requests.
+ * Gateway hooks that create a span for each request, and a function that creates a span for several requests' work.
  */
 export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
@@ -46,7 +46,7 @@ export interface Tracing {
   /** For `createProxy`: creates a client span, below the request span, for each call to an upstream. */
   readonly onUpstreamCall: (call: MeasuredCall) => ((end: MeasuredCallEnd) => void) | undefined;
   /**
-   * Starts the span of shared work. @returns a function that ends the span; call it with the error if the work failed
+   * Starts the span for shared work. @returns a function that ends the span; call it with the error if the work failed
    */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
@@ -59,7 +59,7 @@ export interface SharedWork {
   readonly requests: readonly (ContextValues | undefined)[];
 }
 
-/** The instrumentation scope of spans and metrics. */
+/** The instrumentation scope for spans and metrics. */
 export const scopeName = "@plantstore/gateway";
 
 /**
@@ -123,13 +123,13 @@ const headerGetter: TextMapGetter<AdmitRequest["header"]> = {
   keys: () => [],
 };
 
-/** Returns the span name at the start of a request. If no route matches, the name is set at the end of the request. */
+/** Returns the span name when a request starts. If no route matches, the name is set when the request ends. */
 function initialNameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequest): string {
   if (isRpcProtocol(protocol) && procedure !== undefined) return procedure.slice(1);
   return httpRoute === undefined ? "HTTP" : `${httpMethod} ${httpRoute}`;
 }
 
-/** Returns the attributes of client and server. */
+/** Returns the attributes for client and server. */
 function connectionAttributes({ header, origin, peer }: AdmitRequest): Attributes {
   const userAgent = header.get("user-agent");
   const server = URL.parse(origin);

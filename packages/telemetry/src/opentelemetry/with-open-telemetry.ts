@@ -18,7 +18,7 @@ import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, serverAttributes, type Tracing, type TracingOptions } from "./tracing.ts";
 
 /**
- * Adds OpenTelemetry to the options of a gateway or a proxy: a span for each request, and its duration as
+ * Adds OpenTelemetry to the options for a gateway or a proxy: a span for each request, and its duration as
  * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions.
  *
  * Spans and metrics go to the SDK that the application registers, before or after this call. Without an SDK, nothing is

@@ -58,7 +58,7 @@ export type StreamEnd =
   | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "closed"; readonly httpStatus: number };
 
-/** Options of {@link openFrames}. */
+/** Options for {@link openFrames}. */
 export interface FrameConnectionOptions {
   /** Whether preface and SETTINGS are sent. Default true. */
   readonly settled?: boolean;

@@ -70,7 +70,7 @@ export interface MessageReaders {
   ): MessageShape<Desc>;
 }
 
-/** Options of {@link MessageReaders.readFields}. */
+/** Options for {@link MessageReaders.readFields}. */
 export interface ReadFieldsOptions {
   /** Fields that the path has set. */
   readonly bound?: BoundFields | undefined;

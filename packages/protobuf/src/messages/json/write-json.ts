@@ -6,7 +6,7 @@ import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts"
 import { memoize } from "../codegen/index.ts";
 import type { JsonStyle, MessageForms } from "./write-context.ts";
 
-/** Options of {@link createJsonMessageWriter}: those of Connect. */
+/** Options for {@link createJsonMessageWriter}: those of Connect. */
 export type WriteJsonOptions = Partial<JsonWriteOptions>;
 
 const noOptions: WriteJsonOptions = {};
