@@ -498,7 +498,7 @@ test("the handler does not touch a response that the application has started", a
   expect(faults).toEqual([]);
 });
 
-describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps the application's fields", (version) => {
+describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s", (version) => {
   async function ask(hostFields: Readonly<Record<string, string | string[]>>): Promise<readonly Field[]> {
     const handler = mount({
       routes: (router) =>
@@ -566,7 +566,7 @@ describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps t
       values: [],
     },
     { title: "except the ETag of its page", host: { etag: '"page"' }, name: "etag", values: [] },
-  ])("$title", async ({ host, name, values }) => {
+  ])("keeps the application's fields $title", async ({ host, name, values }) => {
     const header = await ask(host);
     expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);
   });

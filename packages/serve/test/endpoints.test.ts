@@ -193,44 +193,41 @@ test.each([
 });
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
-describe.each(transportNames)(
-  "by %s, an endpoint that has started reading a body may respond before it arrives",
-  (transport) => {
-    test.each<{ name: string; handle: Endpoint["handle"] }>([
-      {
-        name: "synchronously",
-        handle: ({ readBody }) => {
-          void readBody(4);
-          return { httpStatus: 401, body: "" };
-        },
+describe.each(transportNames)("an endpoint that has started reading a body, by %s,", (transport) => {
+  test.each<{ name: string; handle: Endpoint["handle"] }>([
+    {
+      name: "synchronously",
+      handle: ({ readBody }) => {
+        void readBody(4);
+        return { httpStatus: 401, body: "" };
       },
-      {
-        name: "asynchronously",
-        handle: async ({ readBody }) => {
-          const body = readBody(4);
-          await new Promise(setImmediate);
-          if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
-          return { httpStatus: 200, body: "" };
-        },
-      },
-    ])("$name", async ({ handle }) => {
-      const unhandled: unknown[] = [];
-      const record = (reason: unknown): void => void unhandled.push(reason);
-      process.on("unhandledRejection", record);
-      try {
-        await using gateway = await openEveryTransport({ ...kitchenSinkOptions, endpoints: [{ ...hook, handle }] });
-        for (const body of ["ok", "longer than four bytes"]) {
-          const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
-          expect((await gateway.ask(transport, request)).httpStatus).toBe(401);
-        }
+    },
+    {
+      name: "asynchronously",
+      handle: async ({ readBody }) => {
+        const body = readBody(4);
         await new Promise(setImmediate);
-      } finally {
-        process.off("unhandledRejection", record);
+        if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
+        return { httpStatus: 200, body: "" };
+      },
+    },
+  ])("may respond $name before the body arrives", async ({ handle }) => {
+    const unhandled: unknown[] = [];
+    const record = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", record);
+    try {
+      await using gateway = await openEveryTransport({ ...kitchenSinkOptions, endpoints: [{ ...hook, handle }] });
+      for (const body of ["ok", "longer than four bytes"]) {
+        const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
+        expect((await gateway.ask(transport, request)).httpStatus).toBe(401);
       }
-      expect(unhandled).toEqual([]);
-    });
-  },
-);
+      await new Promise(setImmediate);
+    } finally {
+      process.off("unhandledRejection", record);
+    }
+    expect(unhandled).toEqual([]);
+  });
+});
 
 test.each([Number.NaN, 0, -1, 1.5, Infinity])("the limit %s is rejected by readBody()", async (bytesMax) => {
   let thrown: unknown;

@@ -143,7 +143,7 @@ describe("a callback that fails", () => {
   });
 });
 
-describe("a fault is reported with its procedure, its context values and", () => {
+describe("a reported fault", () => {
   test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
     [
       { name: "no id for a request without one", want: undefined },
@@ -163,7 +163,7 @@ describe("a fault is reported with its procedure, its context values and", () =>
       { name: "no id with a space", header: [["x-request-id", "r 1"]], want: undefined },
       { name: "no id with a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
     ],
-  )("$name", async ({ header = [], onError, want }) => {
+  )("has its procedure, its context values and $name", async ({ header = [], onError, want }) => {
     const reported: unknown[] = [];
     const onFault: GatewayOptions["onFault"] = (_, what, request) =>
       reported.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);

@@ -116,13 +116,13 @@ describe("the reported fault", () => {
   });
 });
 
-describe("the reported fault names a streaming handler that is not a generator", () => {
+describe("a streaming handler that is not a generator", () => {
   test.each<{ returned: unknown; type: string }>([
     { returned: undefined, type: "undefined" },
     { returned: [{ sensor: "a" }], type: "an array" },
     { returned: Promise.resolve(null), type: "null" },
     { returned: { sensor: "a" }, type: "object" },
-  ])("and returns $type", async ({ returned, type }) => {
+  ])("is named in the reported fault if $type is returned", async ({ returned, type }) => {
     const handlers: object = { watchReadings: () => returned };
     const { httpStatus, faults } = await faultsOf(
       { routes: (router) => router.service(GreenhouseService, handlers) },

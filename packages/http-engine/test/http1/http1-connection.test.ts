@@ -364,7 +364,7 @@ test("a client that reads at writing speed is disconnected once it stops", async
   expect(socket.destroyed).toBe(true);
 });
 
-describe("a piece uses shared memory until it must be buffered", () => {
+describe("a piece that the socket does not buffer yet", () => {
   test.each([
     { name: "in a body with Content-Length", fields: [["content-length", "100000000"]], bytes: 100, isCopied: false },
     {
@@ -374,7 +374,7 @@ describe("a piece uses shared memory until it must be buffered", () => {
       isCopied: true,
     },
     { name: "in a larger chunk, without a copy", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
-  ])("$name", async ({ fields, bytes, isCopied }) => {
+  ])("uses shared memory $name", async ({ fields, bytes, isCopied }) => {
     const requested = Promise.withResolvers<Http1Connection>();
     using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
     const { client, socket } = ends;

@@ -156,7 +156,7 @@ test("short responses are not blocked by long ones in small windows", async () =
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 
-describe("a frame is sent immediately", () => {
+describe("a frame", () => {
   test.each([
     { name: "if it fills the window of its stream", streamWindow: 5, sizes: [5, 1], sent: [true, false] },
     { name: "if it fits the window of its stream", streamWindow: 5, sizes: [6, 4], sent: [false, true] },
@@ -168,7 +168,7 @@ describe("a frame is sent immediately", () => {
       sent: [true, true, true, false, true, false],
     },
     { name: "unless the socket is full", streamWindow: 5, sizes: [1], sent: [false], congested: true },
-  ])("$name", async ({ streamWindow, sizes, sent, congested = false }) => {
+  ])("is sent immediately $name", async ({ streamWindow, sizes, sent, congested = false }) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -182,11 +182,11 @@ describe("a frame is sent immediately", () => {
   });
 });
 
-describe("a response is", () => {
+describe("a response", () => {
   test.each([
     { name: "stalled when nothing of it was read for the blocked timeout", afterMs: blockedTimeoutMs, stalled: 1 },
     { name: "not stalled before that", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
-  ])("$name", async ({ afterMs, stalled }) => {
+  ])("is $name", async ({ afterMs, stalled }) => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), ping);
@@ -195,7 +195,7 @@ describe("a response is", () => {
     expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
   });
 
-  test("not stalled while its reader reads slowly", async () => {
+  test("is not stalled while its reader reads slowly", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);

@@ -8,7 +8,7 @@ const kib = 1024;
 const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
-describe("above the limit of all connections, the budget closes", () => {
+describe("the budget above the limit of all connections", () => {
   // In KiB. Each step adds to or removes from what a connection holds.
   test.each<{ name: string; steps: string; cut: string; held: number }>([
     { name: "the first, when no client has read anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
@@ -40,7 +40,7 @@ describe("above the limit of all connections, the budget closes", () => {
     { name: "as many as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
     { name: "the growing connection itself, when there are no others", steps: "a 101", cut: "a", held: 0 },
     { name: "each connection only once", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
-  ])("$name", ({ steps, cut, held }) => {
+  ])("closes $name", ({ steps, cut, held }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
@@ -66,7 +66,7 @@ describe("above the limit of all connections, the budget closes", () => {
       bytes: 80 * kib,
     },
     { name: "the second, when the first socket has sent some of its data", sentKib: 16, cut: ["b"], bytes: 34 * kib },
-  ])("$name, without a notification of the socket", ({ sentKib, cut, bytes }) => {
+  ])("closes $name, without a notification of the socket", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const socket = { writableLength: 50 * kib };
@@ -78,7 +78,7 @@ describe("above the limit of all connections, the budget closes", () => {
     expect(budget.bytes).toBe(bytes);
   });
 
-  test("the growing connection itself, when it has more than 16 MiB", () => {
+  test("closes the growing connection itself when it has more than 16 MiB", () => {
     const budget = new BacklogBudget(20 * mib);
     const cutOff: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));

@@ -94,7 +94,7 @@ function overGrpcJs({ address, port }: Address): Caller {
 }
 
 // An old connection without calls closes after a second. A caller is never idle that long, even on a slow machine.
-describe("no call is lost when connections reach their maximum age,", () => {
+describe("a client whose connections reach their maximum age", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
   afterEach(() => void vi.useRealTimers());
 
@@ -105,7 +105,7 @@ describe("no call is lost when connections reach their maximum age,", () => {
     { name: "over grpc-js", open: overGrpcJs },
   ];
   // The client of node:http2 does not repeat a call that crosses GOAWAY, which a server of node:http2 refuses.
-  test.each(heldRows(callers, ["over node:http2"]))("$name", async ({ open }) => {
+  test.each(heldRows(callers, ["over node:http2"]))("loses no call $name", async ({ open }) => {
     const connections = new Set<object>();
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },

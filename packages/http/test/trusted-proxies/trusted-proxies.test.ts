@@ -21,7 +21,7 @@ function chainOf(length: number): string {
 
 const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
 
-describe("the client is determined from Forwarded with", () => {
+describe("the client of a request with Forwarded", () => {
   test.each<[name: string, field: string, want: object]>([
     ["an empty field", "", peer],
     ["an address", "for=203.0.113.7", { address: "203.0.113.7", port: 0 }],
@@ -98,7 +98,7 @@ describe("the client is determined from Forwarded with", () => {
     ["a client beyond 4096 characters", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
     ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
     ["a quoted string in an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
-  ])("%s", (_, field, want) => {
+  ])("is determined from %s", (_, field, want) => {
     expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
   });
 
@@ -109,7 +109,7 @@ describe("the client is determined from Forwarded with", () => {
     ["escaped quotation marks", '\\"'],
     ["semicolons", ";"],
     ["opened pairs", 'a="'],
-  ])("16 KiB of %s before the address that a proxy has added", (_name, text) => {
+  ])("is found behind 16 KiB of %s by the proxy's entry", (_name, text) => {
     const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
     expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
     expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
@@ -119,7 +119,7 @@ describe("the client is determined from Forwarded with", () => {
   });
 });
 
-describe("the client is determined from X-Forwarded-For, -Proto and -Host with", () => {
+describe("the client of a request with X-Forwarded-For, -Proto and -Host", () => {
   test.each<[name: string, header: Record<string, string>, want: object]>([
     ["no fields", {}, peer],
     ["an address", { "x-forwarded-for": "203.0.113.7" }, { address: "203.0.113.7", port: 0 }],
@@ -179,7 +179,7 @@ describe("the client is determined from X-Forwarded-For, -Proto and -Host with",
       { ...peer, scheme: "https", host: "orders.example" },
     ],
     ["only the field Forwarded, which is ignored", { forwarded: "for=203.0.113.7" }, peer],
-  ])("%s", (_, header, want) => {
+  ])("is determined from %s", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
   });
 });
@@ -193,7 +193,7 @@ function believedOf(items: number, hops: number): number {
   return items === hops ? Math.min(items, 1) : items;
 }
 
-describe("the client is determined from X-Forwarded lists of unequal length with", () => {
+describe("the client of a request with unequal X-Forwarded lists", () => {
   // Each trusted proxy has added an address, so the first one is the client's. If there are not as many schemes or
   // hosts, only the last one is reliable, which the nearest proxy has written.
   const counts = [0, 1, 2, 3, 4];
@@ -201,20 +201,23 @@ describe("the client is determined from X-Forwarded lists of unequal length with
     counts.flatMap((schemes) => counts.map((hosts) => ({ hops, schemes, hosts }))),
   );
 
-  test.each(lists)("$hops addresses, $schemes schemes and $hosts hosts", ({ hops, schemes, hosts }) => {
-    const scheme = believedOf(schemes, hops);
-    const host = believedOf(hosts, hops);
-    const header: Record<string, string> = {
-      ...(hops > 0 && { "x-forwarded-for": listOf(hops, (at) => (at === 1 ? "203.0.113.7" : `10.2.2.${at}`)) }),
-      ...(schemes > 0 && { "x-forwarded-proto": listOf(schemes, (at) => (at === scheme ? "https" : "http")) }),
-      ...(hosts > 0 && { "x-forwarded-host": listOf(hosts, (at) => `host-${at}.example`) }),
-    };
-    expect(clientOf("x-forwarded", header)).toEqual({
-      ...(hops > 0 ? { address: "203.0.113.7", port: 0 } : peer),
-      ...(scheme > 0 && { scheme: "https" }),
-      ...(host > 0 && { host: `host-${host}.example` }),
-    });
-  });
+  test.each(lists)(
+    "is determined from $hops addresses, $schemes schemes and $hosts hosts",
+    ({ hops, schemes, hosts }) => {
+      const scheme = believedOf(schemes, hops);
+      const host = believedOf(hosts, hops);
+      const header: Record<string, string> = {
+        ...(hops > 0 && { "x-forwarded-for": listOf(hops, (at) => (at === 1 ? "203.0.113.7" : `10.2.2.${at}`)) }),
+        ...(schemes > 0 && { "x-forwarded-proto": listOf(schemes, (at) => (at === scheme ? "https" : "http")) }),
+        ...(hosts > 0 && { "x-forwarded-host": listOf(hosts, (at) => `host-${at}.example`) }),
+      };
+      expect(clientOf("x-forwarded", header)).toEqual({
+        ...(hops > 0 ? { address: "203.0.113.7", port: 0 } : peer),
+        ...(scheme > 0 && { scheme: "https" }),
+        ...(host > 0 && { host: `host-${host}.example` }),
+      });
+    },
+  );
 
   test.each([
     { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },

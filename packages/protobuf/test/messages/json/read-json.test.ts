@@ -154,7 +154,7 @@ describe("readJson() preserves all digits", () => {
   });
 });
 
-describe("readJson() refuses", () => {
+describe("readJson() with wrong JSON", () => {
   test.each([
     { json: '{"id":"007"}', want: 'id: "007" is not an int64' },
     { json: '{"id":" 7"}', want: 'id: " 7" is not an int64' },
@@ -179,7 +179,7 @@ describe("readJson() refuses", () => {
     { json: '{"Id":"7"}', want: 'unknown field "Id"' },
     { json: '{"__proto__":{"id":7}}', want: 'unknown field "__proto__"' },
     { json: '{"toString":1}', want: 'unknown field "toString"' },
-  ])("$json as a DeleteOrderRequest", ({ json, want }) => {
+  ])("refuses $json as a DeleteOrderRequest", ({ json, want }) => {
     expect(problemOf(DeleteOrderRequestSchema, json)).toBe(want);
   });
 
@@ -265,60 +265,60 @@ describe("readJson() refuses", () => {
       want: 'any: key "y" is set more than once',
     },
     { json: '{"any":{"@type":"x/google.protobuf.Duration","value":"1s","y":1}}', want: 'unknown field "any.y"' },
-  ])("$json as a Sink", ({ json, want }) => {
+  ])("refuses $json as a Sink", ({ json, want }) => {
     expect(problemOf(SinkSchema, json, { registry })).toBe(want);
   });
 
-  test("bytes that are not UTF-8", () => {
+  test("refuses bytes that are not UTF-8", () => {
     const json = new Uint8Array([...new TextEncoder().encode('{"fString":"'), 0xff, ...new TextEncoder().encode('"}')]);
     expect(problemOf(SinkSchema, json)).toBe("not valid JSON: the bytes are not UTF-8");
   });
 
-  test("a byte order mark", () => {
+  test("refuses a byte order mark", () => {
     expect(problemOf(SinkSchema, new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d]))).toMatch(
       /^not valid JSON: expected an object, got "/,
     );
   });
 
-  test("a text with a lone surrogate", () => {
+  test("refuses a text with a lone surrogate", () => {
     expect(problemOf(SinkSchema, '{"fString":"\ud800"}')).toBe("not valid JSON: lone surrogate in the text");
   });
 
-  test("nesting beyond 100 levels, in every kind of value", () => {
+  test("refuses nesting beyond 100 levels, in every kind of value", () => {
     expect(problemOf(ValueSchema, nested("[", "]"))).toMatch(/^nested deeper than 100 levels/);
     expect(problemOf(SinkSchema, `{"struct":${nested('{"a":', "}").replace(":}", ":1}")}}`)).toMatch(/nested deeper/);
     expect(problemOf(SinkSchema, nested('{"child":', "}").replace(":}", ":{}}"))).toMatch(/nested deeper/);
     expect(problemOf(SinkSchema, `{"unknown":${nested("[", "]")}}`)).toMatch(/nested deeper/);
   });
 
-  test("more than eight levels of Any", () => {
+  test("refuses more than eight levels of Any", () => {
     expect(problemOf(AnySchema, nestedAny(9), { registry })).toMatch(
       /google\.protobuf\.Any is nested more than 8 levels deep$/,
     );
     expect(readJson(AnySchema, nestedAny(8), { registry }).typeUrl).toBe("x/google.protobuf.Any");
   });
 
-  test("deep Any, but accepts 20 siblings with 8 levels each", () => {
+  test("refuses deep Any, but accepts 20 siblings with 8 levels each", () => {
     const json = `{"name":"a","children":[${Array.from({ length: 20 }, () => `{"name":"b","any":${nestedAny(8)}}`).join()}]}`;
     expect(readJson(LegacySchema, json, { registry }).children).toHaveLength(20);
   });
 
-  test("nesting beyond 100 levels, counting an Any's levels once", () => {
+  test("refuses nesting beyond 100 levels, counting an Any's levels once", () => {
     expect(readJson(SinkSchema, anyAtDepth98("{}"), { registry }).child).toBeDefined();
     expect(problemOf(SinkSchema, anyAtDepth98('{"inner":{}}'), { registry })).toMatch(/nested deeper than 100 levels/);
   });
 
-  test("unknown fields with an error that names at most 16", () => {
+  test("refuses unknown fields with an error that names at most 16", () => {
     const json = JSON.stringify(Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`x${at}`, at])));
     expect(problemOf(SinkSchema, json)).toMatch(/"x15" and 4 more$/);
   });
 
-  test("a long value with a possibly split surrogate pair", () => {
+  test("refuses a long value with a possibly split surrogate pair", () => {
     const text = "x".repeat(63);
     expect(problemOf(DeleteOrderRequestSchema, `{"id":"${text}🌱"}`)).toBe(`id: "${text}\\ud83c…" is not an int64`);
   });
 
-  test("a long value with an error that contains a short excerpt", () => {
+  test("refuses a long value with an error that contains a short excerpt", () => {
     expect(problemOf(DeleteOrderRequestSchema, `{"id":"${"9".repeat(100_000)}"}`).length).toBeLessThan(120);
   });
 });

@@ -61,7 +61,7 @@ const noRpc = (selector: string): string => `selector "${selector}" does not mat
 
 type Refusal = [why: string, rules: readonly string[], want: string];
 
-describe("compileRestRoutes() refuses", () => {
+describe("compileRestRoutes()", () => {
   test.each<Refusal>([
     [
       "a template that does not parse",
@@ -125,24 +125,24 @@ describe("compileRestRoutes() refuses", () => {
       ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
       "GET /{f_string=**}/end: is never reached because ",
     ],
-  ])("%s", (_, rules, want) => {
+  ])("refuses %s", (_, rules, want) => {
     const problems = problemsOf(rules, { parsedMethods });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(want);
   });
 
-  test("a rule without a pattern", () => {
+  test("refuses a rule without a pattern", () => {
     expect(() => compileRestRoutes([unbound], { rules: [{ selector: unboundSelector }] })).toThrow(
       "a binding must have a method and a path",
     );
   });
 
-  test("additional bindings inside additional bindings", () => {
+  test("refuses additional bindings inside additional bindings", () => {
     const rule = ruleOf("GET /a", [ruleOf("GET /b", [ruleOf("GET /c")])]);
     expect(() => compileRestRoutes([unbound], { rules: [rule] })).toThrow("additional_bindings must not be nested");
   });
 
-  test("a client-streaming RPC without a body", () => {
+  test("refuses a client-streaming RPC without a body", () => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, methodKind: "bidi_streaming" } as const;
     expect(() => compileRestRoutes([method], { rules })).toThrow("a client-streaming RPC must have a body");
@@ -151,14 +151,14 @@ describe("compileRestRoutes() refuses", () => {
   test.each([
     { name: "any JSON", output: StructSchema },
     { name: "a value of any kind", output: ValueSchema },
-  ])("a stream with $name unless it and its errors are wrapped", ({ output }) => {
+  ])("refuses a stream with $name unless it and its errors are wrapped", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
     expect(() => compileRestRoutes([method], { rules, service: () => ({ streamInResults: true }) })).not.toThrow();
   });
 
-  test("the path of an endpoint", () => {
+  test("refuses the path of an endpoint", () => {
     expect(problemsOf(["GET /livez"], { reservedPaths: ["/livez"] })).toEqual([
       "GET /livez: the path is already used by an RPC or an endpoint",
     ]);
@@ -167,20 +167,20 @@ describe("compileRestRoutes() refuses", () => {
   const noPaths = ["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/%ff", "/é"];
   // Not pchar, so a path may only have them as escapes (RFC 3986 §3.3).
   const noPathCharacters = ["/{x}", "/a\\b", '/a"b', "/a^b", "/a`b", "/a|b", "/<a>", "/[a]"];
-  test.each([...noPaths, ...noPathCharacters])("%s as the requestPathPrefix", (requestPathPrefix) => {
+  test.each([...noPaths, ...noPathCharacters])("refuses %s as the requestPathPrefix", (requestPathPrefix) => {
     expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
       `requestPathPrefix must be a path such as "/api", got "${requestPathPrefix}"`,
     ]);
   });
 
   test.each(["/api", "/api/v1", "/%61pi", "/a%2Fb", "/api:verb", "/*", "/a;b=1", "/~a-b._!$&'()+,@"])(
-    "but accepts %s as the requestPathPrefix",
+    "accepts %s as the requestPathPrefix",
     (requestPathPrefix) => {
       expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([]);
     },
   );
 
-  test("selectors that are not RPCs, naming each", () => {
+  test("refuses selectors that are not RPCs, naming each", () => {
     const rules = ["x.Y.Z", "orders.v1.OrderService"].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow(
       'rules: selector "x.Y.Z" does not match an RPC\nselector "orders.v1.OrderService" does not match an RPC',
@@ -194,7 +194,7 @@ describe("compileRestRoutes() refuses", () => {
       selector: "kitchensink.v1.KitchenSink.Typos",
       want: noRpc("kitchensink.v1.KitchenSink.Typos"),
     },
-  ])("with ignoreUnregistered, $selector only if it is misspelled", ({ selector, want }) => {
+  ])("with ignoreUnregistered, refuses $selector only if it is misspelled", ({ selector, want }) => {
     const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
     const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
     if (want === undefined) expect(compile().bindings).toHaveLength(1);
@@ -202,7 +202,7 @@ describe("compileRestRoutes() refuses", () => {
     expect(() => compileRestRoutes([unbound], { rules })).toThrow(noRpc(selector));
   });
 
-  test("an unknown selector next to a known one", () => {
+  test("refuses an unknown selector next to a known one", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" does not match an RPC');
   });
@@ -228,20 +228,20 @@ describe("compileRestRoutes() refuses", () => {
       service: () => undefined,
       message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
     },
-  ])("options of a service with $name", ({ service, message }) => {
+  ])("refuses options of a service with $name", ({ service, message }) => {
     const options: object = { rules: [ruleOf("GET /a")], service };
     const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
     expect(() => compileRestRoutes([unbound], options)).toThrow(error);
   });
 
-  test("a function rest.service that throws, and rethrows its error unchanged", () => {
+  test("rethrows the error of a rest.service that throws", () => {
     const service = fail;
     expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], service })).toThrow(
       new RangeError("no such service"),
     );
   });
 
-  test("several rules with one error that lists all problems", () => {
+  test("refuses several rules with one error that lists all problems", () => {
     expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
   });
 });
@@ -259,7 +259,7 @@ test("rest.service is called once per service, and undefined options are off", (
   ).toEqual(new Set(["lines,true"]));
 });
 
-describe("compileRestRoutes() accepts", () => {
+describe("compileRestRoutes() with valid rules", () => {
   test.each<[why: string, rules: readonly string[]]>([
     [
       "rules that overlap",
@@ -297,17 +297,17 @@ describe("compileRestRoutes() accepts", () => {
       "body fields that the path does not set, or of which it sets a part",
       ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
     ],
-  ])("%s", (_, rules) => {
+  ])("accepts %s", (_, rules) => {
     expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
 
-  test("a service whose annotations were generated elsewhere", () => {
+  test("accepts a service whose annotations were generated elsewhere", () => {
     const { bindings } = compileRestRoutes(KitchenSink.methods);
     expect(bindings.length).toBeGreaterThan(60);
     expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);
   });
 
-  test("RPCs without a rule, which are skipped", () => {
+  test("skips RPCs without a rule", () => {
     expect(compileRestRoutes([unbound]).bindings).toEqual([]);
   });
 });

@@ -109,7 +109,7 @@ test.each([
 /** More than a decoder of any coding reads ahead. */
 const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;
 
-describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is released when", (version) => {
+describe.each(["1.1", "2"] as const)("the window of a body over HTTP/%s", (version) => {
   let greenhouse: TestGreenhouse;
   let others: Disposable;
   beforeAll(async () => {
@@ -146,7 +146,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is relea
     { name: "its handler stops reading", options: { kind: "enough" } },
     { name: "its handler stops reading before the end", options: { kind: "enough", more: muchMore } },
     { name: "it is not valid", end: (upload) => upload.write("something else") },
-  ])("$name", async ({ end = () => {}, options }) => {
+  ])("is released when $name", async ({ end = () => {}, options }) => {
     using upload = await beginWhenFree(greenhouse, version, "zstd", options);
     end(upload);
     using next = await beginWhenFree(greenhouse, version);

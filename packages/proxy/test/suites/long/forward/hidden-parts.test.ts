@@ -283,7 +283,7 @@ describe.each(transports)("over $name", ({ open }) => {
   });
 });
 
-describe("messages may have hidden parts", () => {
+describe("messages", () => {
   const types = createRegistry(...file_kitchensink_v1_legacy.dependencies, file_kitchensink_v1_legacy);
   const mayBeIn = (desc: DescMessage, restricted: string): boolean =>
     new HiddenParts({ types, restricted: new Set([restricted]) }, undefined).mayBeIn([desc]);
@@ -299,7 +299,7 @@ describe("messages may have hidden parts", () => {
       want: true,
     },
     { name: "not otherwise", desc: NestedSchema, restricted: "kitchensink.v1.Color", want: false },
-  ])("$name", ({ desc, restricted, want }) => {
+  ])("may have hidden parts $name", ({ desc, restricted, want }) => {
     expect(mayBeIn(desc, restricted)).toBe(want);
   });
 });
