@@ -167,7 +167,7 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// google.api.HttpBody holds bytes in any media type. The exact description would be "*/*" without a schema, but then
+// google.api.HttpBody holds bytes of any media type. The exact description would be "*/*" without a schema, but then
 // most generators create methods that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 

@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Protocol, ProtocolParts } from "./protocol.ts";
 
-/** A protocol that is not part of every gateway. Its code is loaded only by the programs that create it. */
+/** A protocol that not every gateway has. Its code is loaded only by the programs that create it. */
 export interface ProtocolExtension {
-  /** The path of all its requests, without the gateway's prefix. */
+  /** The path for all its requests, without the gateway's prefix. */
   readonly path: string;
   /** Returns the names of the tools among a gateway's RPCs. RPCs that are not tools are missing. */
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
@@ -12,7 +12,7 @@ export interface ProtocolExtension {
 /** Creates a protocol when routes are compiled. For a proxy, each time descriptors are read. */
 type CreateProtocol = (parts: ProtocolParts) => Protocol;
 
-// Not the extensions' members, because the parts of a protocol are not public.
+// Not the extensions' members, because protocol parts are not public.
 const creators = new WeakMap<ProtocolExtension, CreateProtocol>();
 
 /** Returns an extension for a gateway's options. */

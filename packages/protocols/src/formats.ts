@@ -5,7 +5,7 @@ import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import { proto } from "./formats/proto.ts";
 
-/** The first one is that of content types without a format. */
+/** The first one applies to content types without a format. */
 const byName: Readonly<Record<FormatName, Format>> = { proto, json };
 
 /** The RPC protocol formats. A content type without a format, such as `application/grpc`, means the first one. */

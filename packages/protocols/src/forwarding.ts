@@ -4,7 +4,7 @@ import type { Failure, BodyMemory } from "@plantstore/http";
 import type { AdmitRequest } from "./hooks.ts";
 import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 
-/** The part of an AbortSignal that forwarding a call needs. An AbortSignal would cost a tenth of the call. */
+/** What forwarding a call needs from an AbortSignal. An AbortSignal would cost a tenth of the call. */
 export interface CallSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -30,7 +30,7 @@ export interface FaultReceiver {
  */
 export interface Forwarder {
   /**
-   * The memory of requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces;
+   * The memory for requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces;
    * "own" if an application gets them.
    */
   readonly memory: BodyMemory;
@@ -38,7 +38,7 @@ export interface Forwarder {
   unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
   /** Sends any other call, or one whose message is large. Returns the response messages as they arrive. */
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
-  /** Encodes a message of a caller whose format is not binary. */
+  /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
   /** Decodes a message for such a caller. Throws a ConnectError if the server's message is not valid. */
   decode(message: Envelope): Message;
@@ -47,11 +47,11 @@ export interface Forwarder {
 /** A forwarded call's caller. */
 export interface Caller {
   readonly request: AdmitRequest & FaultReceiver;
-  /** The request header, and the response header and trailer, which get those of the other server. */
+  /** The request header, and the response header and trailer, which get the other server's fields. */
   readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
   /** Aborts when the call ends for any reason, or when this server shuts down. */
   readonly signal: CallSignal;
-  /** Whether a large message of the response may be passed on in pieces. */
+  /** Whether a large response message may be passed on in pieces. */
   readonly takesParts: boolean;
   /** Returns the milliseconds until the caller's deadline, or `undefined` without one. */
   timeoutMs(): number | undefined;
@@ -59,10 +59,10 @@ export interface Caller {
   begin(): void;
 }
 
-/** Receives the response of {@link Forwarder.unary}. One of its methods is called once. */
+/** Receives the {@link Forwarder.unary} response. Only one method is called, once. */
 export interface ForwardReply {
   resolve(message: Envelope): void;
-  /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */
+  /** Receives a large message's pieces. Only if {@link Caller.takesParts}. */
   resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
   reject(error: unknown): void;
 }
@@ -75,9 +75,9 @@ export class Forwarding {
   readonly forwarder: Forwarder;
   readonly check: MessageCheck | undefined;
   readonly intercept: Intercept | undefined;
-  /** The memory of a request's bytes. */
+  /** The memory for a request's bytes. */
   readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs all of it. */
+  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs it complete. */
   readonly takesParts: boolean;
 
   /**
@@ -88,7 +88,7 @@ export class Forwarding {
     this.forwarder = forwarder;
     this.check = check;
     this.intercept = intercept;
-    // Interceptors may keep a message whose fields are views of its bytes.
+    // Interceptors may keep a message whose fields are views into its bytes.
     this.memory = intercept === undefined ? forwarder.memory : "own";
     this.takesParts = this.memory === "shared" && check === undefined;
   }

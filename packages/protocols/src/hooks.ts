@@ -4,7 +4,7 @@ import type { ProtocolName } from "./protocol-name.ts";
 
 /** A request's properties. Each hook gets some of them. */
 export interface RequestView {
-  /** `/package.Service/Method` of the called RPC, or `undefined` if the request matched none. */
+  /** The called RPC's `/package.Service/Method`, or `undefined` if the request matched none. */
   readonly procedure: string | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;
@@ -22,7 +22,7 @@ export interface RequestView {
   readonly authorization: string | null;
   /** The `X-Request-Id` field, as the client or a proxy sent it, or `null` if there is none. */
   readonly xRequestId: string | null;
-  /** The `X-Request-Id` of the response, or otherwise of the request: up to 128 characters of printable ASCII. */
+  /** The response's `X-Request-Id`, or otherwise the request's: up to 128 printable ASCII characters. */
   readonly requestId: string | undefined;
   /** Whether the RPC has a stream in at least one direction, so that it may fail after its response has begun. */
   readonly stream: boolean;
@@ -40,7 +40,7 @@ export interface RequestView {
    * in an async context that belongs to this request.
    */
   readonly isMounted: boolean;
-  /** The context values that the interceptors and the handler of this request see. */
+  /** The context values that this request's interceptors and handler see. */
   readonly contextValues: ContextValues;
 }
 

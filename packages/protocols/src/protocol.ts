@@ -31,10 +31,10 @@ export interface Protocol {
   readonly name: ProtocolName;
   /** Whether errors have an HTTP status other than 200. If not, REST responds with 405 to a wrong method. */
   readonly hasHttpStatus: boolean;
-  /** Returns the targets of POST requests to an RPC's path, by their normalized content types. */
+  /** Returns the targets for POST requests to an RPC's path, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
   /**
-   * Returns the target of a GET to the path of an RPC without side effects, or `undefined` if the query names no known
+   * Returns the target for a GET to an RPC without side effects, or `undefined` if the query names no known
    * format.
    */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
@@ -52,21 +52,21 @@ export interface Protocol {
   refuse(exchange: Exchange, refusal: Refusal): void;
 }
 
-/** The parts of a request that decide its target. */
+/** The request parts that decide its target. */
 export interface RequestHead extends HeaderReader {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
   /**
-   * Whether literals of REST templates match only as sent, so that middleware in front of the gateway that compares
+   * Whether literals in REST templates match only as sent, so that middleware in front of the gateway that compares
    * paths sees each path in one form. Default false.
    */
   readonly literalsAsSent?: boolean;
 }
 
 /**
- * The RPC that a request calls. The targets of RPC paths are prepared in advance. A REST target is created per request,
- * because it contains parts of the URL.
+ * The RPC that a request calls. The RPC path targets are prepared in advance. A REST target is created per request,
+ * because it contains URL parts.
  */
 export type CallTarget = UnaryTarget | StreamTarget;
 
@@ -74,7 +74,7 @@ interface AnyTarget {
   readonly protocol: Protocol;
   /** The matched rule's path template, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
-  /** Returns whether the response depends on the content of a body of this content type. Defaults to `true`. */
+  /** Returns whether the response depends on the body content for this content type. Defaults to `true`. */
   needsBody?(contentType: string | null): boolean;
 }
 
@@ -129,8 +129,8 @@ export interface Refusal {
 /**
  * Reads one call from its exchange, and writes its response. Each protocol implements this.
  *
- * The header is read when the wire is opened. An error in it is stored as `problem` instead of thrown, because the form
- * of the response depends on the rest of the header.
+ * The header is read when the wire is opened. An error in it is stored as `problem` instead of thrown, because the
+ * response's form depends on the remaining header.
  */
 export interface Wire {
   /** The client's deadline in milliseconds from now, or `undefined` without one. */
@@ -146,7 +146,7 @@ export interface Wire {
   readonly responseTrailer: LazyHeaders;
 
   /**
-   * Reads the message of a client that sends exactly one. Without a body, `body` is empty. Returns a promise only if
+   * Reads the message from a client that sends exactly one. Without a body, `body` is empty. Returns a promise only if
    * the message must be decompressed.
    */
   readMessage(body: Uint8Array): Message | Promise<Message>;
@@ -157,10 +157,10 @@ export interface Wire {
    */
   writeError(error: ConnectError): void | Promise<void>;
 
-  /** Sends the rest of the response uncompressed, because its compression failed or timed out. */
+  /** Sends the remaining response uncompressed, because its compression failed or timed out. */
   disableCompression?(): void;
 
-  /** Frees the resources of a response that has begun and will not be completed. */
+  /** Frees the resources for a response that has begun and will not be completed. */
   release?(): void;
 }
 
@@ -173,10 +173,10 @@ export interface UnaryWire extends Wire {
 }
 
 /**
- * Reads and writes a unary call's messages that are forwarded as bytes. Its methods correspond to those of the wire.
+ * Reads and writes a unary call's messages that are forwarded as bytes. Its methods correspond to the wire's.
  */
 export interface BinaryUnaryWire {
-  /** Whether the response may be parts of a message, because the caller can detect a truncated message. */
+  /** Whether the response may consist of message parts, because the caller can detect a truncated message. */
   readonly writesParts: boolean;
   readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
   writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void>;
@@ -188,7 +188,7 @@ export interface BinaryStreamWire extends Pick<BinaryUnaryWire, "readEnvelope" |
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array>;
 }
 
-/** The sender of a request whose body names the RPC. */
+/** The sender for a request whose body names the RPC. */
 export interface BodyCaller {
   readonly header: HeaderReader;
   readonly peer: Peer;
@@ -196,7 +196,7 @@ export interface BodyCaller {
   readonly contextValues: ContextValues;
 }
 
-/** A complete response to a body that names no RPC, such as a list of RPCs. */
+/** A complete response to a body that names no RPC, such as an RPC list. */
 export interface BodyReply {
   readonly kind: "reply";
   readonly httpStatus: number;
@@ -205,12 +205,12 @@ export interface BodyReply {
   readonly body?: Uint8Array;
 }
 
-/** Reads the body of a {@link BodyTarget}, and responds with an error if the body is not valid. */
+/** Reads a {@link BodyTarget}'s body, and responds with an error if the body is not valid. */
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**
-   * Returns the target of the RPC that a body names, or the response to a body that asks for something else. Without a
-   * body, `body` is empty. The wire of the target already has the message, so its own `body` is `undefined`.
+   * Returns the target for the RPC that a body names, or the response to a body that asks for something else. Without a
+   * body, `body` is empty. The target's wire already has the message, so its own `body` is `undefined`.
    *
    * @throws ConnectError for a body that is not valid or names an unknown RPC
    */
@@ -234,7 +234,7 @@ export interface StreamWire extends Wire {
   /** Bytes to send when the call has been idle for a while, or `undefined` for none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**
-   * Whether an error before the first message is reported at the end of the response. If not, the header section is
+   * Whether an error before the first message is reported when the response ends. If not, the header section is
    * delayed until the first message or error, because an error changes the HTTP status.
    */
   readonly reportsErrorAtEnd: boolean;
@@ -242,7 +242,7 @@ export interface StreamWire extends Wire {
   readonly sendsHeaderEarly?: boolean;
   /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
   readonly isHeaderOnly?: boolean;
-  /** The error that ends the call because its messages exceed a limit of the protocol. Read after {@link encode}. */
+  /** The error that ends the call because its messages exceed a protocol limit. Read after {@link encode}. */
   readonly limitError?: ConnectError | undefined;
 
   /** Reads a streaming client's messages as they arrive. */
@@ -264,8 +264,8 @@ export interface StreamWire extends Wire {
   write(bytes: Uint8Array): void | Promise<void>;
 
   /**
-   * Ends the response, with an error or successfully. Returns a promise if the end must be compressed. Like the promise
-   * of {@link respond}, it rejects if compression fails. The response has then not ended.
+   * Ends the response, with an error or successfully. Returns a promise if the end must be compressed. Like {@link
+   * respond}'s promise, it rejects if compression fails. The response has then not ended.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 

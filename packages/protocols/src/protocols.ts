@@ -30,11 +30,11 @@ export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): 
 /** A gateway's protocols. */
 export interface Protocols {
   readonly all: readonly Protocol[];
-  /** The protocol of all requests that are not calls. */
+  /** The protocol for all requests that are not calls. */
   readonly rest: Protocol;
   /** The protocol that accepts GET at an RPC's path. */
   readonly ofGet: WithGet | undefined;
-  /** The protocols with paths other than those of RPCs. */
+  /** The protocols with paths other than RPC paths. */
   readonly withPaths: readonly WithPaths[];
   /** Whether REST errors have their default form. */
   readonly hasDefaultErrors: boolean;

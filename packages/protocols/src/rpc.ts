@@ -17,24 +17,24 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { MethodCodecs } from "./formats.ts";
 import type { Forwarding } from "./forwarding.ts";
 
-/** One RPC of the routes, prepared before the first call. */
+/** One RPC in the routes, prepared before the first call. */
 export type Rpc = UnaryRpc | StreamRpc;
 
-/** An RPC's options in Connect, including those of its router. */
+/** An RPC's options in Connect, including its router's. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
-/** The parts of a response that a wire writes. */
+/** The response parts that a wire writes. */
 export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
 /** Receives a handler's result. Its methods never throw. */
 export interface Reply {
-  /** Receives the response. An untyped interceptor may pass a value of any type. */
+  /** Receives the response. An untyped interceptor may pass a value with any type. */
   resolve(response: ResponseParts): void;
   /** Receives the thrown value. */
   reject(thrown: unknown): void;
 }
 
-/** The common parts of both kinds of RPCs. */
+/** What both RPC kinds share. */
 interface AnyRpc {
   /** `/package.Service/Method` */
   readonly name: string;

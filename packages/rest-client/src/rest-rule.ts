@@ -19,7 +19,7 @@ import {
   toHttpPatterns,
 } from "@plantstore/protocols";
 
-/** A variable of a path template, with its resolved field path. */
+/** A path template variable, with its resolved field path. */
 export interface RuleVariable extends TemplateVariable {
   readonly name: string;
   readonly path: FieldPath;

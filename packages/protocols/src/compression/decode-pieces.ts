@@ -25,11 +25,11 @@ const openDecoder = {
     }),
 };
 
-/** The name of a coding that zlib decodes. */
+/** The name for a coding that zlib decodes. */
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
- * Bytes of the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
+ * Bytes in the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
  * call has ended, even if little was sent.
  *
  * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.

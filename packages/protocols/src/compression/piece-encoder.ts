@@ -12,7 +12,7 @@ type Encoder = Gzip | BrotliCompress | ZstdCompress;
 const openEncoder = {
   gzip: (): Encoder => {
     const { constants, createGzip } = nodeZlib();
-    // equivalent mutant: node does not report the memory of zlib, which also varies with the input.
+    // equivalent mutant: node does not report zlib's memory, which also varies with the input.
     const size = { windowBits: 14, memLevel: 7 };
     return createGzip({ flush: constants.Z_SYNC_FLUSH, ...size });
   },

@@ -2,8 +2,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
 /**
- * The maximum size of the windows of all bodies that are being decoded, in bytes, across all gateways of this copy of
- * the code.
+ * The maximum size for the windows in all bodies that are being decoded, in bytes, across all gateways that share this
+ * code.
  */
 // 256 MiB: as much as `limits.backlogBytes` allows for clients that do not read, and half of a machine of 512 MiB.
 export const windowBytesMax: number = 256 * 1024 * 1024;

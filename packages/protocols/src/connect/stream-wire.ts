@@ -12,7 +12,7 @@ import { readConnectTimeout } from "../shared/timeouts.ts";
 import { versionProblem } from "./version.ts";
 
 /**
- * A streaming call of the Connect protocol. The response body ends with an envelope that contains the trailer and the
+ * A streaming call in the Connect protocol. The response body ends with an envelope that contains the trailer and the
  * error.
  */
 export class ConnectStreamWire extends EnvelopedWire {

@@ -4,9 +4,9 @@ import type { HeaderFields } from "@plantstore/http";
 import { metadataFields } from "../shared/error-metadata.ts";
 
 /**
- * Returns an error as the header and body of a unary response ("Error" of the specification).
+ * Returns an error as a unary response's header and body ("Error" of the specification).
  *
- * @param header - other header fields of the response
+ * @param header - other response header fields
  */
 export function unaryError(
   error: ConnectError,

@@ -17,7 +17,7 @@ import { readConnectTimeout } from "../shared/timeouts.ts";
 import { unaryError } from "./unary-error.ts";
 import { versionProblem } from "./version.ts";
 
-/** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
+/** A unary call in the Connect protocol: POST, and GET for RPCs without side effects. */
 export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
@@ -122,7 +122,7 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   }
 }
 
-/** Adds the trailer, which unary calls of Connect send as header fields with the prefix `trailer-`. */
+/** Adds the trailer, which unary Connect calls send as header fields with the prefix `trailer-`. */
 function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
   const fields = headerFieldsToSend(trailer, []);
   return fields.length === 0

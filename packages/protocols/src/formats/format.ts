@@ -9,13 +9,13 @@ import type { ReadJsonOptions } from "@plantstore/protobuf";
 export type FormatName = "json" | "proto";
 
 /**
- * An encoding of messages in RPC protocols. To add one, add a file to this folder, a {@link FormatName} and an item to
+ * A message encoding in RPC protocols. To add one, add a file to this folder, a {@link FormatName} and an item to
  * the list in `formats.ts`.
  */
 export interface Format {
-  /** The name in content types (`application/grpc+proto`) and in the query of Connect (`encoding=proto`). */
+  /** The name in content types (`application/grpc+proto`) and in Connect's query (`encoding=proto`). */
   readonly name: FormatName;
-  /** Whether the format is text. Only content types of text formats may have a charset. */
+  /** Whether the format is text. Only text formats' content types may have a charset. */
   readonly isText: boolean;
   createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
 }
@@ -36,6 +36,6 @@ export interface Codec {
   encode(message: Message): Uint8Array;
   /** Whether requests with unknown fields are refused. */
   readonly refusesUnknownFields?: boolean | undefined;
-  /** Whether the bytes are those of the binary format, in which messages are forwarded. */
+  /** Whether this is the binary format, in which messages are forwarded. */
   readonly isBinary?: boolean;
 }

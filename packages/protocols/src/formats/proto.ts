@@ -5,7 +5,7 @@ import { noBytes } from "@plantstore/http";
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";
 
-/** The binary wire format of Protocol Buffers. */
+/** The binary Protocol Buffers wire format. */
 export const proto: Format = {
   name: "proto",
   isText: false,

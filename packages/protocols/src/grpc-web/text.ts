@@ -4,14 +4,14 @@ import { problem } from "@plantstore/protobuf";
 import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
 
 /**
- * Decodes an `application/grpc-web-text` body. Base64 in one or more padded runs, because a sender may encode each of
- * its chunks separately (gRPC-Web protocol, "Message Encoding").
+ * Decodes an `application/grpc-web-text` body. Base64 in one or more padded runs, because a sender may encode each
+ * chunk separately (gRPC-Web protocol, "Message Encoding").
  *
  * @throws ConnectError `InvalidArgument` if the body is not valid base64
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();
-  // A separate allocation, not a slice of Node's buffer pool, so that the application can transfer its ArrayBuffer.
+  // A separate allocation, not a slice from Node's buffer pool, so that the application can transfer its ArrayBuffer.
   const bytes = allocateBuffer((body.byteLength / 4) * 3);
   let end = 0;
   // One loop over all runs, because a body may have a separate run for each byte.
@@ -32,7 +32,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
 }
 
 /**
- * Decodes an `application/grpc-web-text` body in pieces. An incomplete group of four characters is kept until the next
+ * Decodes an `application/grpc-web-text` body in pieces. An incomplete four-character group is kept until the next
  * piece.
  */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -53,8 +53,8 @@ export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Returns the maximum length in base64 of a body of `bytes` bytes that is encoded in up to three runs, each of which
- * has its own padding.
+ * Returns the maximum base64 length for a body with `bytes` bytes that is encoded in up to three runs, each with its
+ * own padding.
  */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;

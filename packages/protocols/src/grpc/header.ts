@@ -4,7 +4,7 @@ import { negotiateEncodings } from "../shared/message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
 import { readGrpcTimeout } from "../shared/timeouts.ts";
 
-/** Reads the header of a call of gRPC or gRPC-Web. */
+/** Reads a gRPC or gRPC-Web call header. */
 export function readGrpcHeader(exchange: Exchange, { options }: Rpc): EnvelopedHeader {
   const encodings = negotiateEncodings(
     options.acceptCompression,

@@ -8,7 +8,7 @@ import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
 /**
- * Returns a successful response's trailer. Metadata of the handler cannot replace the status, because the protocol's
+ * Returns a successful response's trailer. The handler's metadata cannot replace the status, because the protocol's
  * names are reserved (gRPC over HTTP/2, "Custom-Metadata").
  */
 export function okTrailer(trailer: Headers): HeaderFields {
@@ -50,7 +50,7 @@ export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
-  // setTrailerStatus requires a copy of the error without metadata. The copy is a fifth of a refusal's cost, so it is
+  // setTrailerStatus requires an error copy without metadata. The copy takes a fifth as long as a refusal, so it is
   // only made for errors with details.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
   else trailer.set(statusName, String(error.code));

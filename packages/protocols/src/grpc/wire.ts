@@ -16,7 +16,7 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
-  // In other protocols, the end of the response is in the body, where it would be read as a part of a truncated
+  // In other protocols, the end of the response is in the body, where it would be read as part of a truncated
   // message.
   override get writesParts(): boolean {
     return true;

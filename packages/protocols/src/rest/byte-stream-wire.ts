@@ -15,7 +15,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
 
   encode(message: Message): Uint8Array {
     const { contentType = "application/octet-stream", body = noBytes } = this.selection.binding.encode(message);
-    // The content type of the first message applies to the whole response.
+    // The first message's content type applies to the whole response.
     this.#contentType ??= contentType;
     this.#bytes += body.byteLength;
     this.#checkNotLonger();

@@ -15,7 +15,7 @@ export interface RestErrorResponse {
 /**
  * Returns an error as a REST response: its error record, and its metadata as header fields.
  *
- * @param otherFields - further header fields of the response
+ * @param otherFields - further response header fields
  * @param usesGrpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`
  */
 export function toErrorResponse(

@@ -1,7 +1,7 @@
 import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "@plantstore/http";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-/** The prefixes that clients of grpc-gateway use for the gRPC metadata. */
+/** The prefixes that grpc-gateway clients use for the gRPC metadata. */
 const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 

@@ -13,7 +13,7 @@ type ValueKind = "nested" | "string" | "scalar";
 /** Receives a body's values, for example to convert them to messages. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
-  /** Called at the end of the body. Returns the message of a body without values, if it has one. */
+  /** Called when the body ends. Returns the message for a body without values, if it has one. */
   end(): T | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface ValueStream<T> {
  * array.
  *
  * Finds only where values end. The stream checks whether they are valid JSON. Time and memory are proportional to a
- * value's received bytes. Throws a `ConnectError` that names the number of the message: the stream error,
+ * value's received bytes. Throws a `ConnectError` that names the message number: the stream error,
  * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the limit.
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {
@@ -37,10 +37,10 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The part of the value from earlier pieces. */
+  /** The value's part from earlier pieces. */
   #partial: CollectedBytes | undefined;
 
-  /** @param mayBeArray - whether a body that starts with `[` is an array of messages instead of one message */
+  /** @param mayBeArray - whether a body that starts with `[` is a message array instead of one message */
   constructor(valueMaxBytes: number, stream: ValueStream<T>, mayBeArray: boolean) {
     this.#valueMaxBytes = valueMaxBytes;
     this.#stream = stream;
@@ -91,7 +91,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return false;
   }
 
-  /** Consumes a bracket or comma of the array itself. Returns `false` for any other byte. */
+  /** Consumes the array's own bracket or comma. Returns `false` for any other byte. */
   #consumePunctuation(byte: number | undefined): boolean {
     const state = this.#state;
     if (state === "start") this.#state = byte === openBracket ? "first" : "sequence";
@@ -101,7 +101,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return this.#state !== "sequence";
   }
 
-  /** Advances to the end of the value, and returns whether it is in this piece. */
+  /** Advances to the value's end, and returns whether it is in this piece. */
   #findEnd(): boolean {
     const piece = this.#piece;
     const isScalar = this.#kind === "scalar";
@@ -116,7 +116,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return false;
   }
 
-  /** Consumes a byte of a string, object or array, and returns whether it is the last one. */
+  /** Consumes a byte in a string, object or array, and returns whether it is the last one. */
   #isLast(byte: number | undefined): boolean {
     if (this.#escaped) this.#escaped = false;
     else if (this.#inString) {
@@ -128,7 +128,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return this.#depth === 0 && !this.#inString;
   }
 
-  /** Adds a part of a value. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds a value's part. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     const partial = (this.#partial ??= new CollectedBytes(0, this.#valueMaxBytes));
     if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLarge(this.#valueMaxBytes);

@@ -12,12 +12,12 @@ const lineFeed = 0x0a;
  * Reads a body's messages, one per line. Blank lines are skipped but counted. The last line may lack its line feed.
  *
  * Time and memory are proportional to a line's received bytes, in any number of pieces. Throws a `ConnectError` that
- * names the number of the line: the stream error, or `ResourceExhausted` as soon as a line is longer than the limit.
+ * names the line number: the stream error, or `ResourceExhausted` as soon as a line is longer than the limit.
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
   readonly #lineMaxBytes: number;
-  /** The part of the line from earlier pieces. */
+  /** The line's part from earlier pieces. */
   #partial: CollectedBytes | undefined;
   #piece: Uint8Array = noBytes;
   #at = 0;
@@ -70,7 +70,7 @@ export class LineReader implements MessageSplitter<Message> {
     return undefined;
   }
 
-  /** Adds a part of a line. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds a line's part. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     if (part.byteLength === 0) return;
     const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
@@ -78,7 +78,7 @@ export class LineReader implements MessageSplitter<Message> {
     partial.add(part);
   }
 
-  /** Adds the rest of a line, and returns the line. */
+  /** Adds a line's remaining bytes, and returns the line. */
   #complete(rest: Uint8Array): Uint8Array {
     // Most lines arrive in one piece and are not copied.
     if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;
@@ -88,7 +88,7 @@ export class LineReader implements MessageSplitter<Message> {
     return line;
   }
 
-  // Skips empty lines in a short loop, so that a body of them is cheap.
+  // Skips empty lines in a short loop, so that a body with only empty lines is cheap.
   #skipEmptyLines(): void {
     const start = this.#at;
     while (this.#piece[this.#at] === lineFeed) this.#at += 1;

@@ -1,10 +1,10 @@
 import { type HeaderFields, readHeaderField } from "@plantstore/http";
 
 /**
- * Adds fields to the header of a google.api.HttpBody that keep browsers from running its bytes as a page or script of
+ * Adds fields to a google.api.HttpBody's header that keep browsers from running its bytes as a page or script from
  * this origin, for which they may have stored credentials.
  *
- * A Content-Security-Policy of the handler is sent instead of the sandbox.
+ * The handler's Content-Security-Policy is sent instead of the sandbox.
  *
  * @param fields - without a content type, the response has no body, and nothing is added
  */
@@ -17,8 +17,8 @@ export function protectBytes(fields: HeaderFields): HeaderFields {
 }
 
 /**
- * Returns whether a browser may run scripts of a document of this type. PDF is excluded because browsers do not show it
- * in a sandbox. Every type that ends in `+xml`, such as SVG, can contain scripts. Of several types that are joined by
+ * Returns whether a browser may run scripts in a document with this type. PDF is excluded because browsers do not show
+ * it in a sandbox. Every type that ends in `+xml`, such as SVG, can contain scripts. If several types are joined by
  * commas, browsers use the last one (Fetch, "extract a MIME type").
  */
 function mayRunScripts(contentType: string): boolean {

@@ -41,7 +41,7 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
   return rest;
 }
 
-/** A rule of an RPC, prepared before the first call. */
+/** An RPC's rule, prepared before the first call. */
 type RestRule = UnaryRule | StreamRule;
 
 interface AnyRule {

@@ -14,9 +14,9 @@ import type { RestSelection } from "./selection.ts";
  * Reads the messages that a client streams in a REST request's body: one per line, JSON values if the service accepts
  * them, or the bytes as they arrive if the body is a google.api.HttpBody.
  *
- * @param coding - the content coding of the body, which must be able to decode pieces; `undefined` for none
+ * @param coding - the body's content coding, which must be able to decode pieces; `undefined` for none
  * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, `ResourceExhausted` for one
- * above the limit; both name the number of the line or message
+ * above the limit; both name the line or message number
  */
 export function readRestMessages(
   exchange: Exchange,
@@ -63,7 +63,7 @@ async function* decodePieces(
   if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
 }
 
-/** Converts bytes to messages: one for each piece of the body, or several if the piece exceeds the message limit. */
+/** Converts bytes to messages: one for each body piece, or several if the piece exceeds the message limit. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

@@ -28,7 +28,7 @@ export interface Representation {
   writeError(error: ConnectError, failure: RestFailure): ErrorResponse;
 }
 
-/** The representations of a rule that offers others than JSON in one line. */
+/** The representations for a rule that offers others than JSON in one line. */
 export interface Representations {
   /** Returns the one that a request asks for, or `undefined` for JSON in one line. */
   choose(exchange: Exchange, query: string): Representation | undefined;
@@ -39,8 +39,8 @@ export interface Representations {
 /**
  * Creates a rule's representations. Returns `undefined` if it has only JSON in one line.
  *
- * As in grpc-gateway, a response has the format that `Accept` names, otherwise that of the request. The parameter
- * `pretty` is a convention of its documentation.
+ * As in grpc-gateway, a response has the format that `Accept` names, otherwise the request's. The parameter
+ * `pretty` is a convention in its documentation.
  */
 export function createRepresentations(
   rpc: UnaryRpc,
@@ -57,7 +57,7 @@ export function createRepresentations(
       : protobufTypes.map((type) => createProtobuf(type, binding, writeMessage, writeErrorRecord));
   const json = { contentType };
   const offered = [json, ...(pretty === undefined ? [] : [pretty]), ...protobufs];
-  // A parameter that names a field of the request sets this field.
+  // A parameter that names a request field sets this field.
   const isParameter = pretty !== undefined && findField(rpc.method.input, "pretty") === undefined;
   const codec = acceptsProtobuf ? rpc.codecs.get(proto.name) : undefined;
   return {
@@ -147,7 +147,7 @@ function createProtobufWriter(
   };
 }
 
-/** Encodes an error as google.rpc.Status: `code` 1, `message` 2, `details` 3, which are of google.protobuf.Any. */
+/** Encodes an error as google.rpc.Status: `code` 1, `message` 2, `details` 3, which are google.protobuf.Any. */
 function encodeStatus({ code, rawMessage, details }: ConnectError): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(1, WireType.Varint).int32(code);

@@ -11,10 +11,10 @@ const gatewayFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns an RPC's metadata as header fields of a REST response: name, value, name, value, …
+ * Returns an RPC's metadata as header fields in a REST response: name, value, name, value, …
  *
  * Trailers also become header fields, because plain HTTP clients do not read trailers. A header field takes precedence
- * over a trailer of the same name.
+ * over a trailer with the same name.
  */
 export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
   const fields: string[] = [];

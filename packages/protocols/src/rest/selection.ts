@@ -3,14 +3,14 @@ import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
 import type { Rpc } from "../rpc.ts";
 import type { Representations } from "./representation.ts";
 
-/** The RPC that a REST request calls, with the matched rule and the parts of the URL. */
+/** The RPC that a REST request calls, with the matched rule and the URL parts. */
 export interface RestSelection {
   readonly rpc: Rpc;
   readonly binding: RestBinding;
   /** How the body is read when the client sends one message, or `undefined` if the rule ignores it. */
   readonly body: BodyPlan | undefined;
   readonly writeErrorRecord: ErrorRecordWriter;
-  /** The representations of messages other than JSON in one line, or `undefined` if there are none. */
+  /** The message representations other than JSON in one line, or `undefined` if there are none. */
   readonly representations: Representations | undefined;
   /** The variable values in the path template. */
   readonly captures: readonly string[];

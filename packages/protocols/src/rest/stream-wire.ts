@@ -3,8 +3,8 @@ import { statusOfHandler } from "./response-header.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
 /**
- * A call with a response stream made through its `google.api.http` rule: the common parts of message streams and byte
- * streams. The client sends one message or a stream.
+ * A call with a response stream made through its `google.api.http` rule: what message streams and byte streams
+ * share. The client sends one message or a stream.
  */
 export abstract class RestStreamWire extends RestUnaryWire {
   readonly reportsErrorAtEnd = false;

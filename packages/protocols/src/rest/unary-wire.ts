@@ -166,7 +166,7 @@ export class RestUnaryWire implements UnaryWire {
   }
 }
 
-/** The parsed `Content-Encoding` of a request. */
+/** A request's parsed `Content-Encoding`. */
 interface BodyCoding {
   /** `undefined` for identity and for an unsupported coding. */
   readonly compression: Compression | undefined;

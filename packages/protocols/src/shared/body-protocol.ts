@@ -37,7 +37,7 @@ export function createBodyProtocol(
   return protocol;
 }
 
-/** The common parts of the wires of calls whose message was in the body that named the RPC, in JSON. */
+/** The common parts in the wires for calls whose message was in the body that named the RPC, in JSON. */
 export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeError"> {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
@@ -51,7 +51,7 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
 
   /**
    * @param fields - the request header that the handler sees
-   * @param defaultTimeoutMs - the timeout of a call whose client sets none
+   * @param defaultTimeoutMs - the timeout for a call whose client sets none
    */
   constructor(exchange: Exchange, rpc: Rpc, fields: HeaderFields, defaultTimeoutMs?: number) {
     const { maxTimeoutMs, readMaxBytes } = rpc.options;

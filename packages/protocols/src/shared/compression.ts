@@ -34,7 +34,7 @@ export interface PieceEncoder {
    * {@link close} was called.
    */
   end(bytes: Uint8Array): Promise<Uint8Array>;
-  /** Frees the memory of a body that will not be completed. */
+  /** Frees the memory for a body that will not be completed. */
   close(): void;
 }
 

@@ -16,7 +16,7 @@ export function normalizeContentType(value: string): string {
 const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
 const endsInTextFormat = new RegExp(`[/+](?:${textNames.join("|")})$`);
 
-/** The format of the calls of an RPC with a certain content type. */
+/** The call format for an RPC with a certain content type. */
 export interface CallFormat {
   readonly codec: Codec;
   /** The response's content type, as a header field. */
@@ -60,7 +60,7 @@ function fieldOf(contentType: string): HeaderFields {
 /**
  * Returns a refusal's content type: the one that the client sent, if the protocol defines it.
  *
- * @param bases - the content types of the protocol without a format, longer ones first
+ * @param bases - the protocol's content types without a format, longer ones first
  */
 export function refusalContentType(sent: string | null, bases: readonly [string, ...string[]]): string {
   const type = parseMediaType(sent ?? "")?.type ?? "";

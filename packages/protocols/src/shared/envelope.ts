@@ -6,27 +6,27 @@ import { httpError } from "./http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
- * The length of the prefix of each message of gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
+ * The prefix length for each message in gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
  * unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
  */
 export const envelopePrefixBytes = 5;
 
-/** The most bytes of a message in an envelope: the largest length in 32 bits. */
+/** Maximum message bytes in an envelope: the largest length in 32 bits. */
 export const messageBytesMax: number = 2 ** 32 - 1;
 
 /**
  * The size in bytes above which an uncompressed message may be forwarded in parts. 64 KiB, because a smaller message
- * arrives in one read of a socket, and parts would cost more than they save.
+ * arrives in one socket read, and parts would cost more than they save.
  */
 export const wholeMessageBytesMax: number = 64 * 1024;
 
-/** Flag: the message is compressed with the encoding of the call. */
+/** Flag: the message is compressed with the call's encoding. */
 export const compressedFlag = 0b0000_0001;
 
-/** Flag of gRPC-Web. The envelope has the trailer section, in an HTTP/1.1 header's format. */
+/** A gRPC-Web flag. The envelope has the trailer section, in an HTTP/1.1 header's format. */
 export const trailerFlag = 0b1000_0000;
 
-/** A received envelope of one encoded message. */
+/** A received envelope with one encoded message. */
 export class Envelope {
   readonly compressed: boolean;
   readonly #piece: Uint8Array;
@@ -70,7 +70,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   return envelope;
 }
 
-/** A message of a forwarded call: uncompressed, in binary form. A large one may be several pieces of its envelope. */
+/** A forwarded call's message: uncompressed, in binary form. A large one may be several envelope pieces. */
 export type ForwardedMessage = Envelope | Uint8Array;
 
 /** Returns an encoded message in an envelope. */
@@ -80,10 +80,10 @@ export function toEnvelope(message: Uint8Array): Envelope {
 }
 
 /**
- * Yields the pieces of a body with one large envelope.
+ * Yields a body's pieces with one large envelope.
  *
- * @throws ConnectError `ResourceExhausted` for a length over the limit, before the first piece; later, the errors of
- * {@link readSingleEnvelope}, and why the body was aborted
+ * @throws ConnectError `ResourceExhausted` for a length over the limit, before the first piece; later, the {@link
+ * readSingleEnvelope} errors, and why the body was aborted
  */
 export function readLargeEnvelope(
   start: Uint8Array,
@@ -115,7 +115,7 @@ async function* piecesOf(
   if (missingBytes > 0) throw truncatedError();
 }
 
-/** Returns the length in bytes of the envelope that starts at `at`, or 0 if its prefix is incomplete. */
+/** Returns the length in bytes for the envelope that starts at `at`, or 0 if its prefix is incomplete. */
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
@@ -123,7 +123,7 @@ export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
 }
 
-/** Returns whether bytes start with the prefix of an uncompressed message that may be forwarded in parts. */
+/** Returns whether bytes start with the prefix for an uncompressed message that may be forwarded in parts. */
 export function isLargeEnvelope(bytes: Uint8Array): boolean {
   return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + wholeMessageBytesMax;
 }
@@ -136,9 +136,9 @@ export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
   return envelope;
 }
 
-/** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
+/** Returns the prefix for an uncompressed message with `messageBytes` bytes. */
 export function envelopePrefix(messageBytes: number): Uint8Array {
-  // A separate allocation. A slice of Node's buffer pool would keep 64 KiB alive while it waits to be sent.
+  // A separate allocation. A slice from Node's buffer pool would keep 64 KiB alive while it waits to be sent.
   return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
@@ -167,12 +167,12 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   /** An incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
-  /** The bytes of a message that is read in parts that have not been taken. */
+  /** The bytes in a message that is read in parts that have not been taken. */
   #missingBytes = 0;
 
   /**
    * @param read - converts an envelope to a message
-   * @param readPart - converts a part of an envelope; if set, large uncompressed messages are read in parts
+   * @param readPart - converts an envelope part; if set, large uncompressed messages are read in parts
    */
   constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>, readPart?: (part: Uint8Array) => T) {
     this.#readMaxBytes = readMaxBytes;
@@ -216,7 +216,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   }
 
   /**
-   * Collects the bytes of the envelope that are in the current piece.
+   * Collects the envelope bytes that are in the current piece.
    *
    * @returns the envelope once it is complete, or its prefix if the message is read in parts
    */

@@ -21,17 +21,17 @@ import type { Rpc, ResponseParts } from "../rpc.ts";
 import type { BinaryStreamWire, BinaryUnaryWire, StreamWire, UnaryWire } from "../protocol.ts";
 import type { Timeout } from "./timeouts.ts";
 
-/** The parsed header of a call with envelopes. */
+/** The parsed header for a call with envelopes. */
 export interface EnvelopedHeader {
   readonly encodings: MessageEncodings;
   readonly timeout: Timeout;
-  /** The name of the header field with the encoding of the response messages. */
+  /** The header field name for the response messages' encoding. */
   readonly encodingName: string;
-  /** An error in the header other than those of encodings and timeout. */
+  /** An error in the header except for encodings and timeout. */
   readonly problem?: ConnectError | undefined;
 }
 
-/** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the Connect streams. */
+/** A call whose messages have envelopes: every gRPC and gRPC-Web call, and the Connect streams. */
 export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnaryWire, BinaryStreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly reportsErrorAtEnd = true;
@@ -102,7 +102,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
   #decompress(envelope: Envelope): Envelope | Promise<Envelope> {
     if (!envelope.compressed) return envelope;
     const { request } = this.encodings;
-    // The compression document of gRPC requires Internal for a compressed message without an encoding.
+    // The gRPC compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
       throw problem("ERR_PROTOCOL", "the message is compressed, but the request names no encoding", {
         code: Code.Internal,

@@ -17,7 +17,7 @@ export function ownMetadata(error: ConnectError): Headers {
 /** Appends {@link ownMetadata} to a header or trailer. */
 export function appendOwnMetadata(into: Headers, error: ConnectError): void {
   // Metadata received from another server describes that call, not this one. Connect errors before 2.2 have no
-  // `isWireError`. The metadata of a received one includes the response header, and thus its content type.
+  // `isWireError`. A received error's metadata includes the response header, and thus its content type.
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
   metadata.forEach((value, name) => {
@@ -27,7 +27,7 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
 
 /**
  * Returns an error without metadata, for Connect functions that would also write the metadata. Which fields they write
- * depends on the minor version of Connect.
+ * depends on Connect's minor version.
  */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });
@@ -35,7 +35,7 @@ export function withoutMetadata(error: ConnectError): ConnectError {
 
 const noMetadata = new LazyHeaders([]);
 
-// The fields of HTTP, Connect and gRPC that Connect's own servers omit, in addition to those that are never sent with a
+// The HTTP, Connect and gRPC fields that Connect's own servers omit, in addition to those that are never sent with a
 // call. Connect exports no such list before 2.2.
 const protocolFields: ReadonlySet<string> = new Set([
   "accept-encoding",

@@ -7,7 +7,7 @@ export function httpError({ errorCode, message, code, httpStatus, option }: Http
   return problem(errorCode, message, { code: Code[code], httpStatus, option });
 }
 
-/** Returns the error of a call whose client has disconnected or cancelled it. */
+/** Returns the error for a call whose client has disconnected or cancelled it. */
 export function clientGoneError(): ConnectError {
   return httpError(clientGone());
 }

@@ -13,9 +13,9 @@ export function isSendable(name: string, value: string): boolean {
 const controlCharacter = /[\0-\x08\x0a-\x1f\x7f]/;
 
 /**
- * Returns the fields of a header or trailer that may be sent with a call.
+ * Returns the header or trailer fields that may be sent with a call.
  *
- * Fields that a handler copied from another response may describe the connection or length of that response, or contain
+ * Fields that a handler copied from another response may describe that response's connection or length, or contain
  * forbidden characters. They are omitted, because HTTP/2 cannot send them (RFC 9113 §8.2).
  */
 export function toFields(headers: Headers): string[] {
@@ -64,7 +64,7 @@ class HeadersOfFields implements LazyHeaders {
   }
 
   get(name: string): string | null {
-    // A real Headers object rejects invalid names, including those of pseudo-header fields.
+    // A real Headers object rejects invalid names, including pseudo-header field names.
     if (!this.isPristine || !isToken(name)) return this.built.get(name);
     return readHeaderField(this.#fields, name);
   }
@@ -116,11 +116,11 @@ class HeadersOfFields implements LazyHeaders {
 
 /**
  * Creates {@link LazyHeaders}. Pseudo-header fields (RFC 9113 §8.3) are ignored. The class's declared type would have
- * the members of Node's `Headers`, and the `Headers` of other platforms has other members.
+ * the members of Node's `Headers`, and other platforms' `Headers` has other members.
  */
 export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;
 
-// For `console.log` and `util.inspect` of node.
+// For `console.log` and node's `util.inspect`.
 Object.defineProperty(HeadersOfFields.prototype, Symbol.for("nodejs.util.inspect.custom"), {
   value(this: HeadersOfFields): Headers {
     return this.built;
@@ -145,7 +145,7 @@ function toHeaders(fields: HeaderFields): Headers {
   return headers;
 }
 
-// Makes `instanceof` work without `extends`, which would call the constructor of Headers and so build the object that
+// Makes `instanceof` work without `extends`, which would call the Headers constructor and so build the object that
 // this class avoids. The proxy delays the access to Headers, which loads node's HTTP client and takes a fifth of the
 // start-up time.
 Object.setPrototypeOf(HeadersOfFields.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
@@ -160,13 +160,13 @@ const colon = 0x3a;
 export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
   const fields = toFields(headers);
-  // Fields of the protocol replace those of the same name in `headers`.
+  // The protocol's fields replace those with the same name in `headers`.
   return [...own, ...fields.filter((_, at) => readHeaderField(own, nameAt(fields, at)) === null)];
 }
 
 /**
  * Returns a response header's fields, with reserved fields replaced by the protocol's own. A handler's metadata must
- * not set the call status, which clients of gRPC-Web also read from the header, or the message compression.
+ * not set the call status, which gRPC-Web clients also read from the header, or the message compression.
  */
 export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
   const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(nameAt(all, at)));

@@ -25,7 +25,7 @@ const identity: MessageEncodings = {
 };
 
 /**
- * Negotiates a call's encodings as defined in the compression document of gRPC, which Connect follows as well.
+ * Negotiates a call's encodings as defined in the gRPC compression document, which Connect follows as well.
  *
  * @param sent - the encoding header field's value
  * @param accepted - the accept-encoding header field's value

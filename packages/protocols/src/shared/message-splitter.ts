@@ -1,7 +1,7 @@
 import { HttpProblem } from "@plantstore/http";
 import { httpError } from "./http-error.ts";
 
-/** Splits the pieces of a body into its messages. */
+/** Splits a body's pieces into its messages. */
 export interface MessageSplitter<T> {
   /** Adds the next piece. All complete messages must have been taken before. */
   add(piece: Uint8Array): void;
@@ -16,7 +16,7 @@ export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: Mes
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
-// Replaces an async generator, which would need three turns of the microtask queue per message instead of one and
+// Replaces an async generator, which would need three microtask queue turns per message instead of one and
 // double a small message's cost.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;

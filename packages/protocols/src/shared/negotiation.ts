@@ -1,4 +1,4 @@
-/** An item of an `Accept*` list. */
+/** An `Accept*` list item. */
 export interface AcceptItem {
   /** A media range or a coding, in lower case. */
   readonly name: string;
@@ -8,18 +8,18 @@ export interface AcceptItem {
   readonly weight: number;
 }
 
-// A weight from 0 to 1 with at most three digits of fraction (RFC 9110 §12.4.2).
+// A weight from 0 to 1 with at most three fraction digits (RFC 9110 §12.4.2).
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** The most items of a list that are read: more than there are codings, and few enough to be cheap. */
+/** Maximum list items that are read: more than there are codings, and few enough to be cheap. */
 const itemsMax = 16;
 
-/** The most characters of a list that are read. Several times what browsers send, and few enough to be cheap. */
+/** Maximum list characters that are read. Several times what browsers send, and few enough to be cheap. */
 const acceptLengthMax = 1024;
 
 /**
- * Parses the list of an `Accept` or `Accept-Encoding` field (RFC 9110 §12.4.2), or of a similar field of an RPC
- * protocol. Omits items with a malformed weight.
+ * Parses the list in an `Accept` or `Accept-Encoding` field (RFC 9110 §12.4.2), or in a similar RPC protocol
+ * field. Omits items with a malformed weight.
  */
 export function readAccept(list: string): readonly AcceptItem[] {
   const items: AcceptItem[] = [];
@@ -33,7 +33,7 @@ export function readAccept(list: string): readonly AcceptItem[] {
 }
 
 /**
- * Returns the content coding of a response (RFC 9110 §12.5.3): the one with the highest weight; among equal weights,
+ * Returns a response's content coding (RFC 9110 §12.5.3): the one with the highest weight; among equal weights,
  * the first in `available`.
  *
  * @param acceptEncoding - the `Accept-Encoding` value, `null` if it was not sent
@@ -93,7 +93,7 @@ function highestWeighted<Item>(
 }
 
 /**
- * Parses the coding of a body from `Content-Encoding` (RFC 9110 §8.4).
+ * Parses a body's coding from `Content-Encoding` (RFC 9110 §8.4).
  *
  * @returns the coding in lower case, `identity` for none, or `undefined` if it is not available, if there are several
  *   (no client needs two, and nesting makes decompression bombs far more effective), or if the list is too long

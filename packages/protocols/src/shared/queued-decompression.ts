@@ -6,8 +6,8 @@ import { clientGoneError } from "./http-error.ts";
 /**
  * The compression ratio above which a message goes to a separate queue.
  *
- * Text rarely reaches a fifth of this ratio. Up to it, decompression costs no more per received byte than the rest of
- * the processing.
+ * Text rarely reaches a fifth of this ratio. Up to it, decompression costs no more per received byte than all other
+ * processing.
  */
 const normalRatioMax = 100;
 
@@ -41,7 +41,7 @@ class DecompressionQueue {
   }
 }
 
-// Shared by all gateways that use this copy of the module. Each message may hold a window of 8 MiB (16 MiB if
+// Shared by all gateways that share this module. Each message may hold a window of 8 MiB (16 MiB if
 // `readMaxBytes` is above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all
 // running decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the
 // pool's default size; two leave half of its threads to other messages.
@@ -49,7 +49,7 @@ const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);
 
 /**
- * Decompresses a message when a slot is free, which bounds the memory of all running decompressions.
+ * Decompresses a message when a slot is free, which bounds the memory for all running decompressions.
  *
  * Messages with a high compression ratio have a separate queue, so that small malicious messages cannot delay others. A
  * compression that the user has added is not queued, because it may never finish.

@@ -10,10 +10,10 @@ export interface Timeout {
   readonly error?: ConnectError | undefined;
 }
 
-/** The most characters of a timeout that an error quotes: Connect has up to 10 digits, gRPC 8 and a unit. */
+/** Maximum timeout characters that an error quotes: Connect has up to 10 digits, gRPC 8 and a unit. */
 const charactersMax = 32;
 
-/** The timeout of a request that sets none, like most. */
+/** The timeout for a request that sets none, like most. */
 export const noTimeout: Timeout = {};
 
 /** Returns the option that accepts a timeout, or none if it is malformed. */
@@ -31,14 +31,14 @@ export function readGrpcTimeout(text: string | null, maxTimeoutMs: number): Time
   return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, charactersMax), maxTimeoutMs));
 }
 
-/** Adds the identifier to an error of Connect's parsers. */
+/** Adds the identifier to an error from Connect's parsers. */
 function withErrorCode(timeout: Timeout): Timeout {
   if (timeout.error === undefined) return timeout;
   return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage, optionFor(timeout)) };
 }
 
 /**
- * Reads the timeout of a REST request from the fields of other protocols and proxies: `Connect-Timeout-Ms`,
+ * Reads a REST request's timeout from the fields for other protocols and proxies: `Connect-Timeout-Ms`,
  * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A zero timeout
  * has already passed.
  */
@@ -70,7 +70,7 @@ export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Tim
 // Seconds with an optional fraction: as many digits as in gRPC, down to microseconds.
 const seconds = /^[0-9]{1,8}(?:\.[0-9]{1,6})?$/;
 
-/** Reads `X-Server-Timeout`, which REST services of Google accept. */
+/** Reads `X-Server-Timeout`, which Google's REST services accept. */
 function readServerTimeout(text: string | null): Timeout {
   if (text === null) return noTimeout;
   if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };

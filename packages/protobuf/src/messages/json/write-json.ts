@@ -16,7 +16,7 @@ const noOptions: WriteJsonOptions = {};
  * that are not set, field masks as {@link printFieldMask} writes them. The function is compiled when it is first
  * called.
  *
- * The function throws an Error when a message cannot be written, which is an error of the handler: a Timestamp out of
+ * The function throws an Error when a message cannot be written, which is a handler error: a Timestamp out of
  * range, an Any whose type is not in the registry, a field mask that has no JSON form, or a number in a string field.
  */
 export function createJsonMessageWriter(

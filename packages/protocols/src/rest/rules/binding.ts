@@ -1,4 +1,4 @@
-/** One HTTP pattern of one RPC, compiled once: converts requests to messages, and messages to responses. */
+/** One HTTP pattern for one RPC, compiled once: converts requests to messages, and messages to responses. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { BoundFields } from "@plantstore/protobuf";
 import { createFieldSelector, type SelectFields } from "./field-selection.ts";
@@ -12,7 +12,7 @@ import { createJsonWriter, jsonResponse, prepareResponse, type RestResponse } fr
 import type { BindingOptions } from "./rest-options.ts";
 import type { StreamForms } from "./stream-form.ts";
 
-/** One HTTP pattern of one RPC. */
+/** One HTTP pattern for one RPC. */
 export interface RestBinding extends RequestReader {
   readonly method: DescMethod;
   /** `/package.Service/Method`. */
@@ -24,16 +24,16 @@ export interface RestBinding extends RequestReader {
   /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
   readonly preparedResponse: RestResponse | undefined;
   /**
-   * Reads which fields of the response a request selects, from its query and its `X-Goog-FieldMask`. Returns
+   * Reads which response fields a request selects, from its query and its `X-Goog-FieldMask`. Returns
    * `undefined` if requests cannot select fields. Returns `undefined` for all fields.
    *
    * @throws ConnectError `InvalidArgument` for a selection that is not valid
    */
   readonly selectFields: ((query: string, fieldMask: string | null) => SelectFields | undefined) | undefined;
   /**
-   * Writes the response, or the selected fields of it.
+   * Writes the response, or its selected fields.
    *
-   * @throws Error if the message cannot be written as JSON, which is an error of the handler
+   * @throws Error if the message cannot be written as JSON, which is a handler error
    */
   encode(message: Message, select?: SelectFields): RestResponse;
   /**
@@ -43,7 +43,7 @@ export interface RestBinding extends RequestReader {
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a stream message as JSON. Throws as {@link encode} does. */
   toJson(message: Message): string;
-  /** The content type of JSON that is not a stream. */
+  /** The content type for JSON that is not a stream. */
   readonly contentType: string;
   /** The response stream's formats. */
   readonly streamForms: StreamForms;
@@ -59,7 +59,7 @@ export interface RestBinding extends RequestReader {
   readonly acceptsProtobuf: boolean;
   /** Whether clients may ask for indented JSON. */
   readonly hasPrettyJson: boolean;
-  /** Whether metadata is also accepted and sent under the header names of grpc-gateway. */
+  /** Whether metadata is also accepted and sent under grpc-gateway's header names. */
   readonly usesGrpcMetadata: boolean;
 }
 
@@ -69,7 +69,7 @@ export function hasResponseStream({ methodKind }: DescMethod): boolean {
 }
 
 /**
- * Compiles a pattern of an RPC.
+ * Compiles an RPC's pattern.
  *
  * @throws Error if the template is not valid, names a field that does not exist or cannot be in a path, or cannot be
  * applied to a message stream

@@ -7,20 +7,20 @@ import { isMediaType } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** The format of a rule's bodies. */
+/** The format for a rule's bodies. */
 export interface BodyFormat {
-  /** No body, a body that is not read, one JSON value, a stream of JSON values, or bytes of any type. */
+  /** No body, a body that is not read, one JSON value, a JSON value stream, or bytes of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
    * This format's content types, the preferred one first. A body without a content type is also read in this format,
    * unless {@link requiresContentType}.
    */
   readonly contentTypes: readonly string[];
-  /** Further content types: of protobuf in its binary format, and of indented JSON. */
+  /** Further content types: for protobuf in its binary format, and for indented JSON. */
   readonly otherTypes?: readonly string[];
   /**
    * How a stream sent as `application/json` is read. `"sequence"` accepts consecutive JSON values, and `"or-array"`
-   * also one array of them. If `undefined`, the stream is read as lines.
+   * also one array that contains them. If `undefined`, the stream is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
   /** Whether an empty body is refused, rather than read as the default message. */
@@ -29,11 +29,11 @@ export interface BodyFormat {
   readonly requiresContentType?: true;
 }
 
-/** The type of indented JSON in the grpc-gateway documentation. */
+/** The type for indented JSON in the grpc-gateway documentation. */
 export const prettyType = "application/json+pretty";
 
 /**
- * The types of the binary format of protobuf that clients of grpc-gateway use. `ProtoMarshaller` sends the last one.
+ * The types for protobuf's binary format that grpc-gateway clients use. `ProtoMarshaller` sends the last one.
  */
 export const protobufTypes: readonly string[] = [
   "application/x-protobuf",
@@ -49,7 +49,7 @@ const requiredJson: BodyFormat = { ...json, isRequired: true };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Excludes `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
-// Clients of grpc-gateway send their streams as `application/json`.
+// Clients for grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
 
 /** The types whose JSON may be an array. */
@@ -62,7 +62,7 @@ function mayBeArray(input: DescMessage, body: string): boolean {
 }
 
 /**
- * Returns the format of a rule's bodies.
+ * Returns the format for a rule's bodies.
  *
  * @param rule - whether the body is a google.api.HttpBody, whether the client sends a message stream, and whether no
  * side does
@@ -114,7 +114,7 @@ function formatOf(
 }
 
 /**
- * Returns the error if a rule refuses every body of this content type; otherwise `undefined`.
+ * Returns the error if a rule refuses every body with this content type; otherwise `undefined`.
  *
  * @param isEmpty - whether the body is empty; an empty body's content type is only checked if the format is bytes
  */
@@ -146,7 +146,7 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", message, { option });
 }
 
-// A form of a browser or of `curl -F` (RFC 7578). A handler that expects a file's bytes would also store the parts'
+// A form from a browser or from `curl -F` (RFC 7578). A handler that expects a file's bytes would also store the parts'
 // boundaries.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
@@ -155,7 +155,7 @@ function isMultipartForm(contentType: string): boolean {
 const multipartRefused =
   "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
 
-/** Returns a hint for users of `curl -d`, which labels any data as a form. */
+/** Returns a hint for `curl -d` users, which labels any data as a form. */
 export function curlHint(contentType: string): string {
   return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; with curl, use --json to send JSON" : "";
 }

@@ -11,25 +11,25 @@ import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** Constraints of the server that the routes belong to. */
+/** Constraints from the server that the routes belong to. */
 export interface RouteConstraints {
-  /** Paths that are served by something other than REST. The paths of the RPCs themselves need not be listed. */
+  /** Paths that are served by something other than REST. The RPCs' own paths need not be listed. */
   readonly reservedPaths?: Iterable<string>;
-  /** The prefix of all paths. Templates do not include it. */
+  /** The prefix for all paths. Templates do not include it. */
   readonly requestPathPrefix?: string;
   /** The HTTP methods that the server's parser accepts. Defaults to any token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
-/** The result of matching a REST request by method and path. */
+/** The result from matching a REST request by method and path. */
 export type RestMatch = RouteMatch<RestBinding>;
 
-/** The routes of a set of RPCs. */
+/** The routes for some RPCs. */
 export interface RestRoutes {
-  /** Every binding, in the order of declaration. */
+  /** Every binding, in declaration order. */
   readonly bindings: readonly RestBinding[];
   /**
-   * Finds the binding of a request.
+   * Finds a request's binding.
    *
    * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
    * @param path - without the query, percent escapes as sent
@@ -42,7 +42,7 @@ export interface RestRoutes {
 /**
  * Compiles the RPC rules, and checks that each rule can be reached. Skips RPCs without a rule.
  *
- * @throws Error with the code ERR_HTTP_RULES and all problems of all rules, one per line
+ * @throws Error with the code ERR_HTTP_RULES and all rules' problems, one per line
  */
 export function compileRestRoutes(
   methods: Iterable<DescMethod>,
@@ -74,7 +74,7 @@ export function surveyRestRoutes(
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-/** The valid rules' routes, and the problems of the others. */
+/** The valid rules' routes, and the other rules' problems. */
 interface SurveyedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];

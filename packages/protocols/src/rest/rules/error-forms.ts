@@ -3,7 +3,7 @@ import type { Code } from "@connectrpc/connect";
 import { reasonPhraseOf } from "@plantstore/http";
 
 /**
- * The formats of errors on REST:
+ * The error formats on REST:
  *
  * - `"status"`: google.rpc.Status as JSON, with the code's name
  * - `"google"`: the format of Google's APIs (AIP-193): `{"error":{"code":404,"message":…,"status":"NOT_FOUND"}}`
@@ -11,7 +11,7 @@ import { reasonPhraseOf } from "@plantstore/http";
  */
 export type ErrorForm = "status" | "google" | "problem";
 
-/** The parts of an error that a format uses. */
+/** The error parts that a format uses. */
 export interface ErrorParts {
   readonly code: Code;
   /** The code's name in google/rpc/code.proto. */

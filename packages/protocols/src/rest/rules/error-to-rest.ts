@@ -13,7 +13,7 @@ export interface RestFailure {
    * The response's default HTTP status: set by the handler, derived from the error, or defined by HTTP (405, 413, 431).
    */
   readonly httpStatus: number;
-  /** `/package.Service/Method` of the RPC that matched, or `undefined` if none matched. */
+  /** The matched RPC's `/package.Service/Method`, or `undefined` if none matched. */
   readonly procedure: string | undefined;
 }
 
@@ -22,11 +22,11 @@ export interface ErrorRecord {
   readonly httpStatus: number;
   /** The body's JSON. */
   readonly body: JsonValue;
-  /** Defaults to the content type of JSON responses, `contentType` of `rest`. */
+  /** Defaults to the JSON responses' content type, `contentType` in `rest`. */
   readonly contentType?: string;
 }
 
-/** Returns the REST response for an error of any layer. */
+/** Returns the REST response for an error from any layer. */
 export type ErrorRecordPolicy = (error: ConnectError, failure: RestFailure) => ErrorRecord;
 
 /** The response to a failed request, without the error metadata. */
@@ -46,14 +46,14 @@ export interface ErrorRecordWriter {
 }
 
 /**
- * Returns the types that error details may have: those of `registry`, and those of google/rpc/error_details.proto,
+ * Returns the types that error details may have: those in `registry`, and those in google/rpc/error_details.proto,
  * which services can send without importing that file, so that their descriptors do not include them.
  */
 export function withDetailTypes(registry: Registry = createRegistry()): Registry {
   return createRegistry(file_google_rpc_error_details, registry);
 }
 
-/** The form of errors, and the content type of those that are plain JSON. */
+/** The error form, and the content type for plain JSON errors. */
 export interface ErrorStyle {
   readonly form: ErrorForm;
   readonly contentType: string;
@@ -63,7 +63,7 @@ export interface ErrorStyle {
  * Creates a gateway's error writer.
  *
  * @param policy - replaces the form
- * @param registry - the types of error details that arrive as bytes, from an upstream service, in addition to those of
+ * @param registry - the error detail types that arrive as bytes, from an upstream service, in addition to those in
  * google/rpc/error_details.proto
  */
 export function createErrorRecordWriter(
@@ -93,7 +93,7 @@ export function httpStatusOf(error: ConnectError): number {
   return problemStatusOf(error) ?? codes[error.code][1];
 }
 
-// The names and HTTP statuses of the codes in google/rpc/code.proto.
+// The names and HTTP statuses for the codes in google/rpc/code.proto.
 const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
   [Code.Canceled]: ["CANCELLED", 499],
   [Code.Unknown]: ["UNKNOWN", 500],
@@ -128,7 +128,7 @@ function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): E
   };
 }
 
-// Converts a detail to a google.protobuf.Any in JSON. A detail of an unknown type keeps its bytes, so that nothing is
+// Converts a detail to a google.protobuf.Any in JSON. A detail with an unknown type keeps its bytes, so that nothing is
 // lost.
 function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
   if ("desc" in detail) {

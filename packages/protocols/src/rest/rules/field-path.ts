@@ -33,7 +33,7 @@ export function resolveProtoPath(message: DescMessage, names: readonly string[])
   return resolvePath(message, names, findProtoField);
 }
 
-/** Resolves a path of JSON names or proto names, as in requests. Otherwise the same as {@link resolveProtoPath}. */
+/** Resolves a path with JSON names or proto names, as in requests. Otherwise the same as {@link resolveProtoPath}. */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   return resolvePath(message, names, findField);
 }
@@ -89,7 +89,7 @@ export function leafOf(path: FieldPath): DescField {
  * Creates a field path's setter. The setter creates missing messages along the path, and appends if the field is
  * repeated. For a map, the value is a pair: the key and an entry's value.
  *
- * The setter throws a FieldProblem if the field belongs to a oneof of which another member is already set.
+ * The setter throws a FieldProblem if the field belongs to a oneof with another member already set.
  */
 export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);

@@ -18,7 +18,7 @@ export type SelectFields = (json: string) => string;
 const depthMax = 100;
 
 /**
- * Creates the function that reads which fields of the response a request selects (AIP-157): by the query parameters
+ * Creates the function that reads which response fields a request selects (AIP-157): by the query parameters
  * `$fields` and `fields`, or by the header field `X-Goog-FieldMask`. The function returns `undefined` for all fields,
  * and throws a ConnectError `InvalidArgument` for a selection that is not valid.
  *
@@ -32,7 +32,7 @@ export function createFieldSelector(
 ): (query: string, fieldMask: string | null) => SelectFields | undefined {
   const bodyField = findProtoField(output, responseBody);
   const root = bodyField === undefined ? formOf(output) : formOfField(bodyField);
-  // A parameter that names a field of the request sets this field.
+  // A parameter that names a request field sets this field.
   const names = ["$fields", ...(findField(input, "fields") === undefined ? ["fields"] : [])];
   return (query, fieldMask) => {
     const text = findParameter(query, names) ?? fieldMask ?? "";

@@ -19,7 +19,7 @@ export function isHttpBodyType(type: DescMessage | undefined): boolean {
 
 type HttpBodyField = DescField & { readonly fieldKind: "message"; readonly message: DescMessage };
 
-/** Returns where the HttpBody is: the message itself, a field of it, or `undefined` if there is none. */
+/** Returns where the HttpBody is: the message itself, one of its fields, or `undefined` if there is none. */
 function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBodyField | "message" | undefined {
   if (field === all) return isHttpBodyType(desc) ? "message" : undefined;
   const found = findProtoField(desc, field);
@@ -56,7 +56,7 @@ export interface RawBody {
 
 /**
  * Creates a function that returns a response message's body, or `undefined` for a rule with JSON responses. The
- * function throws an `Error` if the content type is not a media type, which is an error of the handler.
+ * function throws an `Error` if the content type is not a media type, which is a handler error.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */

@@ -7,7 +7,7 @@ import { toShortLine } from "@plantstore/http";
 import { readJson } from "@plantstore/protobuf";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** One binding of an HTTP rule: the method, the path template, and the fields that are the bodies. */
+/** One HTTP rule binding: the method, the path template, and the fields that are the bodies. */
 export interface HttpPattern {
   /** The HTTP method, or `*` for every method. */
   readonly httpMethod: string;
@@ -37,10 +37,10 @@ export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
 
 /**
  * Creates a function that finds an RPC's rule: the last external rule for it, as in service configs, otherwise its
- * annotation. Annotations are found by the number of the extension, so any generated `annotations_pb` works.
+ * annotation. Annotations are found by the extension number, so any generated `annotations_pb` works.
  *
- * @param ignoreUnregistered - whether selectors of RPCs that are not in `methods` are ignored. A selector that names an
- * unknown RPC of a registered service is rejected in any case
+ * @param ignoreUnregistered - whether selectors for RPCs that are not in `methods` are ignored. A selector that names
+ * an unknown RPC in a registered service is rejected in any case
  * @throws RuleProblem that lists every selector that matches none of `methods`
  */
 export function createHttpRuleFinder(

@@ -1,7 +1,7 @@
 /**
  * REST as defined by the `google.api.http` RPC rules.
  *
- * At start, compile-routes compiles the rules into bindings and a trie of their paths. Per request: match (route-table)
+ * At start, compile-routes compiles the rules into bindings and a path trie. Per request: match (route-table)
  * → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. Uses service descriptors and no
  * sockets.
  */

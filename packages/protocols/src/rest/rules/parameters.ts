@@ -32,7 +32,7 @@ export interface ParameterBinding {
   readonly boundFields: BoundFields;
   /** Whether unknown and bound parameters and unknown enum values are ignored and reported instead of refused. */
   readonly lenient: boolean;
-  /** Whether `labels[color]=red` sets an entry of a map. */
+  /** Whether `labels[color]=red` sets a map entry. */
   readonly acceptsMaps: boolean;
   /** Whether JSON sets a Struct, a Value or a ListValue. */
   readonly acceptsStructs: boolean;
@@ -46,10 +46,10 @@ interface Parameter {
   readonly key: string | undefined;
 }
 
-/** The result of the parameters so far. */
+/** The result from the parameters so far. */
 interface ParameterResults {
   readonly fields: FieldValues;
-  /** The paths of the fields that are set, with the map entry keys. */
+  /** The paths for the fields that are set, with the map entry keys. */
   readonly paths: Set<string>;
   readonly unknown: UnknownNames;
 }
@@ -57,7 +57,7 @@ interface ParameterResults {
 /**
  * Sets a field to a string. Adds the name to `unknown` if there is no such field.
  *
- * @param parameter - the result of {@link resolveParameter}
+ * @param parameter - the {@link resolveParameter} result
  * @throws ConnectError `InvalidArgument` that names the parameter, also if it is unknown but starts with a field name
  * that has no fields
  */
@@ -92,11 +92,11 @@ export function setParameter(
   }
 }
 
-/** The most names in a parameter's dotted path. 100: the recursion limit of protobuf messages. */
+/** Maximum names in a parameter's dotted path. 100: the recursion limit for protobuf messages. */
 export const parameterNamesMax = 100;
 
 /**
- * The most opening brackets of a name that are tried as the start of a map key. 8: more than the JSON name of any field
+ * Maximum opening brackets in a name that are tried as a map key's start. 8: more than any field's JSON name
  * contains.
  */
 const bracketsMax = 8;
@@ -122,8 +122,8 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
 }
 
 /**
- * Returns the name of the parameter that sets a field, without the key of a map: the dotted path of JSON names, or the
- * dotted path of proto names if the JSON names mean another field.
+ * Returns the parameter name that sets a field, without a map's key: the dotted JSON names, or the dotted proto names
+ * if the JSON names mean another field.
  *
  * @param nameOf - returns a field's JSON name
  * @returns `undefined` if both mean other fields
@@ -146,7 +146,7 @@ function findNamed(message: DescMessage, name: string, acceptsMaps: boolean): Pa
   return entry ?? (path && { path, key: undefined });
 }
 
-/** Returns whether a name sets an entry of a map, which only {@link ParameterBinding.acceptsMaps} allows. */
+/** Returns whether a name sets a map entry, which only {@link ParameterBinding.acceptsMaps} allows. */
 export function isMapEntry({ message }: ParameterBinding, name: string): boolean {
   return name.endsWith("]") && findEntry(message, name) !== undefined;
 }
@@ -163,8 +163,8 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
 }
 
 /**
- * Returns the field that is not a message but has a part of the name after it, as `size` of `crop.size.max`. Not even a
- * newer version of the definition can have such a parameter. Fields that the path or the body sets are not checked.
+ * Returns the field that is not a message but has another name part after it, as `size` in `crop.size.max`. Not even a
+ * newer definition can have such a parameter. Fields that the path or the body sets are not checked.
  */
 function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name: string): DescField | undefined {
   let parent: DescMessage | undefined = message;
@@ -184,14 +184,14 @@ function findPath(message: DescMessage, name: string): FieldPath | undefined {
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 
-/** Returns whether a value may belong to a newer version of the enum. */
+/** Returns whether a value may belong to a newer enum version. */
 function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
   const leaf = leafOf(path);
   const isEnumValue = leaf.fieldKind !== "map" || key !== undefined;
   return isEnumValue && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
 }
 
-/** Returns the value of a field or of an element of it; for a map, the key and value of an entry. */
+/** Returns the value for a field or its element; for a map, an entry's key and value. */
 function parseParameter(binding: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
     const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);

@@ -1,12 +1,12 @@
 /**
- * One segment of a path template: a percent-decoded literal, `*` for one segment, or `**` for any number of segments.
+ * One path template segment: a percent-decoded literal, `*` for one segment, or `**` for any number of segments.
  */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }
   | { readonly kind: "**" };
 
-/** A variable of a path template: the request field that is set to the matched segments. */
+/** A path template variable: the request field that is set to the matched segments. */
 export interface TemplateVariable {
   /** The field path from the request message, in proto names. */
   readonly fieldPath: readonly string[];
@@ -16,12 +16,12 @@ export interface TemplateVariable {
   readonly end: number;
 }
 
-/** A parsed path template of google.api.HttpRule. */
+/** A parsed google.api.HttpRule path template. */
 export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
-  /** In the order of the template. */
+  /** In template order. */
   readonly variables: readonly TemplateVariable[];
-  /** The decoded string after the colon at the end of the template. */
+  /** The decoded string after the colon that ends the template. */
   readonly verb: string | undefined;
 }
 
@@ -58,7 +58,7 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Prints a literal of a template in its only form that a mounted gateway matches: with escapes for all characters that
+ * Prints a template literal in its only form that a mounted gateway matches: with escapes for all characters that
  * have a meaning in templates or are not allowed in a path, and for no others.
  */
 export function printTemplateLiteral(text: string): string {
@@ -66,6 +66,6 @@ export function printTemplateLiteral(text: string): string {
   return text.replace(escapedInLiterals, (characters) => encodeURIComponent(characters).replaceAll("*", "%2A"));
 }
 
-// All but the characters that literals of a template contain without an escape. Runs of several characters, because an
+// All but the characters that template literals contain without an escape. Runs of several characters, because an
 // emoji is two.
 const escapedInLiterals = /[^A-Za-z0-9\-._~!$&'()+,;=@]+/g;

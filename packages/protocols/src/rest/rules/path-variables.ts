@@ -17,7 +17,7 @@ export interface PathVariables {
   /** The fields that the variables set. */
   readonly boundFields: BoundFields;
   /**
-   * Sets fields of a message to the captured strings, which must be in the order of the template.
+   * Sets message fields to the captured strings, which must be in template order.
    *
    * @throws ConnectError `InvalidArgument`, with a message that names the field
    */
@@ -61,12 +61,12 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-// Sample values of a wildcard next to other segments, in several lengths: base64, which may contain slashes, is only
+// Sample values for a wildcard next to other segments, in several lengths: base64, which may contain slashes, is only
 // valid at some lengths.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
 /**
- * Returns whether at least one path sets a variable to a valid value of its field. For example, `{id=orders/*}` can
+ * Returns whether at least one path sets a variable to a valid value for its field. For example, `{id=orders/*}` can
  * never be a number.
  */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {

@@ -16,7 +16,7 @@ export interface QueryBinding extends ParameterBinding {
 
 const unknownOptions = "lenient or ignoredQueryParameters";
 
-/** Creates the query binding of a rule. */
+/** Creates a rule's query binding. */
 export function createQueryBinding(
   message: DescMessage,
   boundFields: BoundFields,
@@ -41,8 +41,8 @@ export function createQueryBinding(
  * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
  * a space.
  *
- * The query never overrides a field that the path or the body sets. Fields that are not repeated and entries of maps
- * may be set only once, and only one member of a oneof may be set.
+ * The query never overrides a field that the path or the body sets. Map entries and fields that are not repeated may
+ * be set only once, and only one oneof member may be set.
  *
  * @param query - the raw string after the question mark
  * @returns the ignored parameters; none unless `lenient`
@@ -69,7 +69,7 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
 }
 
 /**
- * Returns the values of the first of these parameters that a query has, joined by commas, or `undefined` without one.
+ * Returns the values for the first of these parameters that a query has, joined by commas, or `undefined` without one.
  */
 export function findParameter(query: string, names: readonly string[]): string | undefined {
   const parameters = query.split("&").map((text) => text.split(/=(.*)/s, 2).map((part) => decodeQueryText(part) ?? ""));

@@ -44,7 +44,7 @@ export function splitRawPath(path: string): SplitPath {
   return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw: rawSegments, decoded };
 }
 
-// path-absolute of RFC 3986 §3.3, without an empty segment.
+// path-absolute (RFC 3986 §3.3), without an empty segment.
 const pathPrefix = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+$/;
 
 /** Returns whether a string can prefix a path: it starts with a slash and has no empty segment, not even at the end. */
@@ -75,7 +75,7 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once, except `%2F` and `%2f`, for variables of several segments. A decoded slash would look
+ * Decodes percent escapes once, except `%2F` and `%2f`, for variables with several segments. A decoded slash would look
  * like a segment separator (google/api/http.proto). The escapes must have been validated: an invalid one throws a
  * URIError.
  */

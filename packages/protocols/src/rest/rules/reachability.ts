@@ -3,10 +3,10 @@ import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds the bindings that no request can reach, and for each of them the more specific bindings that match all of its
+ * Finds the bindings that no request can reach, and for each of them the more specific bindings that match all its
  * paths.
  *
- * Tries example paths of each binding: `*` becomes a string that no template has as a literal, and `**` becomes up to
+ * Tries example paths for each binding: `*` becomes a string that no template has as a literal, and `**` becomes up to
  * as many such segments as the longest template has. A binding that no example reaches is shadowed.
  *
  * Yields after each binding.
@@ -31,7 +31,7 @@ export function* findShadowedBindings(
   return shadowed;
 }
 
-/** A binding, and the more specific ones that match all of its paths. */
+/** A binding, and the more specific ones that match all its paths. */
 interface ShadowedBinding {
   readonly binding: RestBinding;
   readonly by: readonly RestBinding[];

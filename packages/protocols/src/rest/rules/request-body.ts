@@ -27,7 +27,7 @@ export interface BodyReader {
   /** Creates a message from bytes. */
   readonly createMessage?: (request: RestBody) => Message;
   /**
-   * Sets the fields of the JSON body in a message that already has the path fields. Returns the names that were
+   * Sets the JSON body's fields in a message that already has the path fields. Returns the names that were
    * ignored.
    *
    * @throws ConnectError `InvalidArgument` that names the field
@@ -75,7 +75,7 @@ export function createBodyReader(
 }
 
 /**
- * Returns the function that makes a request in the binary format of a body in it. If the body is a field, its tag and
+ * Returns the function that turns a binary body into a binary request. If the body is a field, its tag and
  * length are added. All messages are then decoded by the same options.
  */
 export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {

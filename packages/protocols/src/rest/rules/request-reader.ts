@@ -33,10 +33,10 @@ export interface RequestReader {
    * @param decodeProtobuf - decodes a request message; required if the rule accepts the binary format
    */
   decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
-  /** Opens the message stream of a request with this URL and content type. */
+  /** Opens the message stream for a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
   /**
-   * Returns the error if the rule refuses every body of this content type, which is known before the body arrives;
+   * Returns the error if the rule refuses every body with this content type, which is known before the body arrives;
    * otherwise `undefined`.
    *
    * @param isEmpty - whether the body is empty or missing
@@ -47,7 +47,7 @@ export interface RequestReader {
 /** Decodes a message in the binary protobuf format. */
 type DecodeProtobuf = (bytes: Uint8Array) => Message;
 
-/** Reads a message. `url` is `undefined` for the second and later messages of a stream. */
+/** Reads a message. `url` is `undefined` for the second and later messages in a stream. */
 type ReadMessage = (
   contentType: string | null,
   body: Uint8Array | undefined,

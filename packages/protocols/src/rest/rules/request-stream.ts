@@ -5,7 +5,7 @@ import { RuleProblem } from "./rule-problem.ts";
 
 /**
  * One client stream's messages. Only the first message gets the content type and the fields in the URL. Later messages
- * must not set fields of the path either, so that nothing overrides the path.
+ * must not set path fields either, so that nothing overrides the path.
  */
 export interface RequestStream {
   /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
@@ -13,7 +13,7 @@ export interface RequestStream {
   /**
    * Ends the stream.
    *
-   * @returns the message of an empty body of bytes, for example an empty file; otherwise `undefined`
+   * @returns the message for an empty byte body, for example an empty file; otherwise `undefined`
    * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
    * see
    */

@@ -17,7 +17,7 @@ export interface RestResponse {
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
 
 /**
- * Returns the response of an RPC whose response message has neither fields nor extensions, or `undefined` for all
+ * Returns the response for an RPC whose response message has neither fields nor extensions, or `undefined` for all
  * others.
  *
  * @param responseBody - the field that is the body; `""` for the complete message

@@ -17,9 +17,9 @@ import { type StreamForms, streamFormsOf } from "./stream-form.ts";
 /** Receives what a lenient binding has ignored: up to 16 names each from query and body, and the total count. */
 export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
 
-/** Options of REST and JSON, for deviations from the standard mapping. */
+/** REST and JSON options, for deviations from the standard mapping. */
 export interface RestOptions {
-  /** The status of a response of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
+  /** The status for a google.protobuf.Empty response: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /**
    * A preset for another gateway's clients or API. Applies to errors, and to each service that does not set its own
@@ -27,19 +27,19 @@ export interface RestOptions {
    */
   readonly profile?: RestProfile;
   /**
-   * The format of errors, which have their code's HTTP status. Defaults to the profile's format, otherwise `"status"`.
+   * The format for errors, which have their code's HTTP status. Defaults to the profile's format, otherwise `"status"`.
    */
   readonly errors?: ErrorForm;
-  /** Returns the record and the status of each error. Replaces {@link errors}. */
+  /** Returns each error's record and status. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
-   * The content type of JSON responses and errors, except of streams and problem details: `application/json` or a
-   * `+json` type. Defaults to that of the profile, otherwise `application/json`. Requests may have any of them.
+   * The content type for JSON responses and errors, except streams and problem details: `application/json` or a
+   * `+json` type. Defaults to the profile's, otherwise `application/json`. Requests may have any of them.
    */
   readonly contentType?: string;
   /**
-   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`, or
-   * `false` if the error format is `"google"`, because clients of Google's APIs expect only messages.
+   * Whether a Server-Sent Events stream ends with an `end` event, so that pages do not reconnect. Default `true`, or
+   * `false` if the error format is `"google"`, because clients for Google's APIs expect only messages.
    */
   readonly endEvent?: boolean;
   /** How JSON is read, in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
@@ -57,14 +57,16 @@ export interface RestOptions {
   readonly rules?: readonly ExternalHttpRule[];
   /**
    * Ignores {@link rules} for RPCs that are not registered, for example a service config's mixins. A selector that
-   * names an unknown RPC of a registered service is rejected in any case.
+   * names an unknown RPC in a registered service is rejected in any case.
    */
   readonly ignoreUnregistered?: boolean;
-  /** Also decodes `%2F` in path variables of several segments; `fully_decode_reserved_expansion` of google.api.Http. */
+  /**
+   * Also decodes `%2F` in path variables with several segments; `fully_decode_reserved_expansion` in google.api.Http.
+   */
   readonly fullyDecodeReservedExpansion?: boolean;
 }
 
-/** The names of {@link RestOptions}. */
+/** The {@link RestOptions} names. */
 export const restOptionNames: OptionNames<RestOptions> = {
   emptyResponse: true,
   profile: true,
@@ -107,7 +109,7 @@ export interface RestRouteOptions extends RestOptions {
   readonly writeJson?: WriteJsonOptions;
 }
 
-/** The part of {@link RestRouteOptions} that the bindings of one service use. */
+/** The {@link RestRouteOptions} part that one service's bindings use. */
 export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
   readonly errors: ErrorForm;
@@ -121,7 +123,7 @@ export interface BindingOptions extends Required<RestServiceOptions> {
   readonly onIgnored: OnIgnored | undefined;
 }
 
-/** Returns the options of a service's bindings. Throws as {@link serviceOptionsOf} does. */
+/** Returns the options for a service's bindings. Throws as {@link serviceOptionsOf} does. */
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
   const serviceOptions = serviceOptionsOf(service, options);
@@ -169,7 +171,7 @@ export function errorFormOf({
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
 
 /**
- * Returns the content type of JSON responses.
+ * Returns the content type for JSON responses.
  *
  * @throws TypeError if it is not a JSON type
  */
@@ -189,7 +191,7 @@ export function contentTypeOf({
 /**
  * Returns a service's options from {@link RestOptions.service}, with defaults for the rest.
  *
- * @throws TypeError for an unknown name or a value of the wrong type; rethrows what the function throws
+ * @throws TypeError for an unknown name or a value with the wrong type; rethrows what the function throws
  */
 export function serviceOptionsOf(
   service: DescService,

@@ -1,13 +1,13 @@
 import type { ErrorForm } from "./error-forms.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 
-/** A profile's options. Each is overridden by the user's option of the same name. */
+/** A profile's options. Each is overridden by the user's option with the same name. */
 interface ProfileOptions {
   readonly service: Omit<RestServiceOptions, "profile">;
   readonly errors: ErrorForm;
-  /** The content type of responses and errors. */
+  /** The content type for responses and errors. */
   readonly contentType: string;
-  /** Whether fields with default values are written, like `alwaysEmitImplicit` of `jsonOptions`. */
+  /** Whether fields with default values are written, like `alwaysEmitImplicit` in `jsonOptions`. */
   readonly alwaysEmitImplicit: boolean;
 }
 
@@ -21,7 +21,7 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
       sameValueAsPath: true,
       arrayStreams: true,
       partialResponses: true,
-      // System parameters of Google's APIs, except access_token, which must not be in a URL.
+      // System parameters for Google's APIs, except access_token, which must not be in a URL.
       ignoredQueryParameters: ["alt", "$alt", "prettyPrint", "$prettyPrint", "key", "$.xgafv", "x-goog-*"],
     },
     errors: "google",

@@ -1,12 +1,12 @@
 /** A request's decompressed body, or one stream message. */
 export interface RestBody {
-  /** The value of the header `Content-Type`, or `null` if there is none. */
+  /** The header `Content-Type`, or `null` if there is none. */
   readonly contentType: string | null;
   /** Empty if there is none. */
   readonly body: Uint8Array;
 }
 
-/** The parts of a request's URL that set fields. */
+/** The URL parts that set fields. */
 export interface RequestUrl {
   /** The variable values in the path template, from the route table. */
   readonly captures: readonly string[];
@@ -14,5 +14,5 @@ export interface RequestUrl {
   readonly query: string;
 }
 
-/** The parts of a request that a binding reads. */
+/** The request parts that a binding reads. */
 export interface RestRequest extends RestBody, RequestUrl {}

@@ -1,21 +1,21 @@
 /**
- * Finds the binding for a path in a trie of path segments, searched with backtracking. A literal takes precedence over
- * `*`, which takes precedence over `**`, independent of the order of declaration.
+ * Finds the binding for a path in a path segment trie, searched with backtracking. A literal takes precedence over
+ * `*`, which takes precedence over `**`, whatever the declaration order.
  */
 import { isMultiSegment, type PathTemplate, printTemplateLiteral } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-path.ts";
 
-/** The result of a match by method and path. */
+/** The result from a match by method and path. */
 export type RouteMatch<Binding> =
-  /** `captures` has the decoded value of each variable in the path template. */
+  /** `captures` has the decoded value for each variable in the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
-  /** The path exists with other methods only: 405, where `allow` is the value of the header `Allow`. */
+  /** The path exists with other methods only: 405, where `allow` is for the header `Allow`. */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
   /** The path is not valid: 400. */
   | { readonly kind: "malformed"; readonly message: string };
 
-/** Matches every HTTP method: the custom kind `*` of google/api/http.proto. */
+/** Matches every HTTP method: the custom kind `*` in google/api/http.proto. */
 export const anyMethod = "*";
 
 interface Route<Binding> {
@@ -25,11 +25,11 @@ interface Route<Binding> {
   readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** The index of `**` in the template. The segment count if it has none. */
+  /** The template's `**` index. The segment count if it has none. */
   readonly wildcardIndex: number;
 }
 
-/** The position of a variable's value, in the template's segments. */
+/** Where a variable's value is, in the template's segments. */
 interface Capture {
   readonly start: number;
   readonly end: number;
@@ -37,8 +37,8 @@ interface Capture {
 }
 
 /**
- * A node of the trie. A large table does not fit the CPU caches, so nodes are small. Most have one child or one route.
- * Routes are in an array, and the map of literals is only created for the first of them.
+ * A trie node. A large table does not fit the CPU caches, so nodes are small. Most have one child or one route.
+ * Routes are in an array, and the literal map is only created for the first one.
  */
 interface Node<Binding> {
   literals: Map<string, Node<Binding>> | undefined;
@@ -46,21 +46,21 @@ interface Node<Binding> {
   anySegment: Node<Binding> | undefined;
   /** The child for `**`. */
   anySegments: Node<Binding> | undefined;
-  /** The largest number of segments of a route below this node. */
+  /** The largest number of segments in a route below this node. */
   heightMax: number;
   /** The routes that end at this node: one per method and verb. */
   readonly routes: Route<Binding>[];
 }
 
-/** One search of the trie. */
+/** One trie search. */
 interface Walk {
   /** The path's segments, without this search's verb. */
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
-  /** Whether literals match only in the form of {@link printTemplateLiteral}. */
+  /** Whether literals match only as printed by {@link printTemplateLiteral}. */
   readonly literalsAsSent: boolean;
-  /** If set, the search collects the methods of all routes of the path here instead of choosing one. */
+  /** If set, the search collects the methods for all routes on the path here instead of choosing one. */
   readonly allowed?: Set<string>;
 }
 
@@ -70,7 +70,7 @@ export class RouteTable<Binding> {
   readonly #customVerbs = new Set<string>();
   readonly #decodesSlash: boolean;
 
-  /** @param decodesSlash - whether variables of several segments decode `%2F` instead of keeping it as sent */
+  /** @param decodesSlash - whether variables with several segments decode `%2F` instead of keeping it as sent */
   constructor(decodesSlash = false) {
     this.#decodesSlash = decodesSlash;
   }
@@ -95,14 +95,14 @@ export class RouteTable<Binding> {
   }
 
   /**
-   * Finds the binding of a request.
+   * Finds a request's binding.
    *
    * The method is part of the search: `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
    * falls back to GET where it has no route (RFC 9110 §9.3.2).
    *
    * @param httpMethod - as sent; methods are case-sensitive
    * @param path - without the query, percent escapes as sent
-   * @param literalsAsSent - whether literals and verbs match only in the form of {@link printTemplateLiteral}, and not
+   * @param literalsAsSent - whether literals and verbs match only as printed by {@link printTemplateLiteral}, and not
    * after decoding other escapes
    */
   match(httpMethod: string, path: string, literalsAsSent = false): RouteMatch<Binding> {
@@ -232,7 +232,7 @@ function captureVariables<Binding>(
   { captures, wildcardIndex, template }: Route<Binding>,
   walk: Walk,
 ): readonly string[] {
-  // A template has at most one "**", so the length of the path determines how many segments it matches.
+  // A template has at most one "**", so the path length determines how many segments it matches.
   const lengthDifference = walk.raw.length - template.segments.length;
   // map() instead of push(), which would reserve capacity for sixteen more items for the call duration.
   return captures.map(({ start, end, decode }) => {

@@ -1,5 +1,5 @@
 /**
- * The interface that the clients of a REST API expect:
+ * The interface that a REST API's clients expect:
  *
  * - `"strict"`: this gateway's rules, with every option off
  * - `"google"`: Google's APIs, for clients generated for them
@@ -8,9 +8,9 @@
  */
 export type RestProfile = "strict" | "google" | "grpc-gateway" | "envoy" | "a2a";
 
-/** REST options of one service, mostly for compatibility with the gateway it used before. All are off by default. */
+/** REST options for one service, mostly for compatibility with the gateway it used before. All are off by default. */
 export interface RestServiceOptions {
-  /** The profile for the options that are not set here. Defaults to `profile` of `rest`. */
+  /** The profile for the options that are not set here. Defaults to `profile` in `rest`. */
   readonly profile?: RestProfile;
   /**
    * Ignores what is otherwise refused: unknown query parameters, JSON fields and enum value names, and fields that the
@@ -23,7 +23,7 @@ export interface RestServiceOptions {
    * read (AIP-134). A different value is refused, even with `lenient`.
    */
   readonly sameValueAsPath?: boolean;
-  /** Sets a missing update mask of a PATCH request to the body fields, as grpc-gateway does. */
+  /** Sets a missing update mask in a PATCH request to the body fields, as grpc-gateway does. */
   readonly updateMaskFromBody?: boolean;
   /** Wraps the stream messages as `{"result": …}` and errors as `{"error": …}`, like grpc-gateway. */
   readonly streamInResults?: boolean;
@@ -37,13 +37,13 @@ export interface RestServiceOptions {
    */
   readonly ignoredQueryParameters?: readonly string[];
   /**
-   * Sends only the fields of a response that the request selects (AIP-157), by `?$fields=`, `?fields=` or the header
-   * field `X-Goog-FieldMask`: `a.b,c(d,e)`, where `*` stands for all fields. A parameter `fields` that names a field of
-   * the request sets this field.
+   * Sends only the response fields that the request selects (AIP-157), by `?$fields=`, `?fields=` or the header field
+   * `X-Goog-FieldMask`: `a.b,c(d,e)`, where `*` stands for all fields. A parameter `fields` that names a request field
+   * sets this field.
    */
   readonly partialResponses?: boolean;
   /**
-   * Ignores the body of a request whose rule has none, as other gateways do. The body is not read. Drawback: a client
+   * Ignores the body in a request whose rule has none, as other gateways do. The body is not read. Drawback: a client
    * that puts data into such a body gets no error.
    */
   readonly ignoreBodies?: boolean;
@@ -61,19 +61,19 @@ export interface RestServiceOptions {
   /** Accepts Go durations in the query, as grpc-gateway does: `5m`, `13h0m0s`. */
   readonly goDurations?: boolean;
   /**
-   * Accepts and sends single messages also in the binary protobuf format, as `ProtoMarshaller` of grpc-gateway does: as
+   * Accepts and sends single messages also in the binary protobuf format, as grpc-gateway's `ProtoMarshaller` does: as
    * `application/x-protobuf`, `application/protobuf` or `application/octet-stream`. A response has the type that
-   * `Accept` names, otherwise that of the request. Errors are a google.rpc.Status. The path overrides the body. Not for
+   * `Accept` names, otherwise the request's. Errors are a google.rpc.Status. The path overrides the body. Not for
    * streams, `google.api.HttpBody`, and bodies that are not a message.
    */
   readonly protobufBodies?: boolean;
   /**
-   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`, as the documentation of
-   * grpc-gateway shows. A parameter `pretty` that names a field of the request sets this field.
+   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`, as grpc-gateway's
+   * documentation shows. A parameter `pretty` that names a request field sets this field.
    */
   readonly prettyJson?: boolean;
   /**
-   * Also uses the header names of grpc-gateway. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
+   * Also uses grpc-gateway's header names. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
    * that field itself. Response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
    * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Excluded are credentials, cookies, and fields that describe
    * the message or its route. Drawback: a proxy that removes a client field, such as `X-User`, must remove both names,
@@ -82,14 +82,14 @@ export interface RestServiceOptions {
   readonly grpcMetadata?: boolean;
   /**
    * Also accepts client streams as `application/json`: consecutive JSON values, with or without white space between
-   * them, as grpc-gateway does, or one array of them, as Envoy does. A body that starts with `[` is an array, unless
-   * the messages may be arrays themselves. Drawback: a stream that is truncated between two values looks complete, like
-   * a stream of lines, and errors name the message instead of the line.
+   * them, as grpc-gateway does, or one array that contains them, as Envoy does. A body that starts with `[` is an
+   * array, unless the messages may be arrays themselves. Drawback: a stream that is truncated between two values looks
+   * complete, like a line stream, and errors name the message instead of the line.
    */
   readonly jsonClientStreams?: boolean;
   /**
    * Writes 64-bit integers as JSON numbers. Integers beyond 2^53, which most clients would misread, stay strings.
-   * Drawback: the type of a value depends on its size, so clients must accept both.
+   * Drawback: a value's type depends on its size, so clients must accept both.
    */
   readonly int64Numbers?: boolean;
 }

@@ -5,7 +5,7 @@ import { findProtoField } from "./field-path.ts";
 /** A server stream format on REST. */
 export interface StreamForm {
   readonly contentType: string;
-  /** One message per line, one `result` object per line, one array of messages, or Server-Sent Events. */
+  /** One message per line, one `result` object per line, one message array, or Server-Sent Events. */
   readonly kind: "lines" | "results" | "array" | "events";
   /** Additional header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
@@ -16,7 +16,7 @@ export interface StreamForm {
   readonly heartbeat: Uint8Array | undefined;
   /** Formats a message. `before` is the message count before it. */
   message(json: string, before: number): string;
-  /** Returns the end of a stream after `before` messages, with the error record if the stream failed. */
+  /** Returns a stream's end after `before` messages, with the error record if the stream failed. */
   end(before: number, errorJson: string | undefined): string;
 }
 
@@ -26,7 +26,7 @@ const utf8 = new TextEncoder();
 type EndingError = (errorJson: string) => string;
 
 const markedError: EndingError = (errorJson) => `{"@error":${errorJson}}`;
-// An error of Google's APIs already is an object with one member, `{"error": …}`.
+// An error from Google's APIs already is an object with one member, `{"error": …}`.
 const plainError: EndingError = (errorJson) => errorJson;
 
 /** Newline-delimited JSON. An error is the last line. */
@@ -90,9 +90,9 @@ export function serverSentEvents(endEvent: boolean): StreamForm {
 const ndjsonType = "application/x-ndjson";
 const jsonLinesType = "application/jsonl";
 
-/** The formats of a service's streams. */
+/** The formats for a service's streams. */
 export interface StreamForms {
-  /** In the order of the OpenAPI document. Among equal weights of a client, the first one is chosen. */
+  /** In OpenAPI document order. Among a client's equal weights, the first one is chosen. */
   readonly offered: readonly StreamForm[];
   /** The format for clients that name none. */
   readonly fallback: StreamForm;
@@ -107,11 +107,11 @@ export interface StreamOptions {
   /** Whether a client that names no format gets Server-Sent Events. */
   readonly eventStreams: boolean;
   readonly errors: ErrorForm;
-  /** Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. */
+  /** Whether a Server-Sent Events stream ends with an `end` event, so that pages do not reconnect. */
   readonly endEvent: boolean;
 }
 
-/** Returns the formats of a service's streams. */
+/** Returns the formats for a service's streams. */
 export function streamFormsOf(options: StreamOptions): StreamForms {
   const { streamInResults, arrayStreams, eventStreams, errors, endEvent } = options;
   const events = serverSentEvents(endEvent);
@@ -128,8 +128,8 @@ export function streamFormsOf(options: StreamOptions): StreamForms {
 }
 
 /**
- * Returns whether a message of this type, or its body field, could be mistaken for an error in a stream: because it can
- * be any JSON, or has the member that marks an error.
+ * Returns whether a message with this type, or its body field, could be mistaken for an error in a stream: because it
+ * can be any JSON, or has the member that marks an error.
  */
 export function isAmbiguousWithError(output: DescMessage, responseBody: string, errors: ErrorForm): boolean {
   const field = findProtoField(output, responseBody);

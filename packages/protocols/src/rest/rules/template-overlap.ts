@@ -8,7 +8,7 @@ export interface RouteShape extends Pick<HttpPattern, "httpMethod"> {
   readonly template: PathTemplate;
 }
 
-/** A segment of a template, or `any` for one segment that may be empty. */
+/** A template segment, or `any` for one segment that may be empty. */
 type Part = TemplateSegment | { readonly kind: "any" };
 
 /** Returns whether some request matches both routes, each in a separate table. */
@@ -32,7 +32,7 @@ function methodsOverlap(one: string, other: string): boolean {
 }
 
 /**
- * Returns what remains of the paths of a template that end with a suffix, without the suffix: up to two alternatives,
+ * Returns what remains from a template's paths that end with a suffix, without the suffix: up to two alternatives,
  * because `**` may match the last segment or no segment.
  */
 function valuesBeforeVerb(parts: readonly Part[], suffix: string): readonly (readonly Part[])[] {
