@@ -133,7 +133,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 export function compileNodeRoutes(
   options: GatewayOptions,
   report: FaultReporter,
-  rpcs?: Pick<Platform, "isValidated">,
+  rpcs?: Pick<Platform, "isValidated" | "definitions">,
 ): Generator<void, Routes> {
   const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
   return compileRoutesInSteps(options, { ...platform, ...rpcs }, report);

@@ -7,6 +7,7 @@ import { type RestOptions, selectorOf } from "@plantstore/protocols";
 import {
   assignServices,
   type CompiledTable,
+  type LocalTypes,
   type OpenUpstream,
   shareRoutes,
   typesOf,
@@ -20,13 +21,14 @@ interface Compiler {
   readonly owners: ServiceOwners;
   /** The RPCs that the process serves itself. */
   readonly localMethods: readonly DescMethod[];
+  readonly local: LocalTypes;
   readonly options: Omit<GatewayOptions, "routes"> & Partial<Pick<GatewayOptions, "routes">>;
   readonly report: FaultReporter;
 }
 
 /** Creates the handlers of all RPCs and their routes, with a few steps per RPC. */
 export function* compileProxy(
-  { upstreams, owners, localMethods, options, report }: Compiler,
+  { upstreams, owners, localMethods, local, options, report }: Compiler,
   descriptors: readonly UpstreamDescriptors[],
 ): Generator<void, CompiledTable> {
   const { routes: registerLocal, jsonOptions } = options;
@@ -48,9 +50,11 @@ export function* compileProxy(
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
-    registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], descriptors[at]));
+    // An upstream may send a message of any type in a google.protobuf.Any.
+    const definitions = [...descriptors.slice(at, at + 1), ...descriptors.toSpliced(at, 1), ...local.definitions];
+    registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], definitions));
   }
-  const registry = yield* typesOf(descriptors);
+  const registry = local.registry ?? (yield* typesOf(descriptors));
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = registerLocal?.(router);
     for (const registerUpstream of registrations) registerUpstream(router);
@@ -58,10 +62,10 @@ export function* compileProxy(
     return registered;
   };
   const routes = yield* compileNodeRoutes(
-    { ...options, routes: register, rest, jsonOptions: { registry, ...jsonOptions } },
+    { ...options, routes: register, rest, jsonOptions: { ...jsonOptions, registry } },
     report,
     // equivalent mutant: validating these messages again would only make calls slower.
-    { isValidated: (service) => proxied.has(service) },
+    { isValidated: (service) => proxied.has(service), definitions: [...descriptors, ...local.definitions] },
   );
   return {
     routes,

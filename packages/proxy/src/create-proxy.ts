@@ -17,6 +17,7 @@ import {
   type CompiledTable,
   type DescriptorReload,
   guardObserver,
+  localTypesOf,
   OpenUpstream,
   type ProxiedUpstream,
   proxiedUpstreamNames,
@@ -206,7 +207,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       table.noteUnknownPath(path);
       return table.isIncomplete ? unknownService() : undefined;
     };
-    const compiler = { upstreams, owners, localMethods, options, report };
+    const local = localTypesOf(options, localMethods);
+    const compiler = { upstreams, owners, localMethods, local, options, report };
     const compile = function* (descriptors: readonly UpstreamDescriptors[]): Generator<void, CompiledTable> {
       const { routes, ...compiled } = yield* compileProxy(compiler, descriptors);
       return { ...compiled, routes: { ...routes, onUnknownPath } };

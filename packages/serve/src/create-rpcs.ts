@@ -26,6 +26,7 @@ import {
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import {
   type HiddenParts,
+  type PartlyVisible,
   validateServices,
   type VisibilityOptions,
   problem,
@@ -65,6 +66,11 @@ export interface RpcPlatform {
   readonly createCodecs?: typeof createMethodCodecs;
   /** Returns whether a service's descriptors were already validated when they were read. Defaults to `false`. */
   readonly isValidated?: (service: DescService) => boolean;
+  /**
+   * The visible part of validated services and of `jsonOptions.registry`. By default, the option `visibility` hides
+   * parts of the registry.
+   */
+  readonly definitions?: readonly PartlyVisible[];
 }
 
 /** An RPC registered with a router, and its options, which override those of the router. */
@@ -104,7 +110,7 @@ export function* createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false }: RpcPlatform,
+  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, definitions }: RpcPlatform,
   { validation, visibility }: RpcRestrictions = {},
 ): Generator<void, PreparedRpcs> {
   const registered = registerRpcs(routes, options);
@@ -112,9 +118,11 @@ export function* createRpcs(
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const unvalidated = services.filter((service) => !isValidated(service));
   validateServices(unvalidated);
-  // The validated service registry has visible types only.
-  const registries = unvalidated.length < services.length ? [] : [...new Set(registered.flatMap(registriesOf))];
-  const visible = visibility && new VisibleRpcs(unvalidated, registries, visibility, options.binaryOptions);
+  const visibleRegistry = definitions && options.jsonOptions?.registry;
+  const registries = new Set(registered.flatMap(({ serviceOptions }) => serviceOptions.jsonOptions?.registry ?? []));
+  if (visibleRegistry !== undefined) registries.delete(visibleRegistry);
+  const visible =
+    visibility && new VisibleRpcs(unvalidated, registries, definitions, visibility, options.binaryOptions);
   const served = registered.flatMap(({ spec, serviceOptions }) => {
     const method = visible === undefined ? spec.method : visible.partOf(spec.method);
     return method === undefined ? [] : [{ spec, method, serviceOptions }];
@@ -184,10 +192,6 @@ function registerRpcs(
   };
   refusePromise<unknown>(routes(router), "routes must register the services synchronously");
   return registered;
-}
-
-function registriesOf({ serviceOptions: { jsonOptions } }: RegisteredRpc): readonly Registry[] {
-  return jsonOptions?.registry === undefined ? [] : [jsonOptions.registry];
 }
 
 /**

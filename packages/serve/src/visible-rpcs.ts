@@ -9,7 +9,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
-import { HiddenParts, hideInFiles, type VisibilityOptions } from "@plantstore/protobuf";
+import { HiddenParts, hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
 
 type BinaryOptions = ConnectRouterOptions["binaryOptions"];
 
@@ -28,21 +28,23 @@ export class VisibleRpcs {
 
   /**
    * @param registries - the types that JSON may name, in addition to those of the services
+   * @param definitions - the visible part of other services
    * @throws Error if an enum's first value is hidden, or two files with the same name differ
    */
   constructor(
     services: readonly DescService[],
-    registries: readonly Registry[],
+    registries: ReadonlySet<Registry>,
+    definitions: readonly PartlyVisible[] | undefined,
     visibility: VisibilityOptions,
     binaryOptions: BinaryOptions,
   ) {
-    const described = [...services, ...registries.flatMap((registry) => [...registry])];
+    const described = [...services, ...[...registries].flatMap((registry) => [...registry])];
     const { types, restricted, labels, fileNames } = hideInFiles(described, visibility);
     this.labels = labels;
     this.#services = new Set(services);
     this.#types = types;
     this.#fileNames = fileNames;
-    if (restricted.size > 0) this.hidden = new HiddenParts({ types, restricted }, binaryOptions?.recursionLimit);
+    this.hidden = HiddenParts.of([{ types, restricted }, ...(definitions ?? [])], binaryOptions?.recursionLimit);
   }
 
   /** Returns the visible part of an RPC, or `undefined` if the RPC is hidden. RPCs of other services are unchanged. */
@@ -66,6 +68,7 @@ export class VisibleRpcs {
    */
   converterOf(visible: DescMethod, registered: DescMethod, binaryOptions: BinaryOptions): Interceptor | undefined {
     const { hidden } = this;
+    if (!this.#services.has(registered.parent)) return undefined;
     if (hidden?.mayBeIn([visible.input, visible.output]) !== true) return undefined;
     const toRegistered = (message: Message): Message => {
       hidden.removeFrom(visible.input, message);

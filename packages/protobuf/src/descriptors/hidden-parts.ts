@@ -11,7 +11,6 @@ import {
   isFieldSet,
   isMessage,
   type Message,
-  type Registry,
   setExtension,
   toBinary,
 } from "@bufbuild/protobuf";
@@ -30,12 +29,15 @@ type Detail = ConnectError["details"][number];
 type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
 type IncomingDetail = Exclude<Detail, OutgoingDetail>;
 
+/** The visible types of a definition, and the names of its types with hidden parts. */
+export type PartlyVisible = Pick<DescribedServices, "types" | "restricted">;
+
 /**
  * Removes from messages what `google.api.visibility` hides: fields, extensions and enum numbers that the visible part
  * of the definition lacks, and messages of hidden types in a google.protobuf.Any.
  */
 export class HiddenParts {
-  readonly #types: Registry;
+  readonly #definitions: readonly PartlyVisible[];
   readonly #restricted: ReadonlySet<string>;
   readonly #recursionLimit: number | undefined;
   /** The visible extensions by the names of the messages that they extend. */
@@ -44,15 +46,26 @@ export class HiddenParts {
   /** Whether messages of a type that were received as bytes may have a hidden part. */
   readonly #encodedTypes = new Map<DescMessage, boolean>();
 
-  constructor(
-    { types, restricted }: Pick<DescribedServices, "types" | "restricted">,
-    recursionLimit: number | undefined,
-  ) {
-    this.#types = types;
-    this.#restricted = restricted;
+  private constructor(definitions: readonly PartlyVisible[], recursionLimit: number | undefined) {
+    this.#definitions = definitions;
+    this.#restricted = new Set(definitions.flatMap(({ restricted }) => [...restricted]));
     this.#recursionLimit = recursionLimit;
-    const extensions = [...types].filter((type) => type.kind === "extension");
+    const extensions = definitions.flatMap((definition) =>
+      [...definition.types]
+        .filter((type) => type.kind === "extension")
+        .filter(({ extendee }) => (this.#ownerOf(extendee.typeName) ?? definition) === definition),
+    );
     this.#extensions = Map.groupBy(extensions, ({ extendee }) => extendee.typeName);
+  }
+
+  /**
+   * Returns the hidden parts of definitions, or `undefined` if nothing is hidden.
+   *
+   * @param definitions - if several have a type with the same name, the first one applies
+   */
+  static of(definitions: readonly PartlyVisible[], recursionLimit: number | undefined): HiddenParts | undefined {
+    if (definitions.every(({ restricted }) => restricted.size === 0)) return undefined;
+    return new HiddenParts(definitions, recursionLimit);
   }
 
   /** Returns whether messages of these types may have a hidden part, at any depth. */
@@ -136,13 +149,22 @@ export class HiddenParts {
 
   /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden. */
   #cleanEncoded(typeName: string, bytes: Uint8Array, encodedDepth: number): Uint8Array | undefined {
-    const desc = this.#types.getMessage(typeName);
-    // Types that the definition lacks are not hidden by it.
-    if (desc === undefined) return this.#restricted.has(typeName) ? undefined : bytes;
+    const owner = this.#ownerOf(typeName);
+    // Types that the definitions lack are not hidden by them.
+    if (owner === undefined) return bytes;
+    const desc = owner.types.getMessage(typeName);
+    if (desc === undefined) return undefined;
     let mayBeHidden = this.#encodedTypes.get(desc);
     if (mayBeHidden === undefined) this.#encodedTypes.set(desc, (mayBeHidden = this.mayBeIn([desc])));
     if (!mayBeHidden) return bytes;
     return encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, encodedDepth) : new Uint8Array();
+  }
+
+  /** Returns the definition of a message, which may be hidden, or `undefined` if no definition has its type. */
+  #ownerOf(typeName: string): PartlyVisible | undefined {
+    return this.#definitions.find(
+      ({ types, restricted }) => types.getMessage(typeName) !== undefined || restricted.has(typeName),
+    );
   }
 
   /** Returns a message's bytes without its hidden parts, or none if they are not valid. */

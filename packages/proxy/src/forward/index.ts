@@ -8,6 +8,7 @@
 export type { DescriptorSource, ServiceDescriptors } from "./descriptors.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
+export { type LocalTypes, localTypesOf } from "./local-types.ts";
 export type { VisibilityOptions } from "@plantstore/protobuf";
 export { guardObserver, type UpstreamCall, type UpstreamCallObserver } from "./observe-calls.ts";
 export {

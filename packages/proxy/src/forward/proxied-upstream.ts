@@ -11,7 +11,7 @@ import {
   withCode,
 } from "@plantstore/http";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
-import { HiddenParts, type VisibilityOptions } from "@plantstore/protobuf";
+import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
 import { messageBytesMax, type ExternalHttpRule } from "@plantstore/protocols";
 import { registerForwarder } from "@plantstore/serve";
 import { createUpstream, requireRange, type ServiceOwners, Upstream, type UpstreamTls } from "../upstreams/index.ts";
@@ -272,16 +272,16 @@ export class OpenUpstream {
   /**
    * Creates the service forwarders, with a step per RPC.
    *
-   * @param descriptors - their messages' types, and which of them have hidden parts
+   * @param definitions - all types of which parts may be hidden, those of the services first
    * @returns a function that registers the RPCs
    */
   *prepare(
     services: readonly DescService[],
-    descriptors: Pick<ServiceDescriptors, "types" | "restricted"> | undefined,
+    definitions: readonly PartlyVisible[],
   ): Generator<void, (router: ConnectRouter) => void> {
     const { binaryOptions } = this.#call;
     const { recursionLimit } = binaryOptions ?? {};
-    const hidden = descriptors?.restricted.size ? new HiddenParts(descriptors, recursionLimit) : undefined;
+    const hidden = HiddenParts.of(definitions, recursionLimit);
     const registrations: ((router: ConnectRouter) => void)[] = [];
     for (const method of services.flatMap(({ methods }) => methods)) {
       const isRestricted = hidden?.mayBeIn([method.input, method.output]) === true;

@@ -1,0 +1,34 @@
+import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import { hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
+
+/** The types that no upstream describes. */
+export interface LocalTypes {
+  /** The types of the services of this process, and those of {@link registry}. Empty if nothing is hidden. */
+  readonly definitions: readonly PartlyVisible[];
+  /** The visible part of the registry in `jsonOptions`, or `undefined` if it is not set. */
+  readonly registry: Registry | undefined;
+}
+
+/**
+ * Returns the types of a proxy that no upstream describes.
+ *
+ * @throws Error if `visibility` hides the first value of an enum, or two files with the same name differ
+ */
+export function localTypesOf(
+  { jsonOptions, visibility }: Pick<ConnectRouterOptions, "jsonOptions"> & { readonly visibility?: VisibilityOptions },
+  localMethods: readonly DescMethod[],
+): LocalTypes {
+  const registry = jsonOptions?.registry;
+  if (visibility === undefined) return { definitions: [], registry };
+  const definitions = [
+    hideInFiles(
+      localMethods.map(({ parent }) => parent),
+      visibility,
+    ),
+  ];
+  if (registry === undefined) return { definitions, registry };
+  const visible = hideInFiles(registry, visibility);
+  const types = [...registry].flatMap(({ typeName }) => visible.types.get(typeName) ?? []);
+  return { definitions: [...definitions, visible], registry: createRegistry(...types) };
+}
