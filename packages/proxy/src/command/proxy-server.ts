@@ -28,6 +28,7 @@ import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingPar
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
+import { describeUncheckedScopes } from "./unchecked-scopes.ts";
 import { describeUnusedNames } from "./unused-names.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
@@ -140,7 +141,7 @@ class ProxyServer {
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportConflicts(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
-      this.#reportUnusedNames(this.#proxy);
+      this.#reportIneffectiveNames(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
       await this.#serve(this.#proxy, stopped);
@@ -293,7 +294,7 @@ class ProxyServer {
           this.#reportMissingUpstreams(proxy);
           this.#reportConflicts(proxy);
           this.#reportOmittedServices(proxy);
-          this.#reportUnusedNames(proxy);
+          this.#reportIneffectiveNames(proxy);
         }
         void closeParts(old, proxy === undefined ? 0 : old.settings.drain.timeoutMs, parts);
       },
@@ -315,7 +316,7 @@ class ProxyServer {
     if (!isChanged) return;
     if (this.#proxy !== undefined) {
       this.#reportOmittedServices(this.#proxy);
-      this.#reportUnusedNames(this.#proxy);
+      this.#reportIneffectiveNames(this.#proxy);
     }
     this.#parts.docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
@@ -343,9 +344,10 @@ class ProxyServer {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
 
-  /** Prints the names in the settings that match no service or RPC. */
-  #reportUnusedNames({ services, visibilityLabels }: ProxyGateway): void {
+  /** Prints the names in the settings that match no service or RPC, and the RPCs whose scopes are not checked. */
+  #reportIneffectiveNames({ services, visibilityLabels }: ProxyGateway): void {
     describeUnusedNames(services, visibilityLabels, this.#settings).forEach(this.#terminal.printError);
+    describeUncheckedScopes(services, this.#settings).forEach(this.#terminal.printError);
   }
 
   /** Prints why REST has no routes. The reflection of some servers, such as those of grpc-js, omits annotations. */

@@ -128,7 +128,8 @@ export const authenticationType: SettingType<AuthenticationFile> = mapping<Authe
     fallback: {},
     about:
       "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies. " +
-      "Tokens of `tokens` have every scope.",
+      "Tokens of `tokens` have every scope. The RPC option `plantstore.auth.v1.required_scopes` is not checked, and the " +
+      "proxy logs which RPCs have it.",
   },
   forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
 });
