@@ -301,10 +301,10 @@ const withoutTypes = (): object => ({ note: 7 });
 
 const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
 
-describe("a response that cannot be written is reported:", () => {
+describe("the fault for an unwritable response", () => {
   const what = "cannot write the response";
 
-  test("a message, which results in an error", async () => {
+  test("is reported for a message, and an error is sent instead", async () => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
     for (const version of both) {
@@ -314,7 +314,7 @@ describe("a response that cannot be written is reported:", () => {
     expect(faults).toMatchObject([{ what }, { what }]);
   });
 
-  test("an error, which resets the exchange", async () => {
+  test("is reported for an error, and the exchange is reset", async () => {
     const faults: Fault[] = [];
     const waterBed = (): never => {
       throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
@@ -326,7 +326,7 @@ describe("a response that cannot be written is reported:", () => {
     expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
   });
 
-  test("an error of a stream, which resets the exchange", async () => {
+  test("is reported for a stream's error, and the exchange is reset", async () => {
     const faults: Fault[] = [];
     const watchReadings = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
     await using greenhouse = await startGreenhouse({ watchReadings }, collecting(faults));
@@ -348,7 +348,7 @@ describe("a response that cannot be written is reported:", () => {
     { name: "character above U+00FF", field: ["x-user", "\u010a"] },
   ] as const;
   test.each(transportNames.flatMap((transport) => forbidden.map((row) => ({ transport, ...row }))))(
-    "over $transport, any response whose field's $name HTTP forbids",
+    "is reported over $transport if a field's $name is forbidden by HTTP",
     async ({ transport, field: [name, value] }) => {
       const faults: Fault[] = [];
       const statuses: number[] = [];
@@ -368,7 +368,7 @@ describe("a response that cannot be written is reported:", () => {
     },
   );
 
-  test("a refusal", async () => {
+  test("is reported for a refusal", async () => {
     const faults: Fault[] = [];
     const admit = (): never => {
       throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
@@ -378,18 +378,15 @@ describe("a response that cannot be written is reported:", () => {
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
     expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "cannot write the error response"));
   });
+});
 
-  test("a failure of admit, whose cause is not sent to the client", async () => {
-    const faults: Fault[] = [];
-    await using greenhouse = await startGreenhouse(
-      {},
-      { admit: throws(new TypeError("secret")), ...collecting(faults) },
-    );
-    const response = await exchange(greenhouse.address, "2", water);
-    expect(response.httpStatus).toBe(500);
-    expect(String(response.body)).not.toContain("secret");
-    expect(faults).toMatchObject([{ error: { message: "secret" } }]);
-  });
+test("an error thrown by admit is reported, and not sent to the client", async () => {
+  const faults: Fault[] = [];
+  await using greenhouse = await startGreenhouse({}, { admit: throws(new TypeError("secret")), ...collecting(faults) });
+  const response = await exchange(greenhouse.address, "2", water);
+  expect(response.httpStatus).toBe(500);
+  expect(String(response.body)).not.toContain("secret");
+  expect(faults).toMatchObject([{ error: { message: "secret" } }]);
 });
 
 describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UNKNOWN", (code) => {

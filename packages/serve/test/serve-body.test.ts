@@ -232,18 +232,21 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  test.each(cases)("responds to $name", async ({ request, httpStatus = 200, response, procedure, code, ...wanted }) => {
-    const before = greenhouse.completedRequests.length;
-    const actual = await connections.exchange(greenhouse.address, version, request);
-    expect(actual.httpStatus).toBe(httpStatus);
-    expect(fieldValue(actual.header, "content-type")).toBe("application/json");
-    expect(JSON.parse(String(actual.body))).toEqual(response);
-    const reported = await greenhouse.completed(before + 1);
-    expect(reported).toMatchObject({ procedure, protocol: "json-rpc", httpRoute: jsonRpcPath, httpStatus });
-    expect(reported.error?.code).toBe(code);
-    expect(greenhouse.completedRequests).toHaveLength(before + 1);
-    expect(ran).toEqual(wanted.ran);
-  });
+  test.each(cases)(
+    "responds to $name in JSON",
+    async ({ request, httpStatus = 200, response, procedure, code, ...wanted }) => {
+      const before = greenhouse.completedRequests.length;
+      const actual = await connections.exchange(greenhouse.address, version, request);
+      expect(actual.httpStatus).toBe(httpStatus);
+      expect(fieldValue(actual.header, "content-type")).toBe("application/json");
+      expect(JSON.parse(String(actual.body))).toEqual(response);
+      const reported = await greenhouse.completed(before + 1);
+      expect(reported).toMatchObject({ procedure, protocol: "json-rpc", httpRoute: jsonRpcPath, httpStatus });
+      expect(reported.error?.code).toBe(code);
+      expect(greenhouse.completedRequests).toHaveLength(before + 1);
+      expect(ran).toEqual(wanted.ran);
+    },
+  );
 
   test("refuses another HTTP method and lists POST in Allow", async () => {
     const response = await connections.exchange(greenhouse.address, version, {

@@ -161,7 +161,7 @@ describe("the messages of a client stream", () => {
     { input: ListValueSchema, body: "*", want: "sequence" },
     { input: SinkSchema, body: "labels", want: "or-array" },
     { input: SinkSchema, body: "*", want: "or-array" },
-  ])("for the body $body in $input.name are read as a $want", ({ input, body, want }) => {
+  ])("are read as a $want if $body of $input.name is the body", ({ input, body, want }) => {
     const pattern = { httpMethod: "POST", pathTemplate: "/", body, responseBody: "" };
     expect(bodyFormatOf(input, pattern, rule, options).jsonValues).toBe(want);
   });

@@ -35,9 +35,15 @@ function resultOf(json: string): string {
 }
 
 const cases: readonly { name: string; desc: DescMessage; path: string; procedure: string; request: object }[] = [
-  { name: "proto3", desc: EchoSchema, path: "/v1/sinks", procedure: "/kitchensink.v1.KitchenSink/Create", request: {} },
   {
-    name: "proto2 with extensions",
+    name: "proto3 fields",
+    desc: EchoSchema,
+    path: "/v1/sinks",
+    procedure: "/kitchensink.v1.KitchenSink/Create",
+    request: {},
+  },
+  {
+    name: "proto2 extensions",
     desc: LegacySchema,
     path: "/v1/legacies",
     procedure: "/kitchensink.v1.LegacySink/Keep",
@@ -53,7 +59,7 @@ const cases: readonly { name: string; desc: DescMessage; path: string; procedure
 ];
 
 test.each(cases)(
-  "the result of a tool is the JSON of REST for random messages: $name",
+  "for random messages with $name, tools return the JSON of REST",
   async ({ desc, path, procedure, request }) => {
     const runs = numRunsOf(200);
     let written = 0;

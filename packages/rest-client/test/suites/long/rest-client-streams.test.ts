@@ -470,7 +470,7 @@ describe("a client stream's rule", () => {
       rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
-  ])("is refused at start if $name", ({ rule, problem }) => {
+  ])("if $name, is refused at start", ({ rule, problem }) => {
     expect(check(rule)).toThrow(problem);
   });
 

@@ -277,7 +277,7 @@ describe("a client stream", () => {
       readings: [{ sensor: "a" }, { sensor: "a" }],
       want: expect.stringContaining("sensor: may be set only in the first message of a stream"),
     },
-  ])("is refused if $name", async ({ readings, want }) => {
+  ])("if $name, is refused", async ({ readings, want }) => {
     let isComplete = false;
     await using served = await startGreenhouse(
       {

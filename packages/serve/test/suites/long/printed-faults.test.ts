@@ -12,7 +12,7 @@ const inAdmit = "[ERR_REQUEST_FAILED] cannot process the request";
 const watchReadingsProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const all = Object.keys(wireFormats);
 
-describe("a fault is printed with its procedure, its request id and its stack:", () => {
+describe("a printed fault", () => {
   let printed = "";
   beforeAll(async () => {
     const { stderr, exitCode } = await runProgram(process.execPath, [
@@ -38,7 +38,7 @@ describe("a fault is printed with its procedure, its request id and its stack:",
     ...formats.map((format) => ({ ...row, id: `${row.place}-of-${format}` })),
     { ...row, id: `${row.place}-by-fetch-of-connect-proto` },
   ]);
-  test.each(named)("$id", ({ what, procedure, id }) => {
+  test.each(named)("from $id has its procedure, its request id and its stack", ({ what, procedure, id }) => {
     const line = `${what} in ${procedure}, request ${id}\n`;
     expect(printed.split(line)).toHaveLength(2);
     const [, after = ""] = printed.split(line);
@@ -48,7 +48,7 @@ describe("a fault is printed with its procedure, its request id and its stack:",
     );
   });
 
-  test("never with secrets of the request", () => {
+  test("has no secrets of the request", () => {
     expect(printed).not.toContain("s3cret");
   });
 });
@@ -66,7 +66,7 @@ function linesOf(report: (onFault: ReturnType<typeof createFaultReporter>) => vo
   return printing.mock.calls.flatMap(([text]) => String(text).split("\n"));
 }
 
-describe("the printed fault of", () => {
+describe("the printed text of a thrown value", () => {
   test.each<{ name: string; thrown: unknown; want: readonly string[] }>([
     { name: "a string", thrown: "no water", want: ["    string: no water"] },
     { name: "undefined", thrown: undefined, want: ["    undefined: undefined"] },
@@ -74,14 +74,14 @@ describe("the printed fault of", () => {
     { name: "control characters", thrown: "\u001b[2J\u202e\ud800", want: ["    string: \ufffd[2J\ufffd\ufffd"] },
     { name: "a string of several lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
     { name: "a string that is too long", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
-  ])("$name", ({ thrown, want }) => {
+  ])("describes $name in short, printable lines", ({ thrown, want }) => {
     expect(linesOf((report) => report(thrown, handlerFailed))).toEqual([
       "[ERR_HANDLER_FAILED] a handler has failed",
       ...want,
     ]);
   });
 
-  test.each(["stack", "cause"])("an error whose %s cannot be read has a placeholder", (name) => {
+  test.each(["stack", "cause"])("is a placeholder for an error with an unreadable %s property", (name) => {
     const error = Object.defineProperty(new Error(), name, { get: secret });
     for (const thrown of [error, new Proxy(error, { get: secret, getPrototypeOf: secret })]) {
       const lines = linesOf((report) => report(thrown, handlerFailed));
@@ -89,7 +89,7 @@ describe("the printed fault of", () => {
     }
   });
 
-  test("a chain of six causes is truncated", () => {
+  test("is truncated after six causes", () => {
     const error = Array.from({ length: 9 }).reduce((cause) => new Error("why", { cause }), "why");
     const lines = linesOf((report) => report(error, handlerFailed));
     expect(lines.filter((line) => line === "    Error: why")).toHaveLength(6);

@@ -336,14 +336,17 @@ describe("migrating a PostgreSQL database", () => {
   });
 });
 
-describe("a database whose commits would not be durable is refused when", () => {
-  test.each(["plants", "deletions_by_row", "deletions_other_days"])("the table %s is unlogged", async (table) => {
-    const url = await createSchemaOfVersion(server, newest);
-    await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);
-    await expectRefused(url, new RegExp(`: the table ${table} is unlogged, so commits would not be durable$`));
-  });
+describe("a database whose commits would not be durable", () => {
+  test.each(["plants", "deletions_by_row", "deletions_other_days"])(
+    "is refused when the table %s is unlogged",
+    async (table) => {
+      const url = await createSchemaOfVersion(server, newest);
+      await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);
+      await expectRefused(url, new RegExp(`: the table ${table} is unlogged, so commits would not be durable$`));
+    },
+  );
 
-  test("fsync is off", async () => {
+  test("is refused when fsync is off", async () => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "ALTER SYSTEM SET fsync = off");
     await runSql(url, "SELECT pg_reload_conf()");
