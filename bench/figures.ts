@@ -62,7 +62,7 @@ export interface ServerFigures {
   readonly cpuUs: number;
   readonly leastCpuUs: number;
   readonly timesFloor: number;
-  /** The lowest and the highest median of a round, if they differ by more than {@link roundsDifferMax}. */
+  /** The lowest and a round's highest median, if they differ by more than {@link roundsDifferMax}. */
   readonly timesFloorRange?: readonly [number, number];
   /** The ratio of the two least CPU times. */
   readonly leastTimesFloor: number;
@@ -124,7 +124,7 @@ export interface WorkerFigures {
  */
 export interface ScaleFigures {
   readonly measured: Measured;
-  /** The load average of the machine over five minutes, which includes the measurement. */
+  /** The machine's load average over five minutes, which includes the measurement. */
   readonly loadAverage: number;
   /** Bytes of a plant in its table, and in the index. */
   readonly plantTableBytes: number;

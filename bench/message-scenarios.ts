@@ -9,7 +9,7 @@ import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./s
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
 
-/** The messages of a stream in which its fixed cost matters. */
+/** A stream's messages in which its fixed cost matters. */
 const fewMessages = 100;
 
 /** A stream's messages: enough that the call's fixed cost is negligible. */

@@ -14,7 +14,7 @@ export interface NativePeer {
   readonly compiler: string;
   /** Whether the compiler is on PATH. */
   readonly canBuild: boolean;
-  /** The built program's path, outside of the checkout. */
+  /** The built program's path, outside the checkout. */
   readonly program: string;
   /** Generates its messages and compiles it. Rejects with the output of the step that fails. */
   readonly build: () => Promise<void>;

@@ -241,7 +241,7 @@ export function watched({ subjects, ...scenario }: Scenario): Scenario {
   };
 }
 
-/** Returns servers of bench/peers, if their dependencies are installed. */
+/** Returns servers in bench/peers, if their dependencies are installed. */
 export function installedPeers(...names: readonly string[]): Subject[] {
   const installed = existsSync(new URL("peers/node_modules", import.meta.url));
   return installed ? names.map((name) => server(name, `peers/${name}`)) : [];

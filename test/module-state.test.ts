@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { allSourceFiles, sourcePath } from "./support/source-files.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants/syntax.ts";
 
-/** The variables of modules, by file. The variables of `request.ts` are functions, assigned once in a static block. */
+/** Module variables, by file. The variables of `request.ts` are functions, assigned once in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "serve/request.ts": ["exchangeOf", "serverOf"],
   "http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
@@ -13,13 +13,13 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "protocols/compression/window-budget.ts": ["reservedBytes"],
 };
 
-/** Constants of modules with members that a function assigns, by file. Caches whose comments state their size. */
+/** Module constants with members that a function assigns, by file. Caches whose comments state their size. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
   "protobuf/messages/binary/string-reader.ts": ["shortTexts"],
   "http-engine/http1/response-head.ts": ["statusLines"],
 };
 
-/** A declaration of one or more variables of a module. */
+/** A declaration for one or more module variables. */
 interface Declaration {
   readonly kind: string;
   readonly names: readonly string[];
@@ -39,7 +39,7 @@ function declarationsIn(text: string, program: Node): Declaration[] {
   });
 }
 
-/** Returns the name of a variable, or the source of a destructuring pattern. */
+/** Returns a variable's name, or the source of a destructuring pattern. */
 function nameIn(text: string): (node: Node) => string {
   return ({ start, end, name }) => (typeof name === "string" ? name : text.slice(start, end));
 }
@@ -54,7 +54,7 @@ function moduleVariablesIn(text: string): string[] {
   return declarationsIn(text, parse(text)).flatMap(({ kind, names }) => (kind === "const" ? [] : names));
 }
 
-/** Returns the constants of a module that have state because a function assigns one of their members. */
+/** Returns the module constants that have state because a function assigns a member. */
 function assignedConstantsIn(text: string): string[] {
   const program = parse(text);
   const owners = new Set(functionsIn(program).flatMap(targetsIn).flatMap(ownerOf));
@@ -68,7 +68,7 @@ function functionsIn(node: Node): Node[] {
   return /Function/.test(node.type) ? [node] : childrenOf(node).flatMap(functionsIn);
 }
 
-/** Returns the assignments in a part of a source. */
+/** Returns the assignments in part of a source. */
 function targetsIn(node: Node): Node[] {
   if (isType(node)) return [];
   const { type, left, argument } = node;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { projectFiles } from "./support/project-files.ts";
 
-// The packages are for services of any kind, so their sources, tests and documentation do not mention the plant store.
+// The packages are for any services, so their sources, tests and documentation do not mention the plant store.
 
 const names = readdirSync(join(projectFolder, "packages")).join("|");
 
@@ -16,7 +16,7 @@ const plant = /(?<![a-z])plant|Plant|PLANT/;
 
 const files = projectFiles("packages");
 
-/** Returns the lines of a file that have a match. */
+/** Returns the lines in a file that have a match. */
 function linesWith(file: string, pattern: RegExp): string[] {
   const lines = readFileSync(join(projectFolder, file), "utf8").split("\n");
   return lines.flatMap((line, at) =>

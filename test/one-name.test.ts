@@ -21,7 +21,7 @@ const addresses = "http://127.0.0.1:1";
 const verifier = { verify: () => ({ kind: "unknown", reason: "none" }) as const };
 const url = new URL("https://api.example");
 
-/** Functions of the packages that refuse an object with an unknown name. The refusal lists the names that exist. */
+/** Package functions that refuse an object with an unknown name. The refusal lists the names that exist. */
 const functions: Readonly<Record<string, (wrong: object) => unknown>> = {
   createProxy: (wrong) => createProxy({ upstreams: [], ...wrong }),
   listen: (wrong) => createGateway({ routes }).listen({ host: "127.0.0.1", port: 0, ...wrong }),
@@ -53,7 +53,7 @@ async function optionsOf(name: string): Promise<readonly string[]> {
   return names;
 }
 
-/** The names of Node's `tls.connect` and `tls.createServer`. */
+/** The names in Node's `tls.connect` and `tls.createServer`. */
 const tlsNames = ["ca", "cert", "key", "servername"];
 
 /** The functions that have the settings of a section of proxy.yaml as options. */
@@ -80,7 +80,7 @@ const command = "only the command has it";
 const section = "a section, whose settings are options of other functions";
 const serviceConfig = "the names of gRPC's service config; code has methodSettings";
 
-/** Settings of proxy.yaml that are not options with the same name, each with the reason. */
+/** proxy.yaml settings that are not options with the same name, each with the reason. */
 const settingDifferences: Readonly<Record<string, string>> = {
   listen: section,
   admin: section,
@@ -108,7 +108,7 @@ const settingDifferences: Readonly<Record<string, string>> = {
   "authentication.forward": command,
 };
 
-/** Flags whose name is not the end of the path of their setting, each with the reason. */
+/** Flags whose name is not the end of their setting's path, each with the reason. */
 const flagDifferences: Readonly<Record<string, string>> = {
   reflection: "a value of the setting descriptors",
   "reflect-header": "the name in buf curl and grpcurl",
@@ -132,7 +132,7 @@ describe("a setting of proxy.yaml", () => {
   );
 });
 
-/** Returns the flags that a path may have: the ends of the path, with lists in the singular or the plural. */
+/** Returns the flags that a path may have: the path's ends, with lists in the singular or the plural. */
 function flagsOf(path: string): readonly string[] {
   const parts = path.replaceAll("[]", "").split(".").map(toKebab);
   const ends = parts.map((_, at) => parts.slice(at));
@@ -153,12 +153,12 @@ test.each(flags)("the flag --$name is named like its setting $path unless listed
   expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
 });
 
-/** Variables of the plant store whose name is not that of their setting in code, each with the reason. */
+/** Plant store variables whose name is not that of their setting in code, each with the reason. */
 const variableDifferences: Readonly<Record<string, string>> = {
   database: "DATABASE_URL is the name that platforms set",
 };
 
-/** Settings of the plant store that are not options with the same name, each with the reason. */
+/** Plant store settings that are not options with the same name, each with the reason. */
 const serverDifferences: Readonly<Record<string, string>> = {
   workers: command,
   database: "a store in code: `openPlantStore`",

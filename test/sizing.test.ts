@@ -5,9 +5,9 @@ import { singleServer } from "../src/stores/postgres/delete/single-server.ts";
 import { waitingMaxDefault } from "../src/stores/queue/queued-store.ts";
 import { storeSchema } from "../src/stores/postgres/schema/store-schema.ts";
 
-// The figures by which an operator sizes a deployment: the same in the code, the pages and the files of deploy/.
+// The figures by which an operator sizes a deployment: the same in the code, the pages and the files in deploy/.
 
-/** The connections of a process for locked plants, checks and retention. */
+/** A process's connections for locked plants, checks and retention. */
 const otherConnections = 3;
 
 const words: readonly string[] = ["zero", "one", "two", "three", "four", "five", "six"];

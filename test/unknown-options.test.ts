@@ -151,7 +151,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   },
 };
 
-/** The other parameters of the API, and why they may have any names. */
+/** The API's other parameters, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
   AdmitRequest: "an argument of hooks",
   GatewayStrategyOptions: "tested with Nest",
@@ -236,7 +236,7 @@ function parametersOf(name: string): string {
   return declaration?.[1] ?? declaration?.[2] ?? "";
 }
 
-/** Returns the parameters of the methods of a type. */
+/** Returns the parameters of a type's methods. */
 function methodParametersOf(type: string): string[] {
   return [...(interfaces.get(type) ?? "").matchAll(/^ {2}\w+\??\((.*?)\): /gm)].map(
     ([, parameters = ""]) => parameters,

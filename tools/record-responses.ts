@@ -25,7 +25,7 @@ if (folder === undefined) throw new Error("usage: node tools/record-responses.ts
 Date.now = () => Date.UTC(2026, 0, 1);
 
 const responses = join(folder, "responses");
-// Removes only the output of an earlier run, because the folder may contain other files.
+// Removes only an earlier run's output, because the folder may contain other files.
 for (const name of ["responses", "declarations", "test-counts.txt"]) {
   rmSync(join(folder, name), { recursive: true, force: true });
 }

@@ -4,7 +4,7 @@ import { isFileSuite, type Occasion, type Suite } from "../packages/testing/src/
 import { suites } from "../test/suites/suites.ts";
 import { projectFolder } from "./build/manifest.ts";
 
-// Runs test suites of test/suites/suites.ts:
+// Runs test suites in test/suites/suites.ts:
 //
 //   npm run suite                            lists them
 //   npm run suite -- long tls                runs two

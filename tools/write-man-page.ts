@@ -51,7 +51,7 @@ function item(term: string, about: string): string[] {
 }
 
 // A backslash starts an escape, \- is an ASCII hyphen, and a dot or a quote at the start of a line starts a request
-// (groff(7)). Characters outside of ASCII are escaped, because not every troff reads UTF-8.
+// (groff(7)). Characters outside ASCII are escaped, because not every troff reads UTF-8.
 function escapeText(text: string): string {
   return text
     .replaceAll("\\", "\\e")

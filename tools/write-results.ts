@@ -5,8 +5,8 @@ import { projectFolder as project } from "./build/manifest.ts";
 
 // Writes the results of conformance suites and fuzzers to docs/reference/results.md: npm run results -- FOLDER
 //
-// `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` write the reports to FOLDER. The row of a suite without a report does
-// not change, so the page has the last result of each. Run it on the commit that was tested.
+// `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` write the reports to FOLDER. A suite's row without a report does not
+// change, so the page has the last result of each. Run it on the commit that was tested.
 
 /** A suite's report: counts, and a detail such as the version or what was counted. */
 export interface SuiteReport {

@@ -18,7 +18,7 @@ export interface CalledMethod {
 /** Makes one call. Rejects when the call fails. */
 export type Call = () => Promise<unknown>;
 
-/** The number of concurrent calls. */
+/** How many calls are concurrent. */
 const callers = 64;
 
 const methods: Readonly<Record<string, CalledMethod & { readonly server: string }>> = {

@@ -37,7 +37,7 @@ export interface Variant {
   readonly header: Readonly<Record<string, string>>;
 }
 
-/** Returns the origin of a server on a loopback port. */
+/** Returns a server's origin on a loopback port. */
 export function originOf({ isTls = false }: LoadShape, port: number): string {
   return `${isTls ? "https" : "http"}://127.0.0.1:${String(port)}`;
 }

@@ -2,12 +2,12 @@ import { openGrpcCalls } from "./grpc-calls.ts";
 import type { OpenResponse, OpenOrder, OpenResult } from "./open-calls.ts";
 import { openRestCalls } from "./rest-calls.ts";
 
-// A client that sends deletions at a fixed rate, like many independent callers, without waiting for responses. Prints its
-// result as JSON.
+// A client that sends deletions at a fixed rate, like many independent callers, without waiting for responses. Prints
+// its result as JSON.
 
 const order: OpenOrder = JSON.parse(process.argv[2] ?? "");
 
-/** The highest number of open calls. Further calls are queued in the client. */
+/** The most open calls. Further calls are queued in the client. */
 const openMax = order.connections ?? 2_000;
 
 const openCalls = order.protocol === "grpc" ? openGrpcCalls : openRestCalls;

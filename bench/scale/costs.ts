@@ -1,6 +1,6 @@
 import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigures } from "../figures.ts";
 
-/** The bytes of a PostgreSQL page. */
+/** A PostgreSQL page's bytes. */
 const pageBytes = 8_192;
 
 /** The costs that a plan uses: those measured by `measure.ts`, and that of a call, from the comparison of servers. */
@@ -20,8 +20,9 @@ export function readCosts({ scale, calls }: Figures): Costs | undefined {
 }
 
 /**
- * Returns the CPU time of PostgreSQL for a deletion in a batch of this size. A statement has a cost and each deletion in it
- * another, so the cost is linear in 1 / batch: interpolated between the measured sizes, and extrapolated beyond them.
+ * Returns the CPU time of PostgreSQL for a deletion in a batch of this size. A statement has a cost and each deletion
+ * in it another, so the cost is linear in 1 / batch: interpolated between the measured sizes, and extrapolated beyond
+ * them.
  */
 export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: number): number {
   const sorted = oneProcess.toSorted((one, other) => one.batch - other.batch);
@@ -45,7 +46,7 @@ export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number)
   return ofOneShard(batch) + shardUs * further(batch, shardsOfWorker);
 }
 
-/** Returns the CPU time of the coordinator for a deletion: linear in 1 / batch, through two measured sizes. */
+/** Returns the coordinator's CPU time for a deletion: linear in 1 / batch, through two measured sizes. */
 export function coordinatorUsAt(costs: Costs, batch: number): number {
   const points = costs.citus?.points.filter(({ shards }) => shards === workersMeasured) ?? [];
   const [lower, upper] = points.toSorted((one, other) => one.batch - other.batch);

@@ -1,6 +1,6 @@
 /**
- * Estimates the machines for a store from the measured costs: `npx node bench/scale/plan.ts --plants 1e8 --deletions 1e5
- * --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other machines.
+ * Estimates the machines for a store from the measured costs: `npx node bench/scale/plan.ts --plants 1e8 --deletions
+ * 1e5 --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other machines.
  */
 import { readFigures } from "../figures.ts";
 import { numberFlags } from "../options.ts";
@@ -73,7 +73,7 @@ const { busyMax, commitMs, copies, shardsOfWorker, connectionsMax, diskPagesPerS
   assumed;
 /** The store's limits. */
 const [batchMax, batchesOfProcess] = [1_024, 2];
-/** The highest number of a plan's workers. */
+/** The most workers in a plan. */
 const workersMax = 10_000;
 const daySeconds = 86_400;
 
@@ -163,7 +163,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   };
 }
 
-/** Returns the size of the batches of a lane at a deletion rate, and a batch duration. */
+/** Returns the size of a lane's batches at a deletion rate, and a batch duration. */
 function batchOf(perSOfLane: number, serverUs: (batch: number) => number): { batch: number; latencyMs: number } {
   let [batch, latencyMs] = [1, commitMs];
   // A larger batch takes longer, during which more deletions arrive; the iteration converges.

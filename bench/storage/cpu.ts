@@ -14,7 +14,7 @@ export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<n
   return await cpuUsOfChildren(Number(first));
 }
 
-/** Returns the CPU time of the PostgreSQL server with this main process. */
+/** Returns the PostgreSQL server's CPU time with this main process. */
 async function cpuUsOfChildren(first: number): Promise<number> {
   await sleep(endingMs);
   const server = statOf(String(first));
@@ -22,7 +22,7 @@ async function cpuUsOfChildren(first: number): Promise<number> {
   return children.reduce((sum, pid) => sum + statOf(pid).ownUs, server.ownUs + server.endedUs);
 }
 
-/** Returns the CPU time of the coordinator of a cluster, and of all its workers. */
+/** Returns the CPU time of a cluster's coordinator, and of all its workers. */
 export async function cpuUsOfCitus({ coordinator, workers }: CitusCluster): Promise<readonly [number, number]> {
   const [first = 0, ...others] = await Promise.all([coordinator, ...workers].map(({ pid }) => cpuUsOfChildren(pid)));
   return [first, others.reduce((sum, us) => sum + us, 0)];

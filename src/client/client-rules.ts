@@ -13,7 +13,10 @@ export interface ClientRule {
   readonly deletes: boolean;
 }
 
-/** Each RPC's rule. An RPC without a rule does not compile. Every-rpc.test.ts compares each rule with the server. */
+/**
+ * Each RPC's rule. An RPC without a rule does not compile. The test every-rpc.test.ts compares each rule with the
+ * server.
+ */
 export const clientRules: Readonly<Record<keyof typeof PlantServiceService, ClientRule>> = {
   deletePlant: { path: PlantServiceService.deletePlant.path, scope: "plants:delete", deletes: true },
 };

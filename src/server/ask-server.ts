@@ -47,7 +47,7 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
   }
 }
 
-/** Requests a URL and returns a response's body with the status 200. Unlike fetch, it does not refuse ports. */
+/** Requests a URL and returns the body if the status is 200. Unlike fetch, it does not refuse ports. */
 async function getText(url: URL, options: RequestOptions & { readonly signal: AbortSignal }): Promise<string> {
   const [response]: IncomingMessage[] = await once(get(url, options), "response", { signal: options.signal });
   if (response?.statusCode !== 200) {

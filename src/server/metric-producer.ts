@@ -9,7 +9,7 @@ import type {
 } from "@opentelemetry/sdk-metrics";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 
-// The SDK's enum values, which is an optional dependency.
+// Enum values as in the SDK, which is an optional dependency.
 const double: ValueType.DOUBLE = 1;
 const cumulative: AggregationTemporality.CUMULATIVE = 1;
 const histogram: DataPointType.HISTOGRAM = 0;

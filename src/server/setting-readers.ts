@@ -63,7 +63,7 @@ export function alternatives(words: readonly string[]): string {
   return [...words.slice(0, -2), words.slice(-2).join(" or ")].join(", ");
 }
 
-/** Reads a file's path, which must be readable when the server starts. */
+/** Reads the path to a file, which must be readable when the server starts. */
 export function readableFile(text: string): ParseResult<string> {
   try {
     accessSync(text, constants.R_OK);

@@ -23,7 +23,7 @@ function plantsOf({ address }: TestPlantServer, options: Partial<PlantClientOpti
   });
 }
 
-/** Returns the outcome of a call, or the code and message of its error. */
+/** Returns a call's outcome, or the code and message of its error. */
 async function deletePlant(
   store: PlantStore,
   options: Partial<PlantClientOptions> = {},

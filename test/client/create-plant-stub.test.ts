@@ -8,7 +8,7 @@ import { startGreenhouse } from "../../packages/testing/src/gateway/greenhouse.t
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-/** Deletes a plant and returns the status code of the response. */
+/** Deletes a plant and returns the response's status code. */
 async function deletePlant(
   token: PlantStubOptions["token"],
   id: bigint,
@@ -145,7 +145,7 @@ function countingStore(respond: (attempt: number) => Promise<boolean>): Counting
   return { store: fakeStore({ delete: () => respond(++attempts) }), attempts: () => attempts };
 }
 
-/** Returns the error of a store with a full queue, with the milliseconds after which to retry. */
+/** Returns the error from a store with a full queue, with the milliseconds after which to retry. */
 function full(pushbackMs = "1"): ConnectError {
   return new ConnectError("full", Code.ResourceExhausted, { "grpc-retry-pushback-ms": pushbackMs });
 }

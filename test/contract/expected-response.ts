@@ -7,19 +7,19 @@ import { type Field, framing, type HttpResponse } from "../../packages/testing/s
 import { decodeBase64Parts } from "../../packages/testing/src/gateway/outcome.ts";
 import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 
-/** The outcome of a situation, independent of the protocol. */
+/** A situation's outcome, whatever the protocol. */
 export interface Want {
   /** The name and the number of the code; "ok" is 0. */
   readonly code: keyof typeof codes;
-  /** The exact message of the error, or `undefined` for "ok". */
+  /** The error's exact message, or `undefined` for "ok". */
   readonly message?: string;
-  /** The identifier of the error, which is only in the log and in the error object, or `undefined` for "ok". */
+  /** The error's identifier, which is only in the log and in the error object, or `undefined` for "ok". */
   readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
   /**
    * The response message of a success, in JSON and as its bytes; by default the empty one of DeletePlant.
    */
   readonly response?: { readonly json: string; readonly proto: readonly number[] };
-  /** The fields of the error, in the header or trailer depending on the protocol. */
+  /** The error's fields, in the header or trailer depending on the protocol. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -28,11 +28,11 @@ export interface ComparedResponse {
   readonly httpStatus: number;
   readonly header: Readonly<Record<string, string>>;
   readonly trailer: Readonly<Record<string, string>>;
-  /** The messages in the body, at most one: the text of JSON, or each byte of a binary message as a character. */
+  /** The messages in the body, at most one: the JSON text, or each byte of a binary message as a character. */
   readonly messages: readonly string[];
 }
 
-/** The codes of gRPC, and the HTTP status of each in the Connect protocol ("Error codes" of its specification). */
+/** The gRPC codes, and the HTTP status of each in the Connect protocol ("Error codes" of its specification). */
 export const codes = {
   ok: { number: 0, httpStatus: 200 },
   canceled: { number: 1, httpStatus: 499 },
@@ -104,7 +104,7 @@ function expectedError(format: WireFormat, want: Want): ComparedResponse {
   return errorResponses[format.protocol](want, format.contentType ?? "");
 }
 
-/** The response of each protocol for an error. */
+/** Each protocol's response for an error. */
 const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string) => ComparedResponse>> = {
   connect: ({ code, message = "", fields }) => {
     const header = { "content-type": "application/json", ...fields };

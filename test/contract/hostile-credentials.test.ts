@@ -100,7 +100,7 @@ function bearerCase(name: string, credential: () => string | Promise<string>, wa
   return { name, credentials: async () => [`Bearer ${await credential()}`], want };
 }
 
-// One test case per kind. situations.ts covers the forms of a credential, packages/auth/test/bearer-token.test.ts and
+// One test case per kind. situations.ts covers a credential's forms, packages/auth/test/bearer-token.test.ts and
 // jwt/open-jwt-verifier.test.ts the spellings.
 const hostileCredentials: readonly TestCase[] = [
   { name: "no credential", credentials: () => [], want: missing },

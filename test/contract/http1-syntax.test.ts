@@ -16,7 +16,7 @@ interface Refusal {
 
 interface TestCase {
   readonly name: string;
-  /** The bytes of the request. */
+  /** The request's bytes. */
   readonly sent: string;
   readonly want: Refusal | "deleted";
   /** Whether the connection closes after the response, because the beginning of the next request is unknown. */

@@ -14,7 +14,7 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 import { bearer, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 
-/** A verifier whose tokens are the name of the caller, preceded by the issuer if the caller has one. */
+/** A verifier whose tokens are the caller's name, preceded by the issuer if the caller has one. */
 const verifier: TokenVerifier = {
   verify: ({ text }) => {
     const [subject = "", issuer] = text.split("~").toReversed();

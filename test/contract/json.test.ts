@@ -11,7 +11,7 @@ interface TestCase {
   readonly name: string;
   /** The message: text, or bytes that are not UTF-8. */
   readonly text: string | Buffer;
-  /** The id of the deleted plant, or the message of the error. */
+  /** The id of the deleted plant, or the error's message. */
   readonly want: bigint | string;
 }
 

@@ -7,7 +7,7 @@ import type { ComparedResponse } from "./expected-response.ts";
 /** A request that matches no call, and its complete response in the format of the caller's protocol. */
 export interface NoCallTestCase {
   readonly name: string;
-  /** The protocol of the request. */
+  /** The request's protocol. */
   readonly caller: WireFormatName;
   /** Sent with a valid credential in addition to the header. */
   readonly request: HttpRequest;
@@ -113,7 +113,7 @@ const unknownPathCases: readonly NoCallTestCase[] = [
   },
 ];
 
-/** Methods other than DELETE on the path of the operation. */
+/** Methods other than DELETE on the operation's path. */
 const plantMethodCases: readonly NoCallTestCase[] = [
   ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "QUERY"].map((httpMethod) => ({
     name: `${httpMethod} is not allowed on a plant`,
@@ -152,7 +152,7 @@ const unknownMethodCases: readonly NoCallTestCase[] = [
   },
 ];
 
-/** Methods other than POST on the path of the RPC. */
+/** Methods other than POST on the RPC's path. */
 const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
   (httpMethod): NoCallTestCase[] => {
     const request = (header: readonly Field[]): HttpRequest => ({ httpMethod, path: deletePlantProcedure, header });
@@ -238,7 +238,7 @@ const contentTypeCases: readonly NoCallTestCase[] = [
 ];
 
 /**
- * All requests of the contract with a wrong method or content type, or for an unknown RPC. Unknown REST paths are in
+ * All contract requests with a wrong method or content type, or for an unknown RPC. Unknown REST paths are in
  * rest-table.ts.
  */
 export const noCallTable: readonly NoCallTestCase[] = [

@@ -47,7 +47,7 @@ function received({ httpMethod }: HttpRequest, want: ComparedResponse): Compared
   return httpMethod === "HEAD" ? { ...want, messages: [""] } : want;
 }
 
-// The format of the response may differ from that of the request, because gRPC defines no response for a wrong method.
+// The response's format may differ from that of the request, because gRPC defines no response for a wrong method.
 function formatOf(response: HttpResponse): WireFormat {
   const contentType = fieldValue(response.header, "content-type") ?? "";
   if (contentType.startsWith("application/grpc-web-text")) return wireFormats["grpc-web-text"];

@@ -22,7 +22,7 @@ export interface RestWant {
   readonly record?: { readonly error: number; readonly message: string };
 }
 
-/** The plant of every test case. */
+/** Every test case's plant. */
 export const plant = 7n;
 
 const deleted: RestWant = { httpStatus: 204 };
@@ -38,10 +38,10 @@ const unknown = (...names: readonly string[]): RestWant =>
   );
 const noBody = invalid("this operation does not accept a body");
 
-// One test case per kind of invalid id. packages/protobuf/test/messages/json/numbers.test.ts and
+// One test case per invalid id kind. packages/protobuf/test/messages/json/numbers.test.ts and
 // packages/conformance/cases/ cover the spellings.
 
-/** Spellings of the path. */
+/** Path spellings. */
 export const pathCases: readonly RestTestCase[] = [
   { name: "a canonical id is accepted", request: { path: "/plants/7" }, want: deleted },
   { name: "an escaped digit is decoded", request: { path: "/plants/%37" }, want: deleted },

@@ -6,7 +6,7 @@ import { rpcRequest, type WireFormat } from "../../packages/testing/src/gateway/
 import { deletePlantProcedure, deletePlantRequest, encodeDeletePlant } from "../support/plants/delete-plant.ts";
 import type { Want } from "./expected-response.ts";
 
-/** A test case of the contract: what a client sends, and the outcome over every protocol. */
+/** A contract test case: what a client sends, and the outcome over every protocol. */
 export interface Situation {
   /** The rest of a sentence that begins with "the server". */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface Situation {
   readonly formats?: readonly WireFormat["name"][];
 }
 
-/** An id that no store of the tests has. */
+/** An id that no test store has. */
 const absent = 424_242n;
 
 const challenge = 'Bearer realm="plantstore"';
@@ -34,7 +34,7 @@ const invalidWant: Want = {
   errorCode: "ERR_TOKEN_INVALID",
   fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"` },
 };
-/** Returns the outcome of a call whose token lacks the scope of the RPC. */
+/** Returns the outcome of a call whose token lacks the RPC's scope. */
 function scopeMissing(scope: string): Want {
   const message = `the token lacks the scope ${scope}`;
   return {
@@ -68,7 +68,7 @@ const keyMalformedWant: Want = {
   message: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
   errorCode: "ERR_IDEMPOTENCY_KEY_INVALID",
 };
-/** The outcome of a request without a credential, even if it has other errors. */
+/** A request's outcome without a credential, even if it has other errors. */
 export const credentialMissing: Want = {
   code: "unauthenticated",
   message: "a bearer token is required",
@@ -90,7 +90,7 @@ const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json", "mcp"] as con
 /** A situation of DeletePlant with an id, which is possible in every format. */
 interface DeleteSituation {
   readonly name: string;
-  /** Defaults to the plant of the test case. */
+  /** Defaults to the test case's plant. */
   readonly id?: bigint;
   /** By default, only a valid credential. */
   readonly header?: readonly Field[];
@@ -234,7 +234,7 @@ const keySituations: readonly DeleteSituation[] = [
   },
 ];
 
-/** The situations of each RPC, which docs/reference/errors.md explains. An RPC without any does not compile. */
+/** Each RPC's situations, which docs/reference/errors.md explains. An RPC without any does not compile. */
 export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
   deletePlant: [
     ...[...storeSituations, ...credentialSituations, ...keySituations].map(toSituation),

@@ -5,11 +5,11 @@ import { heldRows } from "../suites/costs/held-rows.ts";
 import { spentRows } from "../suites/costs/spent-rows.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// The costs in the tables of SECURITY.md are those that test/suites/costs measures.
+// The costs in the tables in SECURITY.md are those that test/suites/costs measures.
 
 const page = readFileSync(join(projectFolder, "SECURITY.md"), "utf8");
 
-/** Returns the rows of the table with this header, as cells. */
+/** Returns the rows in the table with this header, as cells. */
 function tableBelow(head: string): string[][] {
   const [, table = ""] = page.split(`${head}\n`);
   const lines = table.split("\n").slice(1);

@@ -6,7 +6,7 @@ import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../packages/gateway/test/migration/cases.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
-// The responses that docs/how-to/migration.md documents, with the profile of each section. Its blocks run in
+// The responses that docs/how-to/migration.md documents, with each section's profile. Its blocks run in
 // documented-programs.test.ts.
 
 const sections: Readonly<Record<string, RestProfile>> = {
@@ -14,9 +14,9 @@ const sections: Readonly<Record<string, RestProfile>> = {
   "From Envoy's transcoder": "envoy",
 };
 
-/** A row of a table, and a request to which it applies. */
+/** A table row, and a request to which it applies. */
 interface Sent {
-  /** The beginning of the row. */
+  /** How the row begins. */
   readonly about: string;
   readonly request: string;
   readonly header?: readonly Field[];

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { pages, readPage } from "../support/docs/page-blocks.ts";
 
-/** A path of this repository. Its first folder is one of the top level, or it ends like a source. */
+/** A path in this repository. Its first folder is one of the top level, or it ends like a source. */
 const pathSpan =
   /`((?:src|packages|test|docs|bench|tools|examples|deploy|proto|\.ci|\.github)\/[\w./{}*,-]*|(?:[\w-]+\/)+[\w-]+\.(?:ts|mjs|proto|md))`/g;
 
-/** Files of a reader's own project, files of googleapis, and methods of MCP. */
+/** Files of a reader's own project, files of googleapis, and MCP methods. */
 const otherPath = /^(?:gen\/greet_pb\.ts|proto\/greet\.proto|google\/.*|proto\/shop\/.*|tools\/(?:list|call))$/;
 
 /** Folders in which a path may begin: that of the page, and those of the sources. */

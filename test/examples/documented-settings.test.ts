@@ -13,7 +13,7 @@ import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loop
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The recipes of docs/how-to/authentication.md with a test provider. Only hosts are replaced by the provider on the
+// The recipes in docs/how-to/authentication.md with a test provider. Only hosts are replaced by the provider on the
 // loopback address, and files by one with the secret.
 
 const secret = "what the provider knows us by";
@@ -21,7 +21,9 @@ const recipes = blocksRunBy("test/examples/documented-settings.test.ts");
 
 const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
 
-/** Returns the variables of a block, whose lines are NAME=VALUE with an optional comment. Throws for unknown settings. */
+/**
+ * Returns the variables in a block whose lines are NAME=VALUE with an optional comment. Throws for unknown settings.
+ */
 function readVariables(block: string): Record<string, string> {
   return Object.fromEntries(
     block.split("\n").map((line) => {
@@ -36,7 +38,7 @@ function pathOf(url: string | undefined): string {
   return url === undefined ? "" : new URL(url).pathname;
 }
 
-/** Returns the paths of a provider for a recipe. */
+/** Returns a provider's paths for a recipe. */
 async function startProvider(variables: Readonly<Record<string, string>>): Promise<IdentityProvider> {
   const issuer = pathOf(variables["PLANTSTORE_JWT_ISSUERS"]);
   const keys = pathOf(variables["PLANTSTORE_JWT_KEYS_URLS"]) || `${issuer.replace(/\/$/, "")}/keys`;
@@ -109,7 +111,7 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     endpoint = createServer((request, response) => {
       void text(request).then((form) => {
         const token = new URLSearchParams(form).get("token") ?? "";
-        // The opaque tokens of this test are audiences.
+        // This test's opaque tokens are audiences.
         asked.push(`${request.url ?? ""} ${request.headers.authorization ?? ""}`);
         const introspected = { active: true, sub: "ada", aud: token };
         response.end(JSON.stringify(introspected));

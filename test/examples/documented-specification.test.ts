@@ -12,7 +12,7 @@ import {
 
 // docs/reference/specification.md: each file that a table names exists and has the functions and tests named with it.
 
-/** A row of a table. */
+/** A table row. */
 interface Row {
   readonly heading: string;
   /** What the specification requires, or leaves open. */

@@ -10,7 +10,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The definition and the error of docs/how-to/validation.md.
+// The definition and the error in docs/how-to/validation.md.
 
 const [definition = "", documentedError = ""] = blocksRunBy("test/examples/documented-validation.test.ts").map(
   ({ text }) => text,

@@ -12,7 +12,7 @@ function read(page: string): string {
   return readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
 }
 
-/** Returns the anchors of a page, which are made of its headings as GitHub makes them. */
+/** Returns a page's anchors, which are made of its headings as GitHub makes them. */
 function anchorsOf(page: string): Set<string> {
   const headings = read(page).matchAll(/^#+ (.*)$/gm);
   return new Set(Array.from(headings, ([, heading = ""]) => anchorOf(heading)));

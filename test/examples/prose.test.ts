@@ -6,7 +6,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 
 const columnsMax = 120;
 
-/** Returns the lines of prose that are too wide. Tables, code and pictures may be wider. */
+/** Returns the prose lines that are too wide. Tables, code and pictures may be wider. */
 function wideLines(page: string): string[] {
   const text = readFileSync(join(projectFolder, page), "utf8").replaceAll(/^```[^]*?^```$/gm, "");
   return text

@@ -7,7 +7,7 @@ import { type Field, fieldValue, type HttpResponse } from "../../packages/testin
 import { exchangeFetch, openFetchUpload } from "../../packages/testing/src/http/fetch.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The photos of examples/streams. test/suites/browser tests its pages, test/suites/clients tests it with curl.
+// The photos in examples/streams. test/suites/browser tests its pages, test/suites/clients tests it with curl.
 
 const folder = createTempFolder();
 const photo = randomBytes(200_000);

@@ -211,7 +211,7 @@ const deleted = ["/plants/2", 204] as const;
 const unreadable = ["/plantstore.v1.PlantService/DeletePlant", 400] as const;
 const nothing = ["/nothing", 404] as const;
 
-/** Returns the call lines of a server after a refused call, a deletion, and two requests that do not name a plant. */
+/** Returns a server's call lines after a refused call, a deletion, and two requests that do not name a plant. */
 async function callLinesOf(environment: Readonly<Record<string, string>>): Promise<unknown[]> {
   const server = await startConfigured({ PLANTSTORE_TOKENS: ciToken, ...environment });
   const request = async (method: string, path: string, token: string): Promise<void> => {

@@ -13,7 +13,7 @@ function put(folder: TempFolder, { cert, key }: Certificate): void {
   writeFileSync(folder.file("key.pem"), key);
 }
 
-/** Starts a server with the certificate of a folder. */
+/** Starts a server with a folder's certificate. */
 function serve(folder: TempFolder): Promise<ConfiguredServer> {
   return startConfigured({
     PLANTSTORE_DRAIN_TIMEOUT_MS: "0",

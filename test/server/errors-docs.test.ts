@@ -9,7 +9,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { projectFiles } from "../support/project-files.ts";
 import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
-/** A message of docs/reference/errors.md. A row may have several. */
+/** A message in docs/reference/errors.md. A row may have several. */
 interface Documented {
   /** The message, with `…` for variable parts. */
   readonly message: string;
@@ -31,7 +31,7 @@ const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
 
 const sources: ReadonlyMap<string, string> = new Map(
   allSourceFiles()
-    // Errors of clients and plugins, and messages for the operator of a proxy, are not responses of this server.
+    // Client and plugin errors, and messages for a proxy's operator, are not responses of this server.
     .filter(
       (file) =>
         !/^plantstore\/client\/|^frameworks\/|^grpc-handlers\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
@@ -52,8 +52,7 @@ const tests = ["test", "packages"]
   .map((file) => readFileSync(join(projectFolder, file), "utf8"))
   .join("\n");
 
-// Matches the text of an error in the source: a literal in the position of the message, after the identifier if there
-// is one.
+// Matches an error's text in the source: a literal in the message's position, after the identifier if there is one.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [
   String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
@@ -112,7 +111,7 @@ test.each(documented)(
   },
 );
 
-/** The identifiers of each package, by the file that declares them. */
+/** Each package's identifiers, by the file that declares them. */
 const unions = [
   { file: "http/errors/problems.ts", codes: Object.keys(problems) },
   ...["auth/inputs/error-code.ts", "telemetry/logs/error-code.ts", "plantstore/service/error-code.ts"].map((file) => ({

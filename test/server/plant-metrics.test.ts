@@ -55,7 +55,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** Returns how a request changes the samples of one metric. */
+/** Returns how a request changes one metric's samples. */
 async function added(name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> {
   return await addedBy(name, () => exchange(server, version, request));
 }
@@ -74,7 +74,7 @@ async function addedBy(name: string, act: () => Promise<unknown>): Promise<Sampl
 }
 
 const good = [bearer(token)];
-/** Returns the HEADERS frame of a call whose message has not been sent. */
+/** Returns the HEADERS frame for a call whose message has not been sent. */
 function openCall(streamId: number): Frame {
   const { path, header } = deletePlantRequest(wireFormats.grpc, 1n, good);
   const pseudo = postHeader().filter(([name]) => name !== ":path");
@@ -427,7 +427,7 @@ test("docs/reference/metrics.md has exactly the metrics, with their kinds and la
   }
   const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);
-  // Metrics of other configurations and of the proxy.
+  // Metrics in other configurations and in the proxy.
   const others = [
     "plantstore_workers gauge",
     "plantstore_build_info gauge",

@@ -7,7 +7,7 @@ import { statelessRequest } from "../../packages/testing/src/gateway/mcp.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 
-// DeletePlant as a tool of AI agents.
+// DeletePlant as a tool for AI agents.
 
 const tool = "plantstore_v1_PlantService_DeletePlant";
 const log = openLogLines("info");
@@ -30,7 +30,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Returns the status, a challenge, and the JSON of the body. */
+/** Returns the status, a challenge, and the body's JSON. */
 async function send(
   request: HttpRequest,
 ): Promise<{ httpStatus: number; challenge: string | undefined; body: Record<string, unknown> }> {

@@ -26,7 +26,7 @@ const longest = "a".repeat(128);
 interface Ids {
   /** The ids in the response header. */
   readonly returned: readonly string[];
-  /** The id in the log line of the call. */
+  /** The id in the call's log line. */
   readonly logged: unknown;
 }
 

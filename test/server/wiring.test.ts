@@ -34,7 +34,7 @@ async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
   const server = createPlantServer(all);
   const address = await server.listen({});
   const prefix = (options.publicUrl?.pathname ?? "").replace(/\/$/, "");
-  // With fetch, all tests of this file would take twice as long.
+  // With fetch, all tests in this file would take twice as long.
   const send = async (
     httpMethod: string,
     path: string,
@@ -60,7 +60,7 @@ async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
   };
 }
 
-/** How the effect of an option is observed. */
+/** How an option's effect is observed. */
 interface Effect {
   /** Other options that are required for an effect. */
   readonly with?: Partial<PlantServerOptions>;
@@ -69,7 +69,7 @@ interface Effect {
   readonly observe: (server: Served) => Promise<unknown>;
 }
 
-/** A test of another file that covers an option. */
+/** A test in another file that covers an option. */
 type TestReference = readonly [file: string, test: string];
 
 const publicUrl = new URL("https://plants.example/shop");
@@ -89,7 +89,7 @@ async function statusOf(response: Promise<Response>): Promise<number> {
   return status;
 }
 
-/** Returns the lines of a log after a request has been responded to and logged. */
+/** Returns a log's lines after a request has been responded to and logged. */
 async function linesOf({ lines }: LogLines, request: Promise<unknown>): Promise<Record<string, unknown>[]> {
   await request;
   // A call is logged in the same turn as its response is sent, which the client may receive earlier.
@@ -229,7 +229,7 @@ async function secondDelete(server: Served): Promise<number> {
   return (await server.deletePlant()).error;
 }
 
-/** Options that change the code path of a server. */
+/** Options that change a server's code path. */
 const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
   alone: () => ({}),
   "with a log": () => ({ log: openLogLines("info").log }),

@@ -53,7 +53,7 @@ async function openUsedQueue(options: Partial<Omit<DeleteQueueOptions, "commit">
   };
 }
 
-/** Opens a queue like {@link openQueue}, on a clock of the test. */
+/** Opens a queue like {@link openQueue}, on the test's clock. */
 function openTimedQueue(options: { readonly inFlightMax?: number } = {}) {
   let nowMs = 10_000;
   const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs, ...options });

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { QueueLimit } from "../../src/stores/queue/queue-limit.ts";
 
-/** The model of a store, in milliseconds. */
+/** A store's model, in milliseconds. */
 interface ModelStore {
-  /** The duration of a commit without deletions. */
+  /** A commit's duration without deletions. */
   readonly commitMs: number;
   /** The additional duration per deletion. */
   readonly deletionMs: number;
   readonly inFlightMax: number;
   /** Changes from {@link changesAtMs} on. */
   readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
-  /** The pause of the first batches from then on, of as many as are committed at the same time. */
+  /** The pause for the first batches from then on, as many as are committed at the same time. */
   readonly pauseMs?: number;
 }
 
@@ -32,7 +32,7 @@ interface Counted {
 const waitingMax = 16_384;
 const batchMax = 1_024;
 
-// The time of the model, in milliseconds. Deletions are counted once the limit has settled.
+// The model's time, in milliseconds. Deletions are counted once the limit has settled.
 const stepMs = 0.5;
 const changesAtMs = 2_000;
 const countedFromMs = 8_000;
@@ -140,7 +140,7 @@ function p99Of(sample: readonly number[]): number {
   return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
 }
 
-/** Returns repeated bursts of this size. */
+/** Returns repeated bursts with this size. */
 function inBursts(size: number, everyMs: number): (nowMs: number) => number {
   return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
 }

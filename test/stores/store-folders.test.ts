@@ -7,7 +7,7 @@ import { sourceFiles } from "../../packages/testing/src/source-files.ts";
 const root = join(projectFolder, "src/stores");
 const files = sourceFiles(root);
 
-/** The folders of the stores that each of them may import. */
+/** The store folders that each store may import. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   queue: ["contract"],
@@ -22,7 +22,7 @@ function folderOf(file: string): string {
   return file.split("/")[0] ?? "";
 }
 
-/** Returns the imports of a file from other folders of the stores. */
+/** Returns a file's imports from other store folders. */
 function importsOf(file: string): string[] {
   const specifiers = readFileSync(join(root, file), "utf8").matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g);
   const imported = [...specifiers].map(([, specifier = ""]) => join(dirname(file), specifier));

@@ -5,7 +5,7 @@ import { isNightly } from "../../packages/testing/src/test-seed.ts";
 
 // Tests of the setup file that limits the time of properties and fails those that have run with too few inputs.
 
-/** Returns the inputs that the properties of a test have counted, and removes them from the summary of the run. */
+/** Returns the inputs that a test's properties have counted, and removes them from the run's summary. */
 function takeInputs({ task }: TestContext): unknown {
   const { inputs } = task.meta;
   task.meta.inputs = [];

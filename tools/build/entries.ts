@@ -1,7 +1,7 @@
 import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-// The code of a package is in lib/. Node imports and requires the files of node/ instead, which check that the peers are
+// A package's code is in lib/. Node imports and requires the files of node/ instead, which check that the peers are
 // installed and then load those of lib/, with types for CommonJS.
 
 /** A built entry of a package. */
@@ -56,7 +56,7 @@ export function writeNodeCommands(built: string, paths: readonly string[]): void
   }
 }
 
-/** Creates the folder of a file in `node/`. Returns the file's path without its extension, and the files to load. */
+/** Creates a file's folder in `node/`. Returns the file's path without its extension, and the files to load. */
 function nodeFile(built: string, path: string): Readonly<Record<"file" | "requirements" | "code", string>> {
   const file = join(built, "node", path);
   mkdirSync(dirname(file), { recursive: true });

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 /** The project's folder. */
 export const projectFolder: string = resolve(import.meta.dirname, "../..");
 
-/** The parts of a package.json that the build needs. */
+/** A package's parts.json that the build needs. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;

@@ -1,4 +1,5 @@
-// Preloaded with `--import`: instruments each function of the gateway, its parts and the engine to report its module when it is called.
+// Preloaded with `--import`: instruments each function of the gateway, its parts and the engine to report its module
+// when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ const modules: ReadonlyMap<string, string> = new Map(
     .toSorted(([a], [b]) => b.length - a.length),
 );
 
-/** Returns the module of a file: that of the innermost folder with a row in a README. */
+/** Returns a file's module: that of the innermost folder with a row in a README. */
 function moduleOf(file: string): string | undefined {
   return [...modules].find(([folder]) => file.startsWith(folder))?.[1];
 }

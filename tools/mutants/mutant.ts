@@ -10,7 +10,7 @@ export interface Mutant extends Pick<Mutation, "kind"> {
   /** The original line, without its indentation. */
   readonly text: string;
   readonly change: string;
-  /** The text of the file with the mutation. */
+  /** The file's text with the mutation. */
   readonly source: string;
   /** The block's index that contains the mutation, among the {@link blocksOf} the file. */
   readonly block: number;

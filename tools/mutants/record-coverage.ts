@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import { childCoverageFile, coverageFile } from "./coverage-files.ts";
 
-// A setup file of vitest: records which blocks of the source each test enters. A block that is entered outside of every
+// A setup file of vitest: records which blocks of the source each test enters. A block that is entered outside every
 // test, or by a process or thread that a test has started, is recorded for the test file.
 
 const running = new Set<string>();

@@ -16,7 +16,7 @@ export interface TestRequest {
   readonly changed: readonly string[];
 }
 
-/** The result of a test run. */
+/** A test run's result. */
 export interface TestResult {
   /** The first test that failed, or another error, or `undefined` when all passed. */
   readonly failure: string | undefined;

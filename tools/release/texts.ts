@@ -25,10 +25,11 @@ export function isVersion(text: string): boolean {
 }
 
 /**
- * Returns the changelog with the unreleased changes moved to a new section of a version and a day. The changelog does not
- * change if its newest section is that version and nothing is unreleased.
+ * Returns the changelog with the unreleased changes moved to a new section of a version and a day. The changelog does
+ * not change if its newest section is that version and nothing is unreleased.
  *
- * @throws Error when nothing is unreleased and the version is new, or when the version exists and changes are unreleased
+ * @throws Error when nothing is unreleased and the version is new, or when the version exists and changes are
+ * unreleased
  */
 export function releaseChangelog(text: string, version: string, day: string): string {
   const [before, unreleased] = text.split(/^## \[Unreleased\]\n/m);
@@ -58,7 +59,7 @@ export function releaseManifest(text: string, before: string, version: string): 
   return text.replaceAll(own, `$1"${version}"`);
 }
 
-/** Returns a page or a file of deploy/ with the tarballs and a new version's image. */
+/** Returns a page or a file in deploy/ with the tarballs and a new version's image. */
 export function releaseNames(text: string, before: string, version: string): string {
   // Some names in Kubernetes must not contain dots.
   const names = [

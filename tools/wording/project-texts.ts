@@ -8,7 +8,7 @@ export interface PlacedText extends Text {
   readonly file: string;
 }
 
-/** The page that lists the terms of the project. */
+/** The page that lists the project's terms. */
 export const termsPage = "tools/wording/terms.md";
 
 /** Returns the contents of a file of the project. */

@@ -49,8 +49,8 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
 }
 
 /**
- * Returns a transaction's beginning, whose unqualified names refer to a schema. If several processes distribute its
- * tables, all but one wait here, and then see the first one's changes.
+ * Returns statements that begin a transaction whose unqualified names refer to a schema. If several processes
+ * distribute its tables, all but one wait here, and then see the first one's changes.
  */
 export function lockedBegin(schema: StoreSchema): string {
   return `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;

@@ -4,7 +4,7 @@ import { StoreOpenError } from "./store-open-error.ts";
 export interface SchemaVersion {
   /** One more than the migration steps, or 0 without a store. */
   readonly version: number;
-  /** The oldest release's schema version whose servers can use it. */
+  /** Schema version of the oldest release whose servers can use it. */
   readonly oldestServer: number;
 }
 

@@ -33,7 +33,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     const deleteBatch = prepareDeleteBatch(db);
     const batch = batchOf(...Array.from({ length: 100 }, (_, i) => BigInt(i + 1)));
-    // SQLite returns the same error at the size limit of a database as for a full disk: SQLITE_FULL.
+    // SQLite returns the same error at a database's size limit as for a full disk: SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
       failure: { kind: "unavailable", problem: { text: "the disk is full", isTemporary: true } },

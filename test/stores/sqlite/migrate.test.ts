@@ -7,7 +7,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 const applicationId = 0x504c4e54;
 
-/** Possible steps of later releases. */
+/** Possible steps in later releases. */
 const steps: readonly Migration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
   { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },

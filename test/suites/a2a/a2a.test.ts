@@ -13,7 +13,7 @@ import { callFromJavaScript } from "./a2a-js.ts";
 import { proxyAgent } from "./proxied-agent.ts";
 import { type Binding, expected, type Results } from "./results.ts";
 
-// The agent of examples/a2a, called by the official clients.
+// The agent in examples/a2a, called by the official clients.
 
 const folder = import.meta.dirname;
 let agent: ServedAgent;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startExample } from "../../../packages/testing/src/process/example-server.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
-// The commands of examples/a2a/README.md, on a free port.
+// The commands in examples/a2a/README.md, on a free port.
 
 test("the documented commands show the card and a stream", async () => {
   const [start, calls] = blocksRunBy("test/suites/a2a/documented-agent.test.ts").map(({ text }) => text);

@@ -5,7 +5,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** An agent whose REST is served by a proxy, and whose card names the proxy. Dispose of it with `await using`. */
+/** An agent whose REST is served by a proxy, and whose card names the proxy. Dispose it with `await using`. */
 export interface ProxiedAgent extends AsyncDisposable {
   /** Where clients find the card. */
   readonly url: string;

@@ -1,7 +1,7 @@
-/** A protocol binding of A2A, by its name in agent cards. */
+/** A protocol A2A binding, by its name in agent cards. */
 export type Binding = "HTTP+JSON" | "GRPC";
 
-/** What a client got from each of its calls. */
+/** What a client got from each call. */
 export type Results = Readonly<Record<string, unknown>>;
 
 /** What every client gets from the gardener, over each binding. */

@@ -26,7 +26,7 @@ import { auditAccess } from "./audit-access.ts";
 import { fillForm } from "./fill-form.ts";
 import { browserName, openBrowser } from "./open-browser.ts";
 
-// The docs page of a service with all kinds of parameters, bodies and streams.
+// The docs page for a service with all kinds of parameters, bodies and streams.
 
 const services = [GreenhouseService, FileService, KitchenSink, Shelves];
 const rules = [
@@ -68,7 +68,7 @@ async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count
 const options: GatewayOptions = {
   ...kitchenSinkOptions,
   rest: { rules },
-  // The root of the service is an RPC, so the page is at another path.
+  // The service's root is an RPC, so the page is at another path.
   endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
     ({ path }) => path !== "/",
   ),
@@ -165,7 +165,7 @@ test("a JSON body is sent unchanged, and its response keeps all digits", async (
   const typed = '{"fInt64": 9007199254740993}';
   const request = await send("create", { Body: typed });
   expect([request.method(), request.headers()["content-type"]]).toEqual(["POST", "application/json"]);
-  // The driver of Firefox does not report bodies.
+  // The Firefox driver does not report bodies.
   expect(request.postData()).toBe(browserName === "chromium" ? typed : null);
   expect(await page.locator(".details pre").first().innerText()).toBe(
     '{\n  "rpc": "Create",\n  "sink": {\n    "fInt64": "9007199254740993"\n  }\n}',

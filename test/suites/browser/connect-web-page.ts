@@ -17,7 +17,7 @@ export interface Call {
   readonly timeoutMs?: number;
 }
 
-/** Deletes a plant, and resolves to "ok" or to the error of the client as text. */
+/** Deletes a plant, and resolves to "ok" or to the client's error as text. */
 export async function deletePlant(client: Client, { baseUrl, id, token, timeoutMs }: Call): Promise<string> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {

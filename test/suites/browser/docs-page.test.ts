@@ -136,11 +136,11 @@ describe("a user with a token", () => {
     const press = async (...keys: string[]): Promise<void> => {
       for (const key of keys) await page.keyboard.press(key);
     };
-    // The skip link, and after following it the choice of a server and the field of the token.
+    // The skip link, and after following it the choice of a server and the token's field.
     await press("Tab", "Enter", "Tab", "Tab");
     await page.keyboard.type(tokens.good);
     await press("Enter");
-    // Authorize, Forget, and in the description of the error: itself, its schema, its names and its example.
+    // Authorize, Forget, and in the error's description: itself, its schema, its names and its example.
     await press(...Array.from({ length: 7 }, () => "Tab"));
     await page.keyboard.type("1");
     await press("Enter");

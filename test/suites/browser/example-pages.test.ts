@@ -5,7 +5,7 @@ import { type ExampleServer, startExample } from "../../../packages/testing/src/
 import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// The pages of examples/streams.
+// The pages in examples/streams.
 
 let browser: Browser;
 let server: ExampleServer;
@@ -46,7 +46,7 @@ test("the page downloads a photo in chunks and shows the progress", async () => 
   const put = { httpMethod: "PUT", path: "/photos/palm", header: [], body };
   expect((await exchangeHttp1(server.address, put)).httpStatus).toBe(201);
   page = await browser.newPage();
-  // The values of the progress bar.
+  // The progress bar's values.
   await page.addInitScript(() => {
     const bars: number[] = [];
     Object.assign(window, { bars });

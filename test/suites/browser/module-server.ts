@@ -12,7 +12,7 @@ export interface ModuleServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-// The import map for packages of generated code and clients, which a bundler would resolve.
+// The import map for generated code and client packages, which a bundler would resolve.
 const imports: Readonly<Record<string, string>> = {
   "@bufbuild/protobuf": "/node_modules/@bufbuild/protobuf/dist/esm/index.js",
   "@bufbuild/protobuf/codegenv2": "/node_modules/@bufbuild/protobuf/dist/esm/codegenv2/index.js",
@@ -28,7 +28,7 @@ const imports: Readonly<Record<string, string>> = {
   "@connectrpc/connect-web": "/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
 };
 
-/** Returns the import map for the entries of the gateway, which the REST transport imports. */
+/** Returns the import map for the gateway's entries, which the REST transport imports. */
 function gatewayImports(): Readonly<Record<string, string>> {
   const manifest = readFileSync(join(projectFolder, "packages/gateway/package.json"), "utf8");
   const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
@@ -42,7 +42,7 @@ function gatewayImports(): Readonly<Record<string, string>> {
 
 const page = `<!doctype html><title>A shop</title><script type="importmap">${JSON.stringify({ imports })}</script>`;
 
-/** Serves an empty page at `/`, and the files of the project as modules, without types. Dispose of it with `await using`. */
+/** Serves an empty page at `/`, and the project's files as modules, without types. Dispose it with `await using`. */
 export async function startModuleServer(): Promise<ModuleServer> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");

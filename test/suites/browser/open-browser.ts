@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, firefox, type LaunchOptions } from "playwright-core";
 
-/** The options of a browser. */
+/** A browser's options. */
 export interface BrowserOptions {
   /** The colours that its user prefers, which Firefox gets at its start and Chromium for each page. */
   readonly appearance?: Pick<BrowserContextOptions, "colorScheme" | "forcedColors">;
@@ -29,7 +29,7 @@ const candidates = {
   ],
 } as const;
 
-/** Starts the browser of this machine without a window. Throws when there is none. */
+/** Starts this machine's browser without a window. Throws when there is none. */
 export async function openBrowser({ appearance = {}, downloadsPath }: BrowserOptions = {}): Promise<Browser> {
   const executablePath = candidates[browserName].find((path) => path !== undefined && existsSync(path));
   if (executablePath === undefined) {

@@ -49,7 +49,7 @@ beforeAll(async () => {
       kitchenSinkOptions.routes(router);
       router.service(ServerReflection, createReflectionService([...services, ServerReflection]));
     },
-    // The root of the service is an RPC, so the page is at another path.
+    // The service's root is an RPC, so the page is at another path.
     endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
       ({ path }) => path !== "/",
     ),

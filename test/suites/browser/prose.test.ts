@@ -216,7 +216,7 @@ describe.each(["", "operations/long", `schemas/${word}`])("with words of 300 let
   });
 });
 
-// The driver of Firefox cannot emulate print media.
+// The Firefox driver cannot emulate print media.
 if (browserName === "chromium") {
   test("the printed page has all text unfolded, and no controls", async () => {
     await page.setViewportSize({ width: 1200, height: 640 });

@@ -51,7 +51,7 @@ afterAll(async () => {
   await greenhouse[Symbol.asyncDispose]();
 });
 
-/** Returns the block of the guide with this start, which requests the path of a test case. */
+/** Returns the block of the guide with this start, which requests a test case's path. */
 function codeOf(start: string, path: string): string {
   const block = blocks.find(({ text }) => text.startsWith(start));
   if (block === undefined) throw new Error(`the guide has no block that starts with ${start}`);

@@ -23,7 +23,7 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-/** The program of the page. Uses a handle, because the compiler would resolve an import here for node. */
+/** The page's program. Uses a handle, because the compiler would resolve an import here for node. */
 async function openModule() {
   return await page.evaluateHandle<typeof import("../../../packages/testing/src/gateway/rest-page.ts")>(
     'import("/packages/testing/src/gateway/rest-page.ts")',

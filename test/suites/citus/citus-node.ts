@@ -6,7 +6,7 @@ import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { killFamily, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
 
-/** A server of a cluster, on a port of 127.0.0.1. */
+/** A cluster server, on a port of 127.0.0.1. */
 export interface CitusNode {
   readonly port: number;
   /** Its first process, whose children the others are. */
@@ -15,9 +15,9 @@ export interface CitusNode {
   readonly url: string;
   /** Resolves once it takes connections. */
   start(): Promise<void>;
-  /** Ends each of its processes by SIGKILL. */
+  /** Ends its processes by SIGKILL. */
   kill(): Promise<void>;
-  /** Sends a signal to each of its processes, as SIGSTOP and SIGCONT. */
+  /** Sends a signal to its processes, as SIGSTOP and SIGCONT. */
   signal(name: NodeJS.Signals): void;
   /** Writes a setting into its configuration, and starts it again, so that nothing that runs has the old one. */
   configure(setting: string): Promise<void>;

@@ -23,7 +23,7 @@ async function statusOf(baseUrl: string, path: string): Promise<unknown> {
   return { httpStatus: response.status, body: await response.json() };
 }
 
-/** Deletes a plant over REST, and returns the HTTP status and the code of the error. */
+/** Deletes a plant over REST, and returns the HTTP status and the error's code. */
 async function deletePlant(baseUrl: string, id: number, key?: string): Promise<readonly [number, unknown]> {
   const keyed = key === undefined ? {} : { "idempotency-key": `"${key}"` };
   const headers = { authorization: `Bearer ${serveToken}`, connection: "close", ...keyed };
@@ -36,7 +36,7 @@ const deleted = [204, undefined] as const;
 const notFound = [400, Code.NotFound] as const;
 const unavailable = [400, Code.Unavailable] as const;
 
-/** Returns plants of the first and of the second worker. */
+/** Returns plants on the first and on the second worker. */
 async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
   const rows = await runSql(
     environment.DATABASE_URL,

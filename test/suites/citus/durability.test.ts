@@ -48,7 +48,7 @@ function openSession(): ReturnType<typeof openCitusSession> {
   return openCitusSession(url);
 }
 
-/** The plants of each worker, in the order of the workers of the cluster. */
+/** Each worker's plants, in the order of the cluster's workers. */
 async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {
   const rows = await runSql(
     url,
@@ -72,7 +72,7 @@ async function waiting(notPid = 0): Promise<number> {
   return await look();
 }
 
-/** Cancels every wait of a worker for its standbys until a promise settles. */
+/** Cancels every wait by a worker for its standbys until a promise settles. */
 async function whileCancelling<End>(ending: Promise<End>): Promise<End> {
   let isOver = false;
   void ending.finally(() => (isOver = true));
@@ -95,7 +95,7 @@ async function cancelWaits(): Promise<void> {
   await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }
 
-/** Makes the worker send a warning whenever it cancels a statement, until the end of the test. */
+/** Makes the worker send a warning whenever it cancels a statement, until the test ends. */
 async function warnOfCancels(): Promise<void> {
   const here = ["citus.enable_ddl_propagation = off", "citus.enable_alter_role_set_propagation = off"];
   const alone = [...here, "synchronous_commit = local"].map((setting) => `SET ${setting};`).join(" ");

@@ -40,7 +40,7 @@ async function makeTables(url: string): Promise<void> {
   await runSql(url, tablesSql(false));
 }
 
-/** Deletes plants without waiting for locks, and returns the fate of each existing one. */
+/** Deletes plants without waiting for locks, and returns each existing plant's fate. */
 async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
   const { session, placement } = await openCitusSession(url);
   const pending = callersOf(...plants);
@@ -61,7 +61,7 @@ interface Trigger {
   readonly on?: number;
 }
 
-/** Adds a trigger to the shards of a table, on the workers. */
+/** Adds a trigger to a table's shards, on the workers. */
 async function addTrigger(url: string, { table, when, sql, at = "BEFORE", of, on }: Trigger): Promise<void> {
   const [row] = await runSql(url, "SELECT current_schema() AS schema");
   const schema = String(row?.["schema"]);
@@ -86,7 +86,7 @@ async function addTrigger(url: string, { table, when, sql, at = "BEFORE", of, on
   }
 }
 
-/** Adds records of deletions in 2020, of plants from 1 on. */
+/** Adds deletion records in 2020, for plants from 1 on. */
 async function addOldRecords(url: string, count: number): Promise<void> {
   await runSql(
     url,
@@ -95,7 +95,7 @@ async function addOldRecords(url: string, count: number): Promise<void> {
   );
 }
 
-/** Sets the lock timeout on the workers, too, until the end of the test. */
+/** Sets the lock timeout on the workers, too, until the test ends. */
 async function setLockTimeout(url: string): Promise<void> {
   onTestFinished(() => runSql(url, "ALTER ROLE tester RESET lock_timeout").then(() => undefined));
   await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
@@ -127,7 +127,7 @@ describePlantDatabase(async () => {
   return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
 });
 
-/** Returns a plant of each worker. */
+/** Returns a plant on each worker. */
 function oneOfEach(placement: Placement): readonly bigint[] {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
   return [0, 1].map((worker) => ids.find((id) => placement.lanes.of(id) === worker) ?? -1n);

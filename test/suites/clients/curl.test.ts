@@ -3,12 +3,12 @@ import { type ProgramResult, runProgram } from "../../../packages/testing/src/pr
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 
-// Cases that the documented commands do not cover: both versions of HTTP, a deleted plant, and a timeout of curl.
+// Cases that the documented commands do not cover: both HTTP versions, a deleted plant, and a timeout of curl.
 
 // Status, content type, challenge and body, separated by bars. Curl writes an empty string for a missing field.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
 
-/** The exit code of curl after a timeout. */
+/** curl's exit code after a timeout. */
 const operationTimedOut = 28;
 
 const versions = [

@@ -10,13 +10,13 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 // The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,
 // and compares its output with the page. The address, the token and its file are replaced by those of this run.
 
-/** One command of a session, and the output that the page shows. */
+/** One command in a session, and the output that the page shows. */
 interface Step {
   readonly command: string;
   readonly shown: string;
 }
 
-/** The demo of a page. */
+/** A page's demo. */
 interface Session {
   readonly page: string;
   readonly steps: readonly Step[];
@@ -38,7 +38,7 @@ const startArguments: readonly string[] = packageJson.scripts.start
 
 describe.each(sessions)("in the session of $page", ({ steps }) => {
   const folder = createTempFolder();
-  /** The abbreviated token of the page. */
+  /** The page's abbreviated token. */
   const [, shortened = "none"] = /Bearer (\S+…\S+)/.exec(steps.map(({ shown }) => shown).join("\n")) ?? [];
   // The variables that a shell keeps for the following commands.
   const assignments = steps.filter(({ command }) => /^\w+=\S/.test(command)).map(({ command }) => `${command}; `);
@@ -57,7 +57,7 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
     folder[Symbol.dispose]();
   });
 
-  /** Replaces the address and the token of the page by those of this run. */
+  /** Replaces the address and the page's token by those of this run. */
   function here(shown: string): string {
     return shown
       .replaceAll("127.0.0.1:8080", authority)

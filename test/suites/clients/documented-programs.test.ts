@@ -16,18 +16,18 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
-// Runs blocks of TypeScript as programs in separate processes, after the code that their text assumes and before code that
-// shows their effect. The hosts plants.example and id.example are replaced by a server over TLS with the plants 42 and 43
-// and by an identity provider, and the port by a free one. A gateway that a block creates is assigned to a variable.
+// Runs TypeScript blocks as programs in separate processes, after the code that their text assumes and before code that
+// shows their effect. The hosts plants.example and id.example are replaced by a server over TLS with the plants 42 and
+// 43 and by an identity provider, and the port by a free one. A gateway that a block creates is assigned to a variable.
 
 /** The code around a block, and its expected output. */
 interface Program {
   readonly page: string;
-  /** The start of the block. */
+  /** How the block starts. */
   readonly start: string;
   readonly before?: string;
   readonly after?: string;
-  /** The output of each run. */
+  /** Each run's output. */
   readonly prints: readonly string[];
 }
 
@@ -288,7 +288,7 @@ let provider: IdentityProvider;
 let tls: ReturnType<typeof createIssuedCertificate>;
 
 beforeAll(async () => {
-  // Inside of the project, so that "plantstore" and its dependencies are resolved like in a user's program.
+  // Inside the project, so that "plantstore" and its dependencies are resolved like in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   tls = createIssuedCertificate("localhost");

@@ -4,10 +4,10 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-/** The exit code of grpcurl is the number of the gRPC code plus this. */
+/** grpcurl's exit code is the gRPC code's number plus this. */
 const codeBase = 64;
 
-/** How grpcurl gets the definition of the service. */
+/** How grpcurl gets the service's definition. */
 const definitions = [
   { name: "by reflection", flags: [] },
   {

@@ -5,7 +5,7 @@ import { within } from "../../../packages/testing/src/deadline.ts";
 import type { Dice } from "../../../packages/testing/src/dice.ts";
 import type { Call, Outcome } from "./check-history.ts";
 
-/** The credential of the callers. */
+/** The callers' credential. */
 export const callerToken = "token-of-the-cluster-test";
 
 /** A connection of a caller. */
@@ -13,7 +13,7 @@ export interface Connection {
   /**
    * Deletes a plant. Never rejects.
    *
-   * @param name - the request id of the call
+   * @param name - the call's request id
    * @param key - its idempotency key, if it has one
    */
   delete(plant: number, name: string, key?: string): Promise<Outcome>;
@@ -37,7 +37,7 @@ export interface CallerOptions {
 }
 
 /**
- * The timeout of a call in ms, after which the caller sends another one without knowing the outcome of the first. Longer
+ * A call's timeout in ms, after which the caller sends another one without knowing the outcome of the first. Longer
  * than the ten seconds after which a store responds that the outcome is unknown.
  */
 export const patienceMs = 12_000;
@@ -47,7 +47,7 @@ const deletionLimitMs = 60_000;
 
 const pollIntervalMs = 200;
 
-/** The highest number of earlier calls whose plants may be deleted a second time. */
+/** The most earlier calls whose plants may be deleted a second time. */
 const recentMax = 1_000;
 
 /** Callers that delete plants on all replicas until they are stopped, and record a history. */
@@ -74,7 +74,7 @@ export class Callers {
     this.#fresh.push(...plants);
   }
 
-  /** The number of plants that no call has tried to delete yet. */
+  /** How many plants no call has tried to delete yet. */
   get remaining(): number {
     return this.#fresh.length;
   }
@@ -139,13 +139,13 @@ function isDeletionOn(node: Replica, call: Call): boolean {
   return call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
 }
 
-/** The header fields of a call. */
+/** A call's header fields. */
 export function callHeader(name: string, key?: string): Record<string, string> {
   const header = { authorization: `Bearer ${callerToken}`, "x-request-id": name };
   return key === undefined ? header : { ...header, "idempotency-key": `"${key}"` };
 }
 
-/** Opens a connection that is kept alive, for REST. @param onStatus - is called with the status of each response */
+/** Opens a connection that is kept alive, for REST. @param onStatus - is called with each response's status */
 export function openRest(base: string, onStatus: (status: number) => void = () => undefined): Connection {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   return {

@@ -1,4 +1,4 @@
-/** The outcome of a call, from the caller's view. */
+/** A call's outcome, from the caller's view. */
 export type Outcome =
   /** 204: this call has deleted the plant. */
   | "deleted"
@@ -23,7 +23,7 @@ export interface Call {
 /** The final contents of the tables. */
 export interface FinalTables {
   readonly plants: ReadonlySet<number>;
-  /** The deletion records, each with the request id of its call. */
+  /** The deletion records, each with its call's request id. */
   readonly records: readonly { readonly plant: number; readonly call: string }[];
 }
 
@@ -43,7 +43,7 @@ export async function readTables(
   };
 }
 
-/** All calls and created plants of a run. */
+/** All calls and created plants in a run. */
 export interface History {
   /** The plants whose import was acknowledged, which happened before any call for them. */
   readonly created: ReadonlySet<number>;
@@ -65,8 +65,9 @@ export interface Verdict {
 /**
  * Checks a history, all calls with start, end and outcome, against the final tables.
  *
- * A record names the call that wrote it. So "deleted" is right only for that call, "not found" is right if another call has
- * written the record and started before this one ended, and "refused" is right for any call but the one in the record.
+ * A record names the call that wrote it. So "deleted" is right only for that call, "not found" is right if another call
+ * has written the record and started before this one ended, and "refused" is right for any call but the one in the
+ * record.
  */
 export function checkHistory({ created, perhapsCreated, calls }: History, tables: FinalTables): Verdict {
   const verdict = { lost: [] as string[], doubled: [] as string[], wrong: [] as string[] };

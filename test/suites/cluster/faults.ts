@@ -1,7 +1,7 @@
 import type { Cluster } from "./cluster.ts";
 import { databasePrograms, type Node } from "./node.ts";
 
-/** A fault of a cluster. */
+/** A cluster fault. */
 export interface Fault {
   readonly name: string;
   /** Its duration in seconds. */
@@ -20,7 +20,7 @@ export interface Trouble {
 
 const healed: Trouble = { heal: () => undefined };
 
-/** Longer than Patroni takes to replace a silent primary, which is `ttl` of deploy/cluster/patroni.yml. */
+/** Longer than Patroni takes to replace a silent primary, which is `ttl` in deploy/cluster/patroni.yml. */
 const longerThanTtlS = 35;
 
 /** The faults in the order in which they are injected repeatedly. */

@@ -7,9 +7,9 @@ import { serverOwner } from "../../support/plants/postgres-server.ts";
 export interface Machine {
   /** Its name in /etc/hosts: node-1, node-2, node-3. */
   readonly name: string;
-  /** Its address on the network of the databases, which can be cut. */
+  /** Its address on the databases' network, which can be cut. */
   readonly clusterAddress: string;
-  /** Its address on the network of the callers. */
+  /** Its address on the callers' network. */
   readonly callersAddress: string;
   /** Starts a program, whose output goes to a file. */
   start(command: readonly string[], options: StartOptions): ChildProcess;
@@ -21,7 +21,7 @@ export interface Machine {
   connect(): void;
 }
 
-/** Options of {@link Machine.start}. */
+/** Options for {@link Machine.start}. */
 export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** The file descriptor of its output. */

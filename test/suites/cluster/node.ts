@@ -7,10 +7,10 @@ import { callerToken } from "./callers.ts";
 import { postgresFolder } from "./requirements.ts";
 import type { Machine } from "./network.ts";
 
-/** The password of all roles in the databases. */
+/** All roles' password in the databases. */
 const password = "secret-of-the-cluster-test";
 
-/** The port of a replica. */
+/** A replica's port. */
 const replicaPort = 8080;
 
 /** How a replica finds the primary: by the list of all hosts, or through the HAProxy on its machine. */
@@ -18,7 +18,7 @@ export type Route = "hosts" | "haproxy";
 
 const hostsOf: Readonly<Record<Route, string>> = { hosts: "node-1,node-2,node-3", haproxy: "127.0.0.1:5000" };
 
-/** Returns the URL of the store for a user of the database. */
+/** Returns the store's URL for a user of the database. */
 export function databaseUrl(route: Route, user: string = "plantstore", database: string = "plantstore"): string {
   return `postgres://${user}:${password}@${hostsOf[route]}/${database}`;
 }
@@ -31,7 +31,7 @@ export function createRoleSql(user: string): string {
 /** The settings with which Patroni runs the coordinator of Citus, which connects to its workers with the password. */
 const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
 
-/** The programs that run the database of a machine. */
+/** The programs that run a machine's database. */
 export const databasePrograms = ["etcd", "patroni", "postgres"] as const;
 
 /** A member of the cluster, as Patroni reports it. */
@@ -39,9 +39,9 @@ export interface Member {
   readonly name: string;
   readonly role: string;
   readonly state: string;
-  /** The lag of a standby, in bytes. */
+  /** A standby's lag, in bytes. */
   readonly lag?: number | "unknown";
-  /** The timeline of its log. Each new primary starts another one. */
+  /** Its log's timeline. Each new primary starts another one. */
   readonly timeline?: number;
 }
 
@@ -49,7 +49,7 @@ export interface Member {
 export class Node {
   readonly machine: Machine;
   readonly route: Route;
-  /** The URL of its replica. */
+  /** Its replica's URL. */
   readonly replicaUrl: string;
   readonly #folder: string;
   readonly #citusPrograms: string | undefined;
@@ -144,7 +144,7 @@ export class Node {
   }
 }
 
-/** The timeout of requests to Patroni in ms. Patroni responds from memory, unless it is frozen or cut off. */
+/** The timeout for requests to Patroni in ms. Patroni responds from memory, unless it is frozen or cut off. */
 const patroniTimeoutMs = 1_000;
 
 const pollIntervalMs = 100;

@@ -4,12 +4,12 @@ import type { Callers } from "./callers.ts";
 /** How many plants are created in a batch. */
 const batch = 500;
 
-/** The lowest number of plants that no call has tried to delete. */
+/** The fewest plants that no call has tried to delete. */
 const leftMin = 1_000;
 
 const pollIntervalMs = 200;
 
-/** The timeout of an import in ms: after a failover it would wait forever for the old primary. */
+/** An import's timeout in ms: after a failover it would wait forever for the old primary. */
 const patienceMs = 20_000;
 
 /** Creates plants while callers delete them, because a stale read would miss the newest plants. */

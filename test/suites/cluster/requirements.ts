@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-/** Debian's package of each program. */
+/** Debian's package for each program. */
 const packages: Readonly<Record<string, string>> = {
   etcd: "etcd-server",
   patroni: "patroni",
@@ -14,10 +14,10 @@ const packages: Readonly<Record<string, string>> = {
   mount: "mount",
 };
 
-/** The programs of PostgreSQL that Patroni runs. */
+/** The PostgreSQL programs that Patroni runs. */
 const postgresPrograms = ["postgres", "initdb", "pg_controldata", "pg_basebackup", "pg_rewind", "pg_ctl", "pg_isready"];
 
-/** Returns a message for each requirement of a cluster that this machine lacks. */
+/** Returns a message for each cluster requirement that this machine lacks. */
 export function findMissing(): string[] {
   const missing = Object.entries(packages)
     .filter(([program]) => !hasProgram(program))
@@ -29,7 +29,7 @@ export function findMissing(): string[] {
   return missing;
 }
 
-/** The folder with the programs of PostgreSQL: the newest that Debian installed, or one on PATH. */
+/** The folder with the PostgreSQL programs: the newest that Debian installed, or one on PATH. */
 export function postgresFolder(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).toSorted((one, other) => Number(other) - Number(one)) : [];

@@ -25,7 +25,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** The highest number of broken guarantees to print. */
+/** The most broken guarantees to print. */
 const shownMax = 20;
 
 const [folder = ""] = positionals;

@@ -37,13 +37,13 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { getHeader, postHeader, settingFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
 import { authorized, bearer } from "../../support/server/plant-server.ts";
 
-/** Memory that clients can make the server hold by one kind of action. */
+/** Memory that clients can make the server hold by one action kind. */
 export interface HeldRow {
-  /** The action, as in the table of SECURITY.md. */
+  /** The action, as in the table in SECURITY.md. */
   readonly what: string;
   /** The limit of the memory, as in the table: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;
-  /** Whether it is outside of the heap and of buffers, and only shows in the memory of the process. */
+  /** Whether it is outside the heap and of buffers, and only shows in the process's memory. */
   readonly native?: true;
   /** How often the action is repeated, before it is repeated four times as often. */
   readonly n: number;
@@ -53,9 +53,9 @@ export interface HeldRow {
 
 /** An action in progress. */
 export interface Held {
-  /** The connections of the action. */
+  /** The action's connections. */
   readonly clients: readonly RawClient[];
-  /** The number of connections, streams or bytes. */
+  /** How many connections, streams or bytes. */
   readonly units: number;
 }
 
@@ -71,7 +71,7 @@ function connections(
   return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
 }
 
-/** How one connection of HTTP/2 sends something on many streams. */
+/** How one HTTP/2 connection sends something on many streams. */
 interface StreamsOptions {
   /** Defaults to the plant server. */
   readonly server?: ServerName;
@@ -85,7 +85,7 @@ interface StreamsOptions {
   readonly per?: "connection" | "stream";
 }
 
-/** Opens one connection of HTTP/2, which sends something on many streams. */
+/** Opens one HTTP/2 connection, which sends something on many streams. */
 function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
   const { server: name = "plants", reads = true, opening = [], waveStreams, per = "connection" } = options;
   return async (server, n) => {
@@ -97,7 +97,7 @@ function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
   };
 }
 
-/** Opens one connection of HTTP/2, which sends many frames in one write and reads nothing. */
+/** Opens one HTTP/2 connection, which sends many frames in one write and reads nothing. */
 function frames(framesOf: (n: number) => readonly Frame[]): Run {
   return async ({ addresses }, n) => {
     const client = await openRawHttp2(addresses.plants);
@@ -106,7 +106,7 @@ function frames(framesOf: (n: number) => readonly Frame[]): Run {
   };
 }
 
-/** Opens one connection of HTTP/1.1, which sends a request repeatedly and reads nothing. */
+/** Opens one HTTP/1.1 connection, which sends a request repeatedly and reads nothing. */
 function pipelined(name: ServerName, line: string): Run {
   return async ({ addresses }, n) => {
     const client = await openRaw(addresses[name]);
@@ -144,7 +144,7 @@ const healthCall = (id: number, rpc: string): Frame =>
 // A nearly complete record of 16 KiB of a handshake (RFC 8446 §5.1).
 const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
 
-/** The highest number of messages that can be requested. */
+/** The most messages that can be requested. */
 const endless = 2 ** 31 - 1;
 const text16k = "s".repeat(16_000);
 const text100k = "s".repeat(100_000);
@@ -595,7 +595,7 @@ export const heldRows: readonly HeldRow[] = [
   {
     what: "messages of many streams that the handler reads slowly",
     atMost: "12 MiB a connection",
-    // Up to 256, the limit of a connection.
+    // Up to 256, a connection's limit.
     n: 64,
     run: async (server, n) => {
       const client = await openRaw(server.addresses.greenhouse);

@@ -144,7 +144,7 @@ function release(): void {
 
 /**
  * Uses up the rest of node's buffer pool after each turn in which it was used, like a busy server does: a retained
- * slice of the pool then retains all of its 64 KiB.
+ * slice of the pool then retains all its 64 KiB.
  */
 function usePool(before: Buffer): void {
   const next = Buffer.allocUnsafe(1);

@@ -24,9 +24,9 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { settingFrame, whole, windowUpdateFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
 import { authorized, bearer, tokens } from "../../support/server/plant-server.ts";
 
-/** CPU time that clients can make the server use by one kind of action. */
+/** CPU time that clients can make the server use by one action kind. */
 export interface SpentRow {
-  /** The action, as in the table of SECURITY.md. */
+  /** The action, as in the table in SECURITY.md. */
   readonly what: string;
   /** The limit of its CPU time, as in the table: a multiple of that of an {@link ordinaryCall}. */
   readonly atMost: string;
@@ -39,7 +39,7 @@ export interface SpentRow {
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
 const readMaxBytes = 4 * 1024 * 1024;
 
-/** The number of concurrent requests, well below the limit of a connection. */
+/** How many requests are concurrent, well below a connection's limit. */
 const atATime = 100;
 
 /** Opens streams of one connection in waves, each after the server has handled the one before. */

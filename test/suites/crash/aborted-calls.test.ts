@@ -30,7 +30,7 @@ const callsPerConnection = 300;
 /** Frames are sent in portions, so that calls are cancelled in different states. */
 const callsPerWrite = 30;
 
-/** The smallest leak per call is a slot of an array, eight bytes. Less is noise of the heap. */
+/** The smallest leak per call is a slot of an array, eight bytes. Less is heap noise. */
 const growthLimitBytes = calls * 6;
 
 /** HTTP/2's CANCEL. */

@@ -100,7 +100,7 @@ describe("a server whose clock jumps", () => {
   });
 });
 
-// The server has dated them. The clock of the store is the true one here. By that, too much or too little is dropped.
+// The server has dated them. The store's clock is the true one here. By that, too much or too little is dropped.
 test.each(["+100d", "-100d"])("records are dropped by the database's clock, even when %s away", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });

@@ -17,7 +17,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 
-/** The number of lost responses on each store. */
+/** How many responses are lost on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 
 /** Connections that are cut repeatedly, and the calls in flight on each: as many as the server accepts. */

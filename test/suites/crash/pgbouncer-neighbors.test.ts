@@ -30,7 +30,7 @@ const timeout = 300_000;
 const plants = 200_000;
 const crashes = 3;
 
-/** The database without the pooler, for checks of the test. */
+/** The database without the pooler, for the test's checks. */
 let direct: string;
 let postgres: PostgresServer;
 let pooler: Pgbouncer;
@@ -211,7 +211,7 @@ test("opening a store names the setting if PgBouncer drops its options", async (
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
     /^cannot use \S+: the options in the database URL set search_path, but the server did not get this setting/,
   );
-  // The options of the session are dropped, too, and are not required.
+  // The session's options are dropped, too, and are not required.
   await createPlants(1);
   const store = await openPlantStore({ kind: "postgres", url: dropping.url });
   await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

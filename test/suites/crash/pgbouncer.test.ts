@@ -24,7 +24,7 @@ const faults = 10;
 const plants = 200_000;
 const timeout = 300_000;
 
-/** The database without the pooler, for checks of the test. */
+/** The database without the pooler, for the test's checks. */
 let direct: string;
 let postgres: PostgresServer;
 let pooler: Pgbouncer;

@@ -20,7 +20,7 @@ const faults = 30;
 const plants = 500_000;
 const timeout = 300_000;
 
-/** The calls per second of a constant load. */
+/** A constant load's calls per second. */
 const ticksPerS = 20;
 
 describe("a server on PostgreSQL", () => {
@@ -91,7 +91,7 @@ describe("a server on PostgreSQL", () => {
       for (let i = 0; i < 200 / ticksPerS; i++) others.push(ask(BigInt(others.length + 2)));
       await sleep(1_000 / ticksPerS);
     }
-    // All of these while the lock is held.
+    // All these while the lock is held.
     expect(new Set(await Promise.all(others))).toEqual(new Set([true]));
     expect(new Set(await Promise.all(locked))).toEqual(new Set([Code.Unavailable]));
     expect(store.problem).toBeUndefined();

@@ -21,9 +21,9 @@ import {
 
 // The command `proxy` as it is restarted: SIGTERM, and the next one on the same ports, with the waits by default.
 
-/** The fewest calls of a run. */
+/** A run's fewest calls. */
 const callCount = 2_000;
-/** Milliseconds between two calls of a caller. The balancer's checks need the cores, too. */
+/** Milliseconds between two calls by a caller. The balancer's checks need the cores, too. */
 const callGapMs = 2;
 
 const upstream = createTestGateway({

@@ -73,6 +73,6 @@ test("no call fails while two balanced replicas are restarted in turn", async ()
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
   expect(failed).toEqual([]);
   expect(completed).toBeGreaterThan(restarts * ports.length * callsPerStep);
-  // Each restart may cross one call on each connection of gRPC.
+  // Each restart may cross one call on each gRPC connection.
   expect(unprocessed).toBeLessThanOrEqual(2 * restarts * ports.length);
 }, 300_000);

@@ -14,7 +14,7 @@ const timeout = 180_000;
 /** Deletions that may have been acknowledged before a change, and counted after it: one of each caller. */
 const onTheWay = 16;
 
-/** The state of a file: how many acknowledged deletions it has lost, and whether it is damaged. */
+/** A file's state: how many acknowledged deletions it has lost, and whether it is damaged. */
 function judge(file: string, deleted: Iterable<bigint>) {
   const left = new Set(plantsIn(file));
   const back = [...deleted].filter((id) => left.has(id)).length;

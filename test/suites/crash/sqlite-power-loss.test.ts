@@ -14,7 +14,7 @@ const away = "the plant store cannot process the request at the moment";
 
 const deleting = new URL("../../support/plants/disk/delete-and-print.ts", import.meta.url).pathname;
 
-/** The program of a command that is killed once it has printed its result. */
+/** The program for a command that is killed once it has printed its result. */
 function asking(module: string, names: string, body: string): string[] {
   const { href } = new URL(`../../../src/stores/sqlite/${module}`, import.meta.url);
   const program = `
@@ -91,7 +91,7 @@ const questions: readonly { name: string; args: readonly string[]; answer: unkno
   },
 ];
 
-// After the sync of the header of the log, the fourth deletion is the fifth sync.
+// After the sync of the log's header, the fourth deletion is the fifth sync.
 const ends = [
   { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
   {

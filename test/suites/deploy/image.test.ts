@@ -13,9 +13,9 @@ import { file_orders_v1_orders } from "../../../packages/testing/src/gen/orders/
 import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** The result of building an image. */
+/** What building an image results in. */
 interface BuiltImage {
-  /** The working folder of its last stage. */
+  /** Its last stage's working folder. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
   /** `ENTRYPOINT` and `CMD`. */
@@ -30,9 +30,9 @@ interface Stage {
 }
 
 /**
- * Runs the steps of a Dockerfile without a container, and returns its stages. The name of the last is "last". Each
- * stage is a folder below `target`, its commands run on this machine, and it gets only the files that .dockerignore
- * includes. Supports the instructions of deploy/Dockerfile.
+ * Runs a Dockerfile's steps without a container, and returns its stages. The name of the last is "last". Each stage is
+ * a folder below `target`, its commands run on this machine, and it gets only the files that .dockerignore includes.
+ * Supports the instructions in deploy/Dockerfile.
  */
 async function buildImages(dockerfile: string, target: string): Promise<ReadonlyMap<string, BuiltImage>> {
   const context = join(target, "context");
@@ -102,7 +102,7 @@ function newStage(root: string, base?: Stage): Stage {
   };
 }
 
-// Copies the content of a folder, and a file into a folder (Dockerfile reference, COPY).
+// Copies a folder's content, and a file into a folder (Dockerfile reference, COPY).
 function copy(root: string, sources: readonly string[], target: string): void {
   for (const source of sources) {
     const from = join(root, source);
@@ -111,7 +111,7 @@ function copy(root: string, sources: readonly string[], target: string): void {
   }
 }
 
-// Runs the steps of deploy/Dockerfile without a container.
+// Runs the steps in deploy/Dockerfile without a container.
 
 const dockerfile = join(projectFolder, "deploy/Dockerfile");
 

@@ -6,7 +6,7 @@ import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { validateManifests } from "../../support/validate-manifests.ts";
 
-// The Kubernetes manifests and the scrape configuration of the proxy.
+// The Kubernetes manifests and the proxy's scrape configuration.
 
 const folder = join(projectFolder, "deploy/proxy");
 

@@ -9,7 +9,7 @@ import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// Runs the blocks of docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
+// Runs the blocks in docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
 

@@ -8,7 +8,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
-// Runs the block of docs/how-to/openapi.md that adds RPCs to the description of @fastify/swagger.
+// Runs the block in docs/how-to/openapi.md that adds RPCs to the description of @fastify/swagger.
 
 function resolveFrom(folder: string, name: string): string {
   return createRequire(join(projectFolder, folder, "package.json")).resolve(name);

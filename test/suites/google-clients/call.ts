@@ -1,4 +1,4 @@
-// Makes the calls of a file with Google's REST clients for Node, and writes what each returns to another file, as JSON.
+// Makes a file's calls with Google's REST clients for Node, and writes what each returns to another file, as JSON.
 import { readFileSync, writeFileSync } from "node:fs";
 import { v1 } from "@google-cloud/firestore-api";
 import { v2, v2beta2, v2beta3 } from "@google-cloud/tasks";

@@ -23,21 +23,24 @@ export interface ClientCall {
   readonly client: DescService;
   readonly method: DescMethod;
   readonly kind: CallKind;
-  /** The path of the rule for which the request has values. */
+  /** The rule's path for which the request has values. */
   readonly path: string;
   readonly request: JsonObject;
-  /** The responses of the handler: one, a stream, pages, or an operation that runs and that is done. */
+  /** The handler's responses: one, a stream, pages, or an operation that runs and that is done. */
   readonly responses: readonly JsonObject[];
-  /** The types of the results of a client, the last one also of further results; without items that are not messages. */
+  /** The types of a client's results, the last one also of further results; without items that are not messages. */
   readonly resultTypes: readonly DescMessage[];
   /** What a client returns: each response, each item of all pages, or the response and the metadata of an operation. */
   readonly results: readonly JsonValue[];
 }
 
-/** The number of messages of a stream, and of pages of a list. */
+/** How many messages a stream has, and how many pages a list has. */
 const manyResponses = 3;
 
-/** Returns calls of every RPC that a client offers, with each path of its rule. Google's REST clients offer no client streams. */
+/**
+ * Returns calls of every RPC that a client offers, with each path of its rule. Google's REST clients offer no client
+ * streams.
+ */
 export function createCalls(definition: FileRegistry): readonly ClientCall[] {
   return clientServices(definition).flatMap(({ service, mixin }) => {
     const sampler = new MessageSampler();
@@ -60,7 +63,7 @@ interface Path {
   readonly body: string;
 }
 
-/** Returns the paths of an RPC. Of the rules of shared services, those with the version of the client's service. */
+/** Returns an RPC's paths. Of the rules of shared services, those with the version of the client's service. */
 function pathsOf(method: DescMethod, client: DescService): readonly Path[] {
   const external = configRules.find(({ selector }) => selector === `${method.parent.typeName}.${method.name}`);
   const rule: HttpRule = external === undefined ? getOption(method, http) : create(HttpRuleSchema, external);
@@ -71,7 +74,7 @@ function pathsOf(method: DescMethod, client: DescService): readonly Path[] {
   return paths.filter(({ path }) => path.startsWith(`/${version}/`));
 }
 
-/** Returns a request with values for the variables of a path, and without fields that a query cannot contain. */
+/** Returns a request with values for a path's variables, and without fields that a query cannot contain. */
 function sampleRequest(input: DescMessage, path: string, body: string, sampler: MessageSampler): JsonObject {
   const inQuery = (field: DescField): boolean => body !== "*" && body !== field.name;
   const isSent = (field: DescField): boolean =>
@@ -146,7 +149,7 @@ function sampleOperation(method: DescMethod, types: readonly DescMessage[], samp
   };
 }
 
-/** Returns the token of a page by its number: an empty one for the first page, and after the last. */
+/** Returns a page's token by its number: an empty one for the first page, and after the last. */
 export function nextPageToken(at: number): string {
   return at === 0 || at === manyResponses ? "" : `page ${at}+/=`;
 }

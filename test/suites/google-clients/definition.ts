@@ -7,12 +7,12 @@ import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** The folder of the suite, in which its npm packages are installed. */
+/** The suite's folder, in which its npm packages are installed. */
 export const suiteFolder: string = join(projectFolder, "test/suites/google-clients");
 
-/** The npm packages with the definitions of the APIs, and of what they import. */
+/** The npm packages with the API definitions, and with what they import. */
 const packages = ["google-gax", "@google-cloud/tasks", "@google-cloud/firestore-api"];
-/** The folders of the definitions that are built, in addition to their imports. */
+/** The definition folders that are built, in addition to their imports. */
 const built = ["cloud/tasks", "firestore", "cloud/location", "longrunning", "rpc"];
 
 /** Builds the definitions that Google's clients for Node contain. */
@@ -34,7 +34,7 @@ export interface ClientService {
   readonly mixin: DescService;
 }
 
-/** Returns the services of the two APIs. Each has a client. */
+/** Returns the two APIs' services. Each has a client. */
 export function clientServices(definition: FileRegistry): readonly ClientService[] {
   const services = [...definition].filter((type) => type.kind === "service");
   const locations = services.filter(({ typeName }) => typeName === "google.cloud.location.Locations");
@@ -57,7 +57,7 @@ function getInEachVersion(selector: string, path: string): ExternalHttpRule {
 
 /** Rules that replace annotations. */
 export const configRules: readonly ExternalHttpRule[] = [
-  // Several APIs have these services, with different paths. The clients contain the paths of their API.
+  // Several APIs have these services, with different paths. The clients contain their API's paths.
   getInEachVersion("google.cloud.location.Locations.ListLocations", "{name=projects/*}/locations"),
   getInEachVersion("google.cloud.location.Locations.GetLocation", "{name=projects/*/locations/*}"),
   {

@@ -25,16 +25,16 @@ const errorCodes: readonly ErrorCode[] = [
   { code: Code.Unimplemented, httpStatus: 501 },
 ];
 
-/** Returns the code of the error of a call. */
+/** Returns the code of a call's error. */
 export function errorCodeOf(call: number): ErrorCode {
   const { [call % errorCodes.length]: code = { code: Code.Internal, httpStatus: 500 } } = errorCodes;
   return code;
 }
 
-/** The message of all errors. */
+/** All errors' message. */
 export const errorMessage = 'no "é" here';
 
-/** The details of all errors, in JSON. */
+/** All errors' details, in JSON. */
 export const errorDetails: Readonly<Record<string, JsonObject>> = {
   "google.rpc.ErrorInfo": { reason: "GONE", domain: "example.com", metadata: { zone: "é" } },
   "google.rpc.BadRequest": { fieldViolations: [{ field: "queue.name", description: "unknown" }] },
@@ -46,7 +46,7 @@ export const callHeader = { name: "x-call", fails: "x-fails" } as const;
 
 /** Services whose handlers record requests and return the responses of the calls. */
 export class FakeServices {
-  /** The requests of each named call. */
+  /** Each named call's requests. */
   readonly received: Map<string, Message[]> = new Map();
   readonly #definition: FileRegistry;
   readonly #calls: readonly ClientCall[];
@@ -60,7 +60,7 @@ export class FakeServices {
     this.#operations = new Map(started.map(({ responses: [, done = {}] }) => [done["name"], done]));
   }
 
-  /** Registers the services of all calls. */
+  /** Registers all calls' services. */
   register(router: ConnectRouter): void {
     const methods = new Set(this.#calls.map(({ method }) => method));
     for (const service of new Set([...methods].map(({ parent }) => parent))) {

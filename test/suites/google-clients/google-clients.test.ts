@@ -22,7 +22,7 @@ const calls = createCalls(definition).map((call, at) => ({
 
 interface Client {
   readonly language: string;
-  /** Makes the calls of a file, and writes the outcomes to another. */
+  /** Makes a file's calls, and writes the outcomes to another. */
   readonly run: (...files: readonly string[]) => Promise<unknown>;
   /** Whether a client offers the RPCs that several APIs share. */
   readonly offersShared: (client: string) => boolean;
@@ -143,7 +143,7 @@ test("every RPC is called, except with client streams or without a rule", () => 
   ]);
 });
 
-/** Returns the requests of a call: one for each page. */
+/** Returns a call's requests: one for each page. */
 function requestsOf({ kind, request, responses }: ClientCall): readonly JsonObject[] {
   return kind === "pages" ? responses.map((_, at) => ({ ...request, pageToken: nextPageToken(at) })) : [request];
 }

@@ -37,12 +37,12 @@ const specialForms: Readonly<Record<string, JsonValue | undefined>> = {
   "google.protobuf.Value": "v",
 };
 
-/** The number of messages inside each other. Some types contain themselves. */
+/** How deep messages are nested. Some types contain themselves. */
 const maxDepth = 4;
 
 /** Creates messages in which every field is set. Each message sets another member of a oneof than the one before. */
 export class MessageSampler {
-  /** The number of messages of each type so far. */
+  /** How many messages each type has so far. */
   readonly #counts = new Map<DescMessage, number>();
 
   /**

@@ -4,8 +4,8 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openClient } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "../prometheus/production.ts";
 
-// Breaks a server under load, waits for the alert, runs the commands of its runbook, and does what the runbook says about
-// their output. The server must serve calls again, without a lost deletion.
+// Breaks a server under load, waits for the alert, runs the commands of its runbook, and does what the runbook says
+// about their output. The server must serve calls again, without a lost deletion.
 
 const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
 const continueWithoutStandby = blocksRunBy("test/suites/prometheus/failover.test.ts").find(({ text }) =>
@@ -38,7 +38,7 @@ interface Incident {
   readonly repair: (production: Production) => Promise<unknown>;
 }
 
-/** Runs statements as an administrator of the database of the plant store. */
+/** Runs statements as an administrator of the plant store's database. */
 const runAs =
   (...statements: readonly string[]) =>
   ({ run }: Production) =>

@@ -95,7 +95,9 @@ describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
   });
 });
 
-/** Lets a client delete the plants 1, 2, 3 …, every second of which exists, and compares the responses with the store. */
+/**
+ * Lets a client delete the plants 1, 2, 3 …, every second of which exists, and compares the responses with the store.
+ */
 async function callFor(
   options: TestPlantServerOptions,
   program: ClientProgram,
@@ -118,7 +120,7 @@ async function callFor(
   expect(connections.count).toBe(1);
 }
 
-/** Starts a gateway with the stream service on a free port of loopback. Dispose of it with `await using`. */
+/** Starts a gateway with the stream service on a free port of loopback. Dispose it with `await using`. */
 async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
   const gateway = createTestGateway({
     routes: (router) =>
@@ -133,7 +135,7 @@ async function* countTo(pieces: number): AsyncGenerator<{ number: number; conten
   for (let number = 0; number < pieces; number++) yield { number, content };
 }
 
-/** The number of connections that the servers of this process have accepted. Dispose of it with `using`. */
+/** The number of connections that this process's servers have accepted. Dispose it with `using`. */
 interface ConnectionCount {
   readonly count: number;
   [Symbol.dispose](): void;

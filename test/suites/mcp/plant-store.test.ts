@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server[Symbol.asyncDispose]());
 
-/** What a client gets: the names of the tools, and for each call the structured result or the text of the error. */
+/** What a client gets: the names of the tools, and for each call the structured result or the error's text. */
 type Results = Readonly<Record<"tools" | "deleted" | "repeated" | "notFound" | "invalid", unknown>>;
 
 function expectedFor(plant: string): Results {

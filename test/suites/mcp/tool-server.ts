@@ -5,10 +5,10 @@ import {
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { startConfigured } from "../../support/server/start-configured.ts";
 
-/** A plant store with tools, and its identity provider. Dispose of it with `await using`. */
+/** A plant store with tools, and its identity provider. Dispose it with `await using`. */
 export interface ToolServer extends AsyncDisposable {
   readonly url: string;
-  /** The URL of the gRPC service. */
+  /** The gRPC service's URL. */
   readonly baseUrl: string;
   readonly issuer: string;
   /** The parameters of the token requests so far. */

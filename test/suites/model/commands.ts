@@ -108,7 +108,7 @@ function restoreCommand(between: readonly Asked[]): Command {
   });
 }
 
-/** The plants of a new store. */
+/** A new store's plants. */
 export const plants: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 const ids = constantFrom(...plants);

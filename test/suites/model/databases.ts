@@ -6,7 +6,7 @@ import type { Database, StoredRecord } from "./store-host.ts";
 
 const ageDays = 3;
 
-/** How long to wait for the lock of a store, in milliseconds. */
+/** How long to wait for a store's lock, in milliseconds. */
 const lockTimeoutMs = 10_000;
 
 /** Creates a store in an SQLite file. */

@@ -12,7 +12,7 @@ export interface Call {
   readonly requestId: string;
 }
 
-/** The response to a deletion: `deleted`, `not found` or the identifier of an error. */
+/** The response to a deletion: `deleted`, `not found` or an error's identifier. */
 export interface Message {
   readonly requestId: string;
   readonly outcome: string;
@@ -69,7 +69,7 @@ export class StoreHost {
     if (message?.outcome !== "open") throw new Error("the process did not open its store");
   }
 
-  /** Closes the store, and waits for the exit of the process. */
+  /** Closes the store, and waits for the process's exit. */
   async close(): Promise<void> {
     await this.#stop((child) => child.send("close"));
   }

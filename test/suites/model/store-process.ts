@@ -1,4 +1,4 @@
-// A process that holds a store, for the tests of this folder, which kill it. Its argument is the location in JSON.
+// A process that holds a store, for this folder's tests, which kill it. Its argument is the location in JSON.
 import { openPlantStore } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import type { Call, Message } from "./store-host.ts";

@@ -16,7 +16,7 @@ import {
 
 const tickMs = 100;
 
-/** A clock that stops while the machine stalls. Dispose of it with `using`. */
+/** A clock that stops while the machine stalls. Dispose it with `using`. */
 interface RunningClock extends Disposable {
   elapsedMs(): number;
 }

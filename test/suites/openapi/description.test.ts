@@ -25,7 +25,7 @@ const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
-/** Lints a document with the rules of the specification, the default rules, or the stricter ones of redocly.yaml. */
+/** Lints a document with the specification's rules, the default rules, or the stricter ones of redocly.yaml. */
 async function lint(file: string, rules: "spec" | "default" | "strict"): Promise<string> {
   const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
@@ -42,7 +42,7 @@ beforeAll(async () => {
   programs = await openSchemathesis();
 }, buildLimitMs);
 
-// The information that only the owner of a service has. Everything else that the linter requires is derived.
+// The information that only a service's owner has. Everything else that the linter requires is derived.
 const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService], {
   info: {
     title: "Kitchen sink",

@@ -6,8 +6,8 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 
-// Without those of the tutorial, which are files of one program that tutorial.test.ts compiles, and of the plugins, which
-// the suite `frameworks` runs with the frameworks.
+// Without those of the tutorial, which are files of one program that tutorial.test.ts compiles, and of the plugins,
+// which the suite `frameworks` runs with the frameworks.
 const blocks = pageBlocks.filter(
   ({ language, page, text }) =>
     language === "ts" &&
@@ -60,7 +60,7 @@ let folder: string;
 let problems: string;
 
 beforeAll(() => {
-  // Inside of the project, so that "plantstore" and its dependencies are resolved like in a user's program.
+  // Inside the project, so that "plantstore" and its dependencies are resolved like in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   write("tsconfig.json", JSON.stringify(configuration));

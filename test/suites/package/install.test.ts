@@ -19,7 +19,7 @@ import {
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.
 
-/** The commands of docs/how-to/packages.md for npm: for the gateway, the proxy and the plant store. */
+/** The commands in docs/how-to/packages.md for npm: for the gateway, the proxy and the plant store. */
 const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
 const [forGateway = "", forProxy = "", forAll = ""] = inProject?.text.split("\n") ?? [];
 /** The commands for a server. */
@@ -48,7 +48,7 @@ beforeAll(() => {
 });
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
-// The commands of the first line, `npm ci && npm run build`, ran before this test.
+// The first line's commands, `npm ci && npm run build`, ran before this test.
 function packAsDocumented(project: UserProject): Tarballs {
   const [build = "", pack = ""] = blocksRunBy("test/suites/package/install.test.ts")[0]?.text.split("\n") ?? [];
   expect(build).toBe("npm ci && npm run build");

@@ -41,7 +41,7 @@ afterAll(() => {
   rmSync(generated.path, { recursive: true });
 });
 
-/** Returns the programs of a page by their names, which are in their first lines. */
+/** Returns a page's programs by their names, which are in their first lines. */
 function programsOf(page: string): Map<string, string> {
   const blocks = pageBlocks.filter((block) => block.page === page && block.language === "ts");
   return new Map(blocks.map(({ text }) => [/^\/\/ (\S+)\n/.exec(text)?.[1] ?? "", here(text)]));

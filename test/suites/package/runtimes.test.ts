@@ -81,7 +81,7 @@ async function callByTls({ address, port }: Address): Promise<string> {
 
 const greeting = '{"name":"Hello Ann"}';
 
-/** The rows of the table: how the gateway serves, and the expected outcome of a call. */
+/** The table's rows: how the gateway serves, and a call's expected outcome. */
 const rows: readonly {
   row: string;
   way: "own" | "mounted" | "tls";

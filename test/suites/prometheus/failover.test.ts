@@ -9,7 +9,8 @@ import { startCommandLine } from "../../support/process/command-line.ts";
 import { openShell } from "../../support/process/shell.ts";
 import { installCommands } from "./production.ts";
 
-// Runs the commands of "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary of deploy/postgresql.conf.
+// Runs the commands of "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary in
+// deploy/postgresql.conf.
 
 const [compare = "", promote = "", show = "", follow = "", release = "", reset = "", check = ""] = blocksRunBy(
   "test/suites/prometheus/failover.test.ts",

@@ -9,11 +9,11 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { openShell } from "../../support/process/shell.ts";
 
-/** An operator's shell in the directory of a service, with a PostgreSQL with TLS. Dispose of it with `await using`. */
+/** An operator's shell in a service's directory, with a PostgreSQL with TLS. Dispose it with `await using`. */
 export interface Production extends AsyncDisposable {
   readonly folder: TempFolder;
   readonly postgres: PostgresServer;
-  /** A free port for the metrics of a proxy, because the documented one is that of the plant store. */
+  /** A free port for a proxy's metrics, because the documented one is that of the plant store. */
   readonly proxyPort: number;
   /** Runs documented commands, with the loopback address and free ports instead of the documented ones. */
   readonly run: (commands: string | undefined) => Promise<void>;
@@ -21,7 +21,7 @@ export interface Production extends AsyncDisposable {
   readonly read: (commands: string | undefined) => Promise<string>;
 }
 
-/** Returns the blocks of docs/how-to/run-in-production.md. */
+/** Returns the blocks in docs/how-to/run-in-production.md. */
 export function productionBlocks(): readonly string[] {
   return blocksRunBy("test/suites/prometheus/run-in-production.test.ts").map(({ text }) => text);
 }
@@ -79,7 +79,10 @@ export async function openProduction(): Promise<Production> {
   };
 }
 
-/** Writes executable files `plantstore` and `plantstore-proxy`, which node can run as well, and returns the PATH for them. */
+/**
+ * Writes executable files `plantstore` and `plantstore-proxy`, which node can run as well, and returns the PATH for
+ * them.
+ */
 export function installCommands(folder: TempFolder): string {
   mkdirSync(folder.file("bin"));
   const programs = { plantstore: "src/command/main.ts", "plantstore-proxy": "packages/proxy/src/command/main.ts" };
@@ -91,7 +94,7 @@ export function installCommands(folder: TempFolder): string {
   return [folder.file("bin"), dirname(process.execPath), process.env["PATH"]].join(delimiter);
 }
 
-/** Copies the files of deploy/prometheus with another target, which is scraped every second. */
+/** Copies the files in deploy/prometheus with another target, which is scraped every second. */
 function copyPrometheusFiles(folder: TempFolder, metricsPort: number): void {
   mkdirSync(folder.file("deploy/prometheus"), { recursive: true });
   const scrape = readFileSync(join(deployedFolder, "prometheus.yml"), "utf8");

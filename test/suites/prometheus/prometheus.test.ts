@@ -16,7 +16,7 @@ import {
   withShortTimes,
 } from "../../../packages/testing/src/telemetry/prometheus.ts";
 
-// A real Prometheus with the files of deploy/prometheus, which scrapes a server under load.
+// A real Prometheus with the files in deploy/prometheus, which scrapes a server under load.
 
 const token = "token-of-the-prometheus-test";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openProduction, productionBlocks } from "./production.ts";
 
-// Runs the commands of docs/how-to/run-in-production.md in their order in one shell.
+// Runs the commands in docs/how-to/run-in-production.md in their order in one shell.
 
 const timeout = 300_000;
 

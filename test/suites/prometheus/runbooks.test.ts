@@ -7,11 +7,11 @@ import { openClient } from "../../support/plants/postgres-server.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openProduction, type Production, productionBlocks } from "./production.ts";
 
-// Runs the commands of docs/how-to/runbooks/ at a server that docs/how-to/run-in-production.md has set up.
+// Runs the commands in docs/how-to/runbooks/ at a server that docs/how-to/run-in-production.md has set up.
 
 const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
 
-/** Returns the commands of a section. */
+/** Returns a section's commands. */
 const blocksOf = (section: string): readonly string[] => (blocks.get(section) ?? []).map(({ text }) => text);
 
 /** A call of the plant store with a credential. */
@@ -135,7 +135,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     expect(await read(call("$NEXT", 7))).toBe("");
   });
 
-  // The last test, because curl does not trust the issuer of the next certificate.
+  // The last test, because curl does not trust the next certificate's issuer.
   test("for rotating certificates replace the server's, and the proxy's at SIGHUP", async () => {
     const [certificates, reload, show = ""] = blocksOf("Rotate certificates");
     const { run, read, folder: directory } = production;

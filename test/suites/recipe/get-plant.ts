@@ -10,7 +10,7 @@ export const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"),
 /** Its recipe for a new RPC. */
 export const recipe: string = page.slice(page.indexOf("**A new RPC**"), page.indexOf("**A new error**"));
 
-/** Returns the path of a file in the recipe by its name. */
+/** Returns a file's path in the recipe by its name. */
 export function pathOf(name: string): string {
   const paths = [...recipe.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, path = ""]) => path);
   const path = paths.find((each) => basename(each) === name);
@@ -18,7 +18,7 @@ export function pathOf(name: string): string {
   return path;
 }
 
-/** The definition of the service. */
+/** The service's definition. */
 export const definition: string = pathOf("plant_service.proto");
 
 /** The declaration of GetPlant. */

@@ -93,7 +93,7 @@ test("the compiler finds every file in the recipe for a new RPC", { timeout: bui
   expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...backends, ...others].toSorted());
 });
 
-/** The tests that the recipe names, and that pass once all of its steps are done. */
+/** The tests that the recipe names, and that pass once all its steps are done. */
 const tests = [
   pathOf("delete-plant.test.ts"),
   pathOf("every-rpc.test.ts"),

@@ -18,7 +18,7 @@ const stopLimitMs = 60_000;
 /** The exit code of a program that cannot start, such as a replica whose database is down. */
 const cannotStart = 1;
 
-/** The memory and the open files of a process. */
+/** The memory and a process's open files. */
 export interface Usage {
   readonly residentMiB: number;
   readonly openFiles: number;

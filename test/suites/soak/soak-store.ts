@@ -27,7 +27,7 @@ export interface SoakOptions {
 /** Two callers on each of ten routes with these pauses make 60 to 100 calls per second. */
 const callerOptions = { perReplica: 2, pauseMs: 200 };
 
-/** The time limit of a command in ms: it waits while the database is down, and the machine is busy. */
+/** A command's time limit in ms: it waits while the database is down, and the machine is busy. */
 const commandLimitMs = 60_000;
 
 /** Commands that an operator runs all the time. */

@@ -8,7 +8,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { readTables } from "../cluster/check-history.ts";
 import { freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
 
-/** Returns the location of an SQLite file, which another program uses too. */
+/** Returns the location of an SQLite file that another program uses too. */
 export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
   const folder = createTempFolder();
   const file = folder.file("plants.db");

@@ -9,7 +9,7 @@ import { callerToken } from "../cluster/callers.ts";
 import { type LossyLink, startLossyLink } from "./lossy-link.ts";
 import { Service } from "./service.ts";
 
-/** Two replicas of the plant store and a proxy in front of them. Dispose of it with `await using`. */
+/** Two replicas of the plant store and a proxy in front of them. Dispose it with `await using`. */
 export interface Stack extends AsyncDisposable {
   readonly replicas: readonly [Service, Service];
   readonly replicaPorts: readonly number[];

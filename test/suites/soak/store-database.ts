@@ -9,7 +9,7 @@ export interface Fault {
   inject(): Promise<unknown>;
 }
 
-/** The database of a plant store, which other programs use too. Dispose of it with `await using`. */
+/** The database of a plant store, which other programs use too. Dispose it with `await using`. */
 export interface StoreDatabase extends AsyncDisposable {
   /** `DATABASE_URL` of the servers. */
   readonly url: string;

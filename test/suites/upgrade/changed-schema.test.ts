@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-/** A store, and how to change the version of its schema. */
+/** A store, and how to change its schema's version. */
 interface Store {
   readonly url: string;
   readonly setVersion: (version: number) => Promise<void>;

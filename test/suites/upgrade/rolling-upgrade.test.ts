@@ -9,7 +9,7 @@ import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart
 import { makeReleases, type Releases } from "./next-release.ts";
 import { openShell, type Shell } from "../../support/process/shell.ts";
 
-// Runs the commands of docs/how-to/upgrade.md in their order.
+// Runs the commands in docs/how-to/upgrade.md in their order.
 const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(
   ({ text }) => text,
 );

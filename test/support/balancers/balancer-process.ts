@@ -22,7 +22,7 @@ const daemonsPath = ["/usr/sbin", process.env["PATH"]].join(delimiter);
 /** The interval of attempts to connect, in ms. */
 const connectEveryMs = 20;
 
-/** Starts a load balancer, and resolves when it listens on all its ports. Dispose of it with `await using`. */
+/** Starts a load balancer, and resolves when it listens on all its ports. Dispose it with `await using`. */
 export async function startBalancerProcess({ file, args, config, ports }: BalancerProgram): Promise<AsyncDisposable> {
   await using starting = new AsyncDisposableStack();
   const folder = starting.use(createTempFolder());

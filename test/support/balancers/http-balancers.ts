@@ -3,7 +3,7 @@ import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { type BalancerProgram, startBalancerProcess } from "./balancer-process.ts";
 
-/** A load balancer in front of one server, which forwards requests over the same version of HTTP. */
+/** A load balancer in front of one server, which forwards requests over the same HTTP version. */
 export interface HttpBalancer extends AsyncDisposable {
   readonly ports: HttpPorts;
 }

@@ -7,9 +7,9 @@ import type { TestPlantServer } from "../server/plant-server.ts";
 /**
  * A program with a generated client, in any language.
  *
- * Its arguments are the address of the server (`localhost:8080`) and, for TLS, the file of the authority to trust. For each
- * line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant and writes one line: the number
- * of the gRPC status code and, for an error, a space and the message.
+ * Its arguments are the address of the server (`localhost:8080`) and, for TLS, the file of the authority to trust. For
+ * each line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant and writes one line:
+ * the number of the gRPC status code and, for an error, a space and the message.
  *
  * For a line `<load> <token> <amount>` it puts a {@link Load} on the server, and writes a line `<times> <outcome>` for
  * each outcome, followed by an empty line. Programs without streams do not accept loads of streams.
@@ -27,10 +27,13 @@ export const responseLimitMs = 240_000;
 /** Deletions by 64 callers for some seconds, a bidirectional stream of messages, or a server stream of messages. */
 export type Load = "load" | "echo" | "count";
 
-/** A running program. Dispose of it with `using`. */
+/** A running program. Dispose it with `using`. */
 export interface RunningClient {
   deletePlant(id: bigint, token: string | undefined, deadlineMs?: number): Promise<string>;
-  /** Resolves to the count of each outcome: code and message of calls, with "#" for the plant, and the size of messages. */
+  /**
+   * Resolves to the count of each outcome: code and message of calls, with "#" for the plant, and the size of
+   * messages.
+   */
   load(load: Load, token: string | undefined, amount: number): Promise<Readonly<Record<string, number>>>;
   [Symbol.dispose](): void;
 }
@@ -62,7 +65,7 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
   };
 }
 
-// Returns a function that reads the next line of the program. Rejects with the program's errors when it has exited.
+// Returns a function that reads the program's next line. Rejects with the program's errors when it has exited.
 function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string> {
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (complaints += text));

@@ -23,12 +23,13 @@ export const definitions: readonly string[] = [
 /** The description of the REST API that users get. */
 export const openApiFile: string = join(projectFolder, "openapi.json");
 
-/** The buf of this project, which runs the plugins of all languages. */
+/** This project's buf, which runs the plugins of all languages. */
 export const buf: string = join(projectFolder, "node_modules/.bin/buf");
 
 /**
- * Copies the recipe of a client, `test/suites/clients/<name>/`, to a folder outside of the checkout, where its code is
- * generated and compiled, and returns that folder. Keeps the output of earlier runs, so that compilers skip unchanged files.
+ * Copies a client's recipe, `test/suites/clients/<name>/`, to a folder outside the checkout, where its code is
+ * generated and compiled, and returns that folder. Keeps the output of earlier runs, so that compilers skip unchanged
+ * files.
  */
 export function layOutRecipe(name: string): string {
   const folder = toolsFolder(`client-${name}`);
@@ -36,7 +37,7 @@ export function layOutRecipe(name: string): string {
   return folder;
 }
 
-/** Returns the path of the recipe of a client. */
+/** Returns the path of a client's recipe. */
 export function recipeFolder(name: string): string {
   return join(projectFolder, "test/suites/clients", name);
 }

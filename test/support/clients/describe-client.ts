@@ -8,7 +8,7 @@ import { situations } from "../plants/situation-store.ts";
 /** The client under test, and how to build it. */
 export interface ClientUnderTest {
   readonly name: string;
-  /** Generates and compiles it on the first call. May use the output of an earlier run. */
+  /** Generates and compiles it on the first call. May use an earlier run's output. */
   readonly build: () => Promise<ClientProgram>;
   /** Its error after its deadline, if it is not DEADLINE_EXCEEDED. */
   readonly onDeadline?: RegExp;

@@ -12,7 +12,7 @@ import { responseLimitMs, authorityOf } from "./client-program.ts";
 export interface ExampleClient {
   /** Its folder, which is also the language of its lines in docs/how-to/clients.md. */
   readonly language: string;
-  /** The file of its program, whose first comment has the commands. */
+  /** Its program's file, whose first comment has the commands. */
   readonly program: string;
   /** The environment of its commands in addition to PATH, such as the authority to trust. */
   readonly environment?: (authorityFile: string) => Promise<Readonly<Record<string, string>>>;
@@ -59,7 +59,7 @@ export function describeExample({ language, program, environment }: ExampleClien
 
 const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 
-/** Copies the project to a folder outside of the checkout, with the same relative path to the definitions. */
+/** Copies the project to a folder outside the checkout, with the same relative path to the definitions. */
 function layOut(language: string): string {
   const root = toolsFolder(`example-${language}`);
   // Removes imports that an earlier run has copied next to the definition, which would otherwise be duplicates.

@@ -17,7 +17,7 @@ export type Step = readonly [program: string, ...args: string[]];
 export interface Generator {
   /** Its name, and that of its recipe, `test/suites/generators/<tool>/`. */
   readonly tool: string;
-  /** Its options, as in the table of docs/how-to/openapi.md. */
+  /** Its options, as in the table in docs/how-to/openapi.md. */
   readonly option?: string;
   /** Generates a client in the empty folder `client` of the recipe, and compiles it. */
   readonly steps: readonly Step[];
@@ -53,14 +53,14 @@ export function openApiGeneratorStep(generator: string, output: string, ...prope
   return ["openapi-generator-cli", "generate", ...input, "--additional-properties", more];
 }
 
-/** The folder of the recipes outside of the checkout, and the environment of their programs. */
+/** The folder of the recipes outside the checkout, and the environment of their programs. */
 export interface GeneratorFolder {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
 /**
- * Copies `test/suites/generators/` to a folder outside of the checkout, with its packages and the description of two
+ * Copies `test/suites/generators/` to a folder outside the checkout, with its packages and the description of two
  * services with common names of RPCs and messages.
  */
 export async function layOutGenerators(): Promise<GeneratorFolder> {
@@ -74,7 +74,7 @@ export async function layOutGenerators(): Promise<GeneratorFolder> {
   return { folder, environment: { PATH: [...own, process.env["PATH"]].join(delimiter) } };
 }
 
-/** Generates a client, compiles it, and compares the output of its program with that of all clients. */
+/** Generates a client, compiles it, and compares its program's output with that of all clients. */
 export async function expectWorkingClient(generator: Generator, generators: GeneratorFolder): Promise<void> {
   await buildClient(generator, generators);
   await using server = await startCatalog();

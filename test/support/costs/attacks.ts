@@ -42,7 +42,7 @@ export async function openEach(
   return clients;
 }
 
-/** The number of streams in one wave, well below the limit of a connection. */
+/** The number of streams in one wave, well below a connection's limit. */
 const waveStreamsMax = 100;
 
 /** Sends frames of streams in waves, each after the server has handled the one before as far as possible. */

@@ -6,9 +6,9 @@ import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
 /** The requests to the server under measurement, with the types of their responses. */
 export interface Answers {
-  /** The addresses of the servers of test/suites/costs/server.ts. */
+  /** The addresses of the servers in test/suites/costs/server.ts. */
   readonly addresses: { readonly [name in ServerName]: Address };
-  /** The reachable bytes of heap and buffers, the bytes of the process, and those that its sockets have read. */
+  /** The reachable bytes of heap and buffers, the process's bytes, and those that its sockets have read. */
   readonly held: { readonly bytes: number; readonly residentBytes: number; readonly readBytes: number };
   /** Waits until the sockets are idle. */
   readonly quiet: void;
@@ -27,7 +27,7 @@ export type ServerName = "plants" | "plantsOverTls" | "greenhouse" | "forwardedG
 
 export type Question = keyof Answers;
 
-/** A server in a separate process. Dispose of it with `await using`. */
+/** A server in a separate process. Dispose it with `await using`. */
 export interface MeasuredServer {
   /** The addresses of its servers. */
   readonly addresses: Answers["addresses"];
@@ -35,7 +35,7 @@ export interface MeasuredServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The time limit of a response in ms, which includes collecting hundreds of MiB of garbage on a busy machine. */
+/** A response's time limit in ms, which includes collecting hundreds of MiB of garbage on a busy machine. */
 const responseLimitMs = 60_000;
 
 const program = fileURLToPath(new URL("../../suites/costs/server.ts", import.meta.url));

@@ -26,7 +26,7 @@ export async function openRawTls({ address, port }: Address): Promise<RawClient>
   return new RawClient(socket);
 }
 
-/** Opens a connection of HTTP/2: the preface, SETTINGS and the acknowledgement of the server's. */
+/** Opens an HTTP/2 connection: the preface, SETTINGS and the acknowledgement of the server's. */
 export async function openRawHttp2(address: Address): Promise<RawClient> {
   const client = await openRaw(address);
   client.write(clientPreface);

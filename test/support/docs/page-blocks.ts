@@ -19,7 +19,7 @@ export interface PageBlock {
 interface BlockRule {
   /** The page of the blocks. By default, all pages. */
   readonly page?: string;
-  /** The section of the page. By default, all sections. */
+  /** The page's section. By default, all sections. */
   readonly section?: string;
   /** The language of the blocks. By default, all languages. */
   readonly language?: string;
@@ -211,7 +211,7 @@ export const blockRules: readonly BlockRule[] = [
   { language: "console", run: { by: "test/suites/clients/documented-commands.test.ts" } },
 ];
 
-/** The READMEs and the pages of docs/, relative to the project's folder. */
+/** The READMEs and the pages in docs/, relative to the project's folder. */
 export const pages: readonly string[] = [
   "README.md",
   ...packagePages,
@@ -224,7 +224,7 @@ export const pages: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-/** Returns the text of a page. */
+/** Returns a page's text. */
 export function readPage(page: string): string {
   return readFileSync(join(projectFolder, page), "utf8");
 }
@@ -243,7 +243,7 @@ function blocksOf(page: string): PageBlock[] {
   }));
 }
 
-/** Returns the rule of a block, or `undefined` when the table has none. */
+/** Returns a block's rule, or `undefined` when the table has none. */
 export function ruleOf(block: PageBlock): BlockRule | undefined {
   return blockRules.find((rule) => fits(rule, block));
 }

@@ -6,8 +6,8 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**
- * Writes `proto/greet.proto`, the definition in the README of the gateway, to a folder, and generates `gen/greet_pb.ts`
- * from it with the configuration of buf in the tutorial. The READMEs of the packages use these files.
+ * Writes `proto/greet.proto`, the definition in the gateway's README, to a folder, and generates `gen/greet_pb.ts` from
+ * it with the configuration of buf in the tutorial. The READMEs of the packages use these files.
  */
 export function generateGreetCode(folder: string): void {
   using project = createTempFolder();

@@ -1,4 +1,4 @@
-/** A module for a user's project with the descriptor of a service, written without a code generator. */
+/** A module for a user's project with a service's descriptor, written without a code generator. */
 export const greeterModule = `
   import { create, createFileRegistry } from "@bufbuild/protobuf";
   import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
@@ -14,7 +14,7 @@ export const greeterModule = `
   export const Greeter = createFileRegistry(file, () => undefined).getService("greet.Greeter");
 `;
 
-/** The HTTP rules of the service. */
+/** The service's HTTP rules. */
 export const greeterRules: string = JSON.stringify({
   rules: [
     { selector: "greet.Greeter.Greet", get: "/greetings/{name}" },

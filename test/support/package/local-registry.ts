@@ -67,7 +67,7 @@ export interface PrintedPublication {
 }
 
 /**
- * Publishes the built packages with the commands of a release, without provenance, for which npm requires a supported CI.
+ * Publishes the built packages with a release's commands, without provenance, for which npm requires a supported CI.
  */
 export async function publishPackages({ run }: LocalRegistry): Promise<readonly PrintedPublication[]> {
   const { path } = createUserProject();

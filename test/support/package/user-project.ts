@@ -23,7 +23,7 @@ export type Tarballs = ReturnType<typeof tarballsIn>;
 /** The name of one of these packages. */
 export type PackageName = keyof Tarballs;
 
-/** Returns the tarballs that the script of this suite has packed. */
+/** Returns the tarballs that this suite's script has packed. */
 export function packed(): Tarballs {
   return tarballsIn(join(projectFolder, "dist"));
 }

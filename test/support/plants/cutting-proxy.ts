@@ -18,7 +18,7 @@ export interface CuttingProxy extends PostgresProxy {
   freeze(): void;
 }
 
-// Identifies the statement of a batch: its text, or the prefix of its name.
+// Identifies a batch's statement: its text, or the prefix of its name.
 const deletes = ["WITH deleted AS", namePrefix];
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */

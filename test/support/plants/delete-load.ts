@@ -40,7 +40,9 @@ export class DeleteTally implements Tally {
   readonly #idOf: (call: bigint) => bigint;
   #calls = 0n;
 
-  /** @param idOf - returns the plant of a call; the first call is 1. Defaults to the number of the call */
+  /**
+   * @param idOf - returns a call's plant; the first call is 1. Defaults to the number of the call
+   */
   constructor(idOf: (call: bigint) => bigint = (call) => call) {
     this.#idOf = idOf;
   }

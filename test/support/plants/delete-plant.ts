@@ -5,12 +5,12 @@ import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plan
 /** The path of DeletePlant in every RPC protocol. */
 export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
 
-/** Returns the message of DeletePlant in the codec of the format, with an id or without. */
+/** Returns the message of DeletePlant in the format's codec, with an id or without. */
 export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): Buffer {
   return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
 }
 
-/** Returns a DeletePlant request of a conforming client. `header` is added to the fields of the format. */
+/** Returns a DeletePlant request of a conforming client. `header` is added to the format's fields. */
 export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {
   if (format.protocol === "rest") return { httpMethod: "DELETE", path: `/plants/${String(id)}`, header };
   return rpcRequest(format, encodeDeletePlant(format, id), header, deletePlantProcedure);

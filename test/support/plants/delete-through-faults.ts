@@ -1,6 +1,6 @@
 /**
  * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes, and the
- * problem of the store right after the first refusal, and once it has recovered or the time limit of the test is over.
+ * problem of the store right after the first refusal, and once it has recovered or the test's time limit is over.
  */
 import { ConnectError } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";

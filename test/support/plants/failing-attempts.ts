@@ -1,11 +1,11 @@
 import { runSql } from "./postgres-server.ts";
 
 /**
- * Makes successive statements fail with these SQLSTATEs. Statements after the last one succeed, and so does one with "".
- * They are counted by a sequence, which is not rolled back.
+ * Makes successive statements fail with these SQLSTATEs. Statements after the last one succeed, and so does one with
+ * "". They are counted by a sequence, which is not rolled back.
  *
  * The errors are raised by a trigger. Only 42P01 is an error of the statement itself: it is raised in a condition,
- * outside of any function.
+ * outside any function.
  *
  * @param event - the statements that fail
  * @param plant - only statements for this plant

@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { basename } from "node:path";
 
-/** The recorded operations on files, in order, such as "sync copy.db". Dispose of it with `using`. */
+/** The recorded operations on files, in order, such as "sync copy.db". Dispose it with `using`. */
 export interface FileSteps extends Disposable {
   readonly steps: readonly string[];
 }

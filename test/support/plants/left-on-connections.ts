@@ -4,7 +4,7 @@ export interface LeftOnConnections {
   readonly name: string;
   /** The changed settings, as named in docs/explanation/storage.md. */
   readonly settings: readonly string[];
-  /** The statements of the other client; idempotent. */
+  /** The other client's statements; idempotent. */
   readonly sql: string;
   /** Whether the server may refuse a statement of the store because of it. Default false. */
   readonly refuses?: true;

@@ -15,7 +15,7 @@ export interface Kind {
   readonly run: (location: PlantLocation, sql: string) => Promise<void>;
 }
 
-/** Returns the URL of a store in PostgreSQL. */
+/** Returns a store's URL in PostgreSQL. */
 export function urlOf(location: PlantLocation): string {
   if (location.kind !== "postgres") throw new TypeError(`the store is in ${location.kind}`);
   return location.url;

@@ -8,7 +8,7 @@ export interface OpenedStore extends AsyncDisposable {
   plants(): Promise<readonly bigint[]> | readonly bigint[];
   /** Opens another store of the same plants; missing if the store {@link Lack lacks} durability. */
   readonly reopen?: () => Promise<PlantStore>;
-  /** The database of the store; missing if the store lacks its own. */
+  /** The store's database; missing if the store lacks its own. */
   readonly database?: StoreDatabase;
 }
 
@@ -25,7 +25,7 @@ export type Calls = Readonly<Record<Asking, (store: PlantStore) => Promise<unkno
 interface StoreDatabase {
   /** Where a process finds the store. */
   readonly location: PlantLocation;
-  /** Kills the server of the database, if it has one, and starts it again. */
+  /** Kills the database's server, if it has one, and starts it again. */
   kill(): Promise<void>;
   /** Runs SQL that SQLite and PostgreSQL understand. */
   run(sql: string): unknown;

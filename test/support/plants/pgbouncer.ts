@@ -23,7 +23,7 @@ const port = 6_432;
 /** Fewer than the connections of its clients, so that they take turns, also one client with itself. */
 const serverConnections = 2;
 
-/** Options of {@link startPgbouncer}. */
+/** Options for {@link startPgbouncer}. */
 export interface PgbouncerOptions {
   /** Whether it keeps the prepared statements of its clients, if it can. Default false. */
   readonly keeps?: boolean;
@@ -64,7 +64,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
       child.on("error", reject);
-      // Reads for as long as it runs, so that the pipe of its log does not fill up.
+      // Reads for as long as it runs, so that its log's pipe does not fill up.
       lines.on("line", (line) => {
         log.push(line);
         if (line.includes("process up")) resolve();
@@ -90,7 +90,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
 export interface PooledDatabase extends AsyncDisposable {
   readonly postgres: PostgresServer;
   readonly pooler: Pgbouncer;
-  /** The URL of the database without the pooler, for checks of the test. */
+  /** The database's URL without the pooler, for the test's checks. */
   readonly direct: string;
 }
 

@@ -5,7 +5,7 @@ import type { OpenedStore } from "./opened-store.ts";
 import { failAttempts } from "./failing-attempts.ts";
 import { type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
 
-/** Starts a PostgreSQL for the tests of a file, some of which stop it. */
+/** Starts a PostgreSQL for a file's tests, some of which stop it. */
 export async function startPostgresOfFile(settings: readonly string[] = []): Promise<PostgresServer> {
   const server = await startPostgres(settings);
   afterEach(() => server.start());
@@ -13,7 +13,7 @@ export async function startPostgresOfFile(settings: readonly string[] = []): Pro
   return server;
 }
 
-/** A store in a database of a {@link PostgresServer}. Dispose of it with `await using`. */
+/** A store in a database of a {@link PostgresServer}. Dispose it with `await using`. */
 export interface PostgresStore extends AsyncDisposable {
   readonly url: string;
   readonly store: PlantStore;

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A proxy in front of the socket of a PostgreSQL server. */
+/** A proxy in front of a PostgreSQL server's socket. */
 export interface PostgresProxy extends AsyncDisposable {
-  /** The folder of its socket, in place of the server's. */
+  /** Its socket's folder, in place of the server's. */
   readonly socketFolder: string;
   /** The open sockets, to clients and to the server. */
   readonly sockets: ReadonlySet<Socket>;
@@ -16,7 +16,7 @@ export interface PostgresProxy extends AsyncDisposable {
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
  * @param pass - forwards data between a client and the server; when one connection closes, so does the other
- * @param port - the number in the name of the socket
+ * @param port - the number in the socket's name
  */
 export async function startPostgresProxy(
   serverFolder: string,

@@ -23,9 +23,9 @@ import { closeConnection, giveBackConnection, keepConnection, takeConnection } f
 
 /** A separate PostgreSQL server for a test, on a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
-  /** The folder of its socket. */
+  /** Its socket's folder. */
   readonly socketFolder: string;
-  /** The lines of its log. */
+  /** Its log's lines. */
   readonly log: readonly string[];
   /**
    * Creates an empty schema and returns its URL. Isolated like a separate database, and created in a hundredth of the
@@ -34,15 +34,15 @@ export interface PostgresServer extends AsyncDisposable {
   createSchema(): Promise<string>;
   /**
    * Creates a schema with the tables that `migrate` creates, and these plants, and returns its URL. One script creates
-   * it, in a quarter of the time of a migration. `test/suites/long/stores/postgres/migrate.test.ts` compares the two.
+   * it, in a quarter of a migration's time. `test/suites/long/stores/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**
    * Stops it. `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all
-   * of its processes.
+   * its processes.
    */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
-  /** Sends a signal such as SIGSTOP to all of its processes. */
+  /** Sends a signal such as SIGSTOP to all its processes. */
   signal(name: NodeJS.Signals): void;
   /** Starts it again, unless it runs. */
   start(): Promise<void>;
@@ -136,7 +136,7 @@ export interface PostgresTls {
   readonly port: number;
 }
 
-/** Options of {@link startPostgres} in addition to settings. */
+/** Options for {@link startPostgres} in addition to settings. */
 export interface PostgresOptions {
   readonly tls?: PostgresTls;
   /** Whether the cluster must be on a disk, for measurements. */
@@ -182,8 +182,8 @@ export async function startStandby(
 }
 
 /**
- * Creates a database cluster in a folder. The first one of each PostgreSQL version is cached outside of the checkout,
- * and copied afterwards, which takes a quarter of the time.
+ * Creates a database cluster in a folder. The first one of each PostgreSQL version is cached outside the checkout, and
+ * copied afterwards, which takes a quarter of the time.
  */
 function createCluster(folder: string): void {
   const version = execFileSync(binary("postgres"), ["--version"], { encoding: "utf8" });
@@ -209,7 +209,7 @@ function createServerFolder(parent: string): string {
   return folder;
 }
 
-// Bytes: the size of the largest cluster of a test, with ten million plants.
+// Bytes: the size of a test's largest cluster, with ten million plants.
 const memoryFreeMin = 4 * 2 ** 30;
 
 /**
@@ -242,7 +242,7 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
 
 const fastSettings = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
-/** Starts the server of the cluster in this folder. The name of the socket contains the port. */
+/** Starts the cluster's server in this folder. The name of the socket contains the port. */
 async function runServer(
   folder: string,
   settings: readonly string[] = [],
@@ -265,7 +265,7 @@ async function runServer(
     server = child;
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
-      // Reads for as long as the server runs, so that the pipe of its log does not fill up.
+      // Reads for as long as the server runs, so that its log's pipe does not fill up.
       lines.on("line", (line) => {
         log.push(line);
         if (line.includes("database system is ready to accept")) resolve();
@@ -329,8 +329,8 @@ function giveToOwner(path: string): void {
 }
 
 /**
- * The user that runs the programs of a server, when it is not the user of the tests: PostgreSQL and PgBouncer do not
- * run as root.
+ * The user that runs a server's programs, when it is not the user of the tests: PostgreSQL and PgBouncer do not run as
+ * root.
  */
 export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;

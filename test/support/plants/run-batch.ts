@@ -11,7 +11,7 @@ import { runSql } from "./postgres-server.ts";
 import { schemaOf } from "./schema-of.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 
-/** Options of {@link runBatchAt}. */
+/** Options for {@link runBatchAt}. */
 export interface RunBatchOptions extends StoreOptions {
   /** Called with each deletion that is deferred. */
   readonly defer: (one: Deletion) => void;

@@ -15,5 +15,5 @@ export function errorMessage(fields: string): Buffer {
   return messageOf("E", fields);
 }
 
-/** The ReadyForQuery that follows a response outside of a transaction. */
+/** The ReadyForQuery that follows a response outside a transaction. */
 export const readyForQuery: Buffer = Buffer.from("Z\0\0\0\x05I");

@@ -3,7 +3,7 @@ import { Client, type ClientConfig } from "pg";
 /** Servers with a pooled connection, by the folders of their sockets, and that connection while it is idle. */
 const kept = new Map<string, Client | undefined>();
 
-/** Pools a connection to this server for the next SQL of a test. A new one costs PostgreSQL 5 ms. */
+/** Pools a connection to this server for a test's next SQL. A new one costs PostgreSQL 5 ms. */
 export function keepConnection(socketFolder: string): void {
   kept.set(socketFolder, undefined);
 }

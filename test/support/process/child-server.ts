@@ -14,7 +14,7 @@ export interface ChildServer {
 }
 
 /**
- * Starts `plantstore serve` on a free port with an SQLite file as its store, which is created if missing. Dispose of it
+ * Starts `plantstore serve` on a free port with an SQLite file as its store, which is created if missing. Dispose it
  * with `await using`.
  */
 export async function startChildServer(databaseFile: string): Promise<ChildServer> {

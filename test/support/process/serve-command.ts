@@ -19,7 +19,7 @@ export function serve(folder: TempFolder, environment: Record<string, string> = 
   return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
 }
 
-/** Returns the address of the server, when it listens. */
+/** Returns the server's address, when it listens. */
 export async function baseUrlOf(server: CommandLine): Promise<string> {
   const [, port] = await server.find(/"port":(\d+)/);
   return `http://127.0.0.1:${String(port)}`;

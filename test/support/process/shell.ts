@@ -1,6 +1,6 @@
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 
-/** An interactive shell, like that of an operator. Dispose of it with `await using`. */
+/** An interactive shell, like that of an operator. Dispose it with `await using`. */
 export interface Shell extends AsyncDisposable {
   /** Runs commands. Background processes keep running. Rejects when a command fails. */
   run(commands: string): Promise<void>;

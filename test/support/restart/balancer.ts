@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from "node:net";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 
-/** A TCP balancer. Dispose of it with `await using`. */
+/** A TCP balancer. Dispose it with `await using`. */
 export interface Balancer extends AsyncDisposable {
   readonly address: Address;
   /** Returns whether the replica on a port was ready at the last check. */

@@ -5,14 +5,16 @@ import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.t
 import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
-/** The outcomes of the calls of a load. */
+/** The outcomes of a load's calls. */
 export interface LoadCounts {
   readonly completed: number;
   /** How many of them have deleted a plant. */
   readonly deleted: number;
-  /** The gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients retry by themselves. */
+  /**
+   * The gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients retry by themselves.
+   */
   readonly unprocessed: number;
-  /** The error of each failed call. */
+  /** Each failed call's error. */
   readonly failed: readonly string[];
 }
 
@@ -30,7 +32,7 @@ export interface RestCalls {
   readonly httpMethod: string;
   readonly header: Readonly<Record<string, string>>;
   path(id: bigint): string;
-  /** Returns the outcome of a response, or `undefined` for an unexpected one. */
+  /** Returns a response's outcome, or `undefined` for an unexpected one. */
   judge(id: bigint, httpStatus: number | undefined, body: string): Outcome | undefined;
 }
 

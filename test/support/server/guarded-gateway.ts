@@ -9,7 +9,7 @@ import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 /** One of the two checks of credentials in the plant store. */
 export type Guard = "admit" | "interceptor";
 
-/** A gateway in this process, on a free port. Dispose of it with `await using`. */
+/** A gateway in this process, on a free port. Dispose it with `await using`. */
 export interface GuardedGateway {
   readonly address: Address;
   readonly baseUrl: string;

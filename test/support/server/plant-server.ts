@@ -41,13 +41,13 @@ export const testVerifier: TokenVerifier = {
   },
 };
 
-/** A plant server in this process, on a free port. Dispose of it with `await using`. */
+/** A plant server in this process, on a free port. Dispose it with `await using`. */
 export interface TestPlantServer {
   readonly address: Address;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The options of a plant server, with the certificate for TLS. */
+/** A plant server's options, with the certificate for TLS. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   readonly tls?: Certificate;
   /** The host on which it listens. Defaults to 127.0.0.1. */

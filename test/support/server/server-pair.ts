@@ -4,7 +4,7 @@ import { startPlantServer, type TestPlantServer } from "./plant-server.ts";
 import { openSituationStore } from "../plants/situation-store.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** Two servers with the same plants. Dispose of it with `disposeAsync`. */
+/** Two servers with the same plants. Dispose it with `disposeAsync`. */
 export interface ServerPair extends AsyncDisposable {
   readonly cleartext: TestPlantServer;
   /** Serves TLS as `localhost`, because Node 26 rejects an IP address as a server name, which grpc-js sends. */

@@ -1,10 +1,10 @@
 import { type ConfigurationSources, readConfiguration, startServer } from "../../../src/server/index.ts";
 import type { StartedServer, StartOptions } from "../../../src/server/index.ts";
 
-/** A server that was started with settings. Dispose of it with `await using`, or drain it. */
+/** A server that was started with settings. Dispose it with `await using`, or drain it. */
 export interface ConfiguredServer extends StartedServer, AsyncDisposable {
   readonly baseUrl: string;
-  /** The lines of its log so far, oldest first. */
+  /** Its log's lines so far, oldest first. */
   readonly lines: () => readonly Readonly<Record<string, unknown>>[];
 }
 

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import type { paths } from "./openapi.d.ts";
 
-// The number of DEADLINE_EXCEEDED, when the client times out.
+// DEADLINE_EXCEEDED's number, when the client times out.
 const deadlineExceeded = 4;
 
 const [, , authority = "", trusted] = process.argv;

@@ -13,13 +13,13 @@ interface Piece {
   readonly content: Uint8Array;
 }
 
-/** The number of concurrent calls. */
+/** How many calls are concurrent. */
 const callers = 64;
 
 /** The content of each message that is sent. */
 const content = new Uint8Array(64 * 1024);
 
-/** Deletes plants 1, 2, 3 … for some seconds, and prints the number of each outcome; "#" stands for the plant. */
+/** Deletes plants 1, 2, 3 … for some seconds, and prints each outcome's count; "#" stands for the plant. */
 export async function callFor(seconds: number, deletePlant: (id: bigint) => Promise<Outcome>): Promise<void> {
   const counts = new Counts();
   let ids = 0n;
@@ -70,7 +70,7 @@ async function read(pieces: AsyncIterable<Piece>, { outcomeOf }: Streams): Promi
   counts.print();
 }
 
-/** Counts of texts. */
+/** Text counts. */
 class Counts {
   readonly #counts = new Map<string, number>();
 

@@ -1,13 +1,13 @@
 import { createInterface } from "node:readline";
 import { callFor, count, echo, type Streams } from "./load.ts";
 
-/** The address of the server. */
+/** The server's address. */
 export const authority: string = process.argv[2] ?? "";
 
 /** The file of the authority to trust, or `undefined` for cleartext. */
 export const trusted: string | undefined = process.argv[3];
 
-/** The base URL of the server. */
+/** The server's base URL. */
 export const url: string = `${trusted === undefined ? "http" : "https"}://${authority}`;
 
 /** One call: the plant, the credential as header fields, and the timeout. */
@@ -17,7 +17,7 @@ export interface Call {
   readonly timeoutMs: number | undefined;
 }
 
-/** The outcome of a call: the number of a gRPC code, and a message. */
+/** A call's outcome: the number of a gRPC code, and a message. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;

@@ -4,7 +4,7 @@ const [shelf, book] = ["green", "moss"];
 const titles = (books: catalog.Book[] = []): string => books.map(({ title }) => title).join(" ");
 const moss = { title: "Moss", serial: "9007199254740993", cover: "AAH+", labels: { soil: "damp" }, author: "Flora" };
 
-/** Returns the data of a response with status 200, and throws others. */
+/** Returns the data in a response with status 200, and throws others. */
 function ok<Answer extends { readonly status: unknown; readonly data: unknown }>(
   response: Answer,
 ): Extract<Answer, { readonly status: 200 }>["data"] {

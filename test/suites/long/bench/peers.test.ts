@@ -9,7 +9,7 @@ import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 
 // A new RPC of the plant store must not stop the peers of the bench from building. The peers in Go and Rust are
-// compiled outside of the checkout, from their own folder and from what buf generates there.
+// compiled outside the checkout, from their own folder and from what buf generates there.
 
 /** Returns the paths that are in a folder `plantstore`, which only the plant store has. */
 function ofPlantStore(paths: readonly string[]): string[] {

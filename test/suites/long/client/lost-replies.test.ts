@@ -35,13 +35,13 @@ test("a retry reports the plant as deleted wherever the response was cut", async
   const { proxy, plants } = await openLossy(opened);
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
-    // This call opens the connection, so that the cut is in the response of the next call.
+    // This call opens the connection, so that the cut is in the next call's response.
     await expect(plants.delete(1_000n)).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     outcomes.push(await deleteWithRetries(plants, BigInt(outcomes.length + 1)));
   }
   expect(new Set(outcomes)).toEqual(new Set(["deleted"]));
-  // The header and the trailer of a response have some hundred bytes.
+  // The header and a response's trailer have some hundred bytes.
   expect(outcomes.length * stepBytes).toBeGreaterThan(100);
 });
 
@@ -50,13 +50,13 @@ test("a client without keys never reports its own deletion as not found", async 
   const { proxy, plants } = await openLossy(opened);
   const outcomes: string[] = [];
   while (proxy.cuts === outcomes.length) {
-    // This call opens the connection again, so that the cut is in the response of the next call.
+    // This call opens the connection again, so that the cut is in the next call's response.
     await expect(plants.delete(1_000n, { idempotencyKey: null })).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     const outcome = plants.delete(BigInt(outcomes.length + 1), { idempotencyKey: null });
     outcomes.push(await outcome.catch((error) => (error instanceof PlantClientError ? error.code : String(error))));
   }
-  // The response of the last call was not cut.
+  // The last call's response was not cut.
   expect(outcomes.pop()).toBe("deleted");
   expect(new Set(outcomes)).toEqual(new Set(["UNAVAILABLE"]));
   expect(outcomes.length * stepBytes).toBeGreaterThan(100);

@@ -10,7 +10,7 @@ import { createTempFolder, type TempFolder } from "../../../../packages/testing/
 interface MissingStore {
   readonly name: string;
   readonly make: (folder: TempFolder) => void;
-  /** What every command except `migrate` reports, after the name of the file. */
+  /** What every command except `migrate` reports, after the file's name. */
   readonly problem: (folder: TempFolder) => string;
   /** Whether `migrate` refuses it too. */
   readonly isRefusedByMigrate?: boolean;

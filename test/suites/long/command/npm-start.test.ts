@@ -12,7 +12,7 @@ import { createTempFolder, type TempFolder } from "../../../../packages/testing/
 // npm forwards signals to the shell of a script, and the shell exits without forwarding them. So the script uses exec
 // to replace the shell with the server. A terminal sends its signal to both npm and the server.
 
-/** Creates a folder in which `npm start` runs the sources of this project with a separate store. */
+/** Creates a folder in which `npm start` runs this project's sources with a separate store. */
 function createStartFolder(): TempFolder {
   const folder = createTempFolder();
   cpSync(join(projectFolder, "package.json"), folder.file("package.json"));

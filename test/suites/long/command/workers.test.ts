@@ -143,7 +143,7 @@ test("a killed worker is replaced, except after a stop signal", async () => {
   await using running = server;
   const killOne = async (): Promise<void> => {
     const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
-    // Without a pid this is NaN, which kill() refuses. 0 would kill the process group of this test.
+    // Without a pid this is NaN, which kill() refuses. 0 would kill this test's process group.
     const pid = Number(pids.at(-1));
     process.kill(pid, "SIGKILL");
     await server.find(

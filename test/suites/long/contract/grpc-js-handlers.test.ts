@@ -22,14 +22,14 @@ import { testVerifier } from "../../../support/server/plant-server.ts";
 import { actualResponse, expectedResponse } from "../../../contract/expected-response.ts";
 import { situations } from "../../../contract/situations.ts";
 
-// The plant store with a handler of grpc-js responds like the one with a handler of Connect.
+// The plant store with a handler of grpc-js responds like the one with a Connect handler.
 
 /** A request as ts-proto and proto-loader return it. */
 interface DeleteRequest {
   readonly id?: bigint | { toString(): string } | null;
 }
 
-/** The implementation of the plant store, for grpc-js. */
+/** The plant store's implementation, for grpc-js. */
 function createHandlers(store: PlantStore) {
   return {
     deletePlant(call: ServerUnaryCall<DeleteRequest, object>, callback: sendUnaryData<object>): void {

@@ -11,9 +11,9 @@ import {
 } from "../../../../packages/testing/src/gateway/greenhouse.ts";
 import { numRunsOf, testSeed } from "../../../../packages/testing/src/test-seed.ts";
 
-// A connection caches parts of a request head. Because callers share the connections of a proxy, no cached part may
-// reach another request. The tests send heads that differ in one byte on a few connections, and compare the responses
-// with those of new connections.
+// A connection caches parts of a request head. Because callers share a proxy's connections, no cached part may reach
+// another request. The tests send heads that differ in one byte on a few connections, and compare the responses with
+// those of new connections.
 
 /** The total number of requests. `KEPT_HEADS` sets another number. */
 const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(400));
@@ -86,7 +86,7 @@ function withChangedByte(head: string, dice: Dice): string {
   return head.slice(0, at) + put + head.slice(at + 1);
 }
 
-/** Responses of new connections, by the bytes of the request. */
+/** Responses of new connections, by the request's bytes. */
 const expectedResponses = new Map<string, string>();
 
 /** Returns the response of a new connection to a request, after which the client closes its sending side. */

@@ -21,7 +21,7 @@ const requests: readonly (readonly [method: string, path: string])[] = [
   ["POST", "/mcp"],
 ];
 
-/** Starts a server, and returns the status of each request. */
+/** Starts a server, and returns each request's status. */
 async function statusesOf(options: Partial<PlantServerOptions>, headers: object = {}): Promise<readonly number[]> {
   const server = createPlantServer({ store: openMemoryStore(new Set([1n])), verifier: testVerifier, ...options });
   const { port } = await server.listen({});

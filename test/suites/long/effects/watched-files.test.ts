@@ -22,7 +22,10 @@ import { type ConfiguredServer, startConfigured } from "../../../support/server/
 
 /** A watched file, or several that belong together. */
 interface Watched {
-  /** The contents of the files by name: at the start, after the first change and after the second, and of the old folder. */
+  /**
+   * The contents of the files by name: at the start, after the first change and after the second, and of the old
+   * folder.
+   */
   readonly contents: readonly Readonly<Record<string, string>>[];
   /** Returns the settings for files in a folder. */
   readonly environment: (folder: string) => Environment;
@@ -115,10 +118,10 @@ function clientSecret(provider: IdentityProvider): Watched {
   };
 }
 
-/** Only the user and the password of the URL may change. */
+/** Only the user and the URL's password may change. */
 async function databaseUrl(): Promise<Watched> {
   let startup = "";
-  // Reads the user of a connection, and closes it.
+  // Reads a connection's user, and closes it.
   const database = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.once("data", (data) => {

@@ -11,7 +11,7 @@ import {
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
-// docs/how-to/review-changes.md, in the repository of a user: its definition, its change, its commands and its workflow.
+// docs/how-to/review-changes.md, in a user's repository: its definition, its change, its commands and its workflow.
 
 const page = "docs/how-to/review-changes.md";
 const blocks = pageBlocks.filter((block) => block.page === page);

@@ -5,7 +5,7 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../../support
 
 // The client examples that use only grpc-js, run with the command in their first line, on a server without TLS.
 
-/** Not representable as a double. As a number, it would be the id of another plant. */
+/** Not representable as a double. As a number, it would be another plant's id. */
 const long = 2n ** 53n + 1n;
 const plants = new Set<bigint>();
 let server: TestPlantServer;

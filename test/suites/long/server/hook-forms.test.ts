@@ -12,8 +12,9 @@ import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-conne
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 
-// Custom hooks run in addition to those of the server: request ids, the log and metrics. No hook prevents the others from
-// being called, whether it throws or rejects. TypeScript allows an async function where the result is void or object.
+// Custom hooks run in addition to those of the server: request ids, the log and metrics. No hook prevents the others
+// from being called, whether it throws or rejects. TypeScript allows an async function where the result is void or
+// object.
 
 /** The options of a plant server that are functions. One that is missing in the table does not compile. */
 type Hook = Exclude<
@@ -31,7 +32,7 @@ const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form,
 
 interface HookTestCase {
   readonly value?: object;
-  /** Fields in the log line of the deletion. */
+  /** Fields in the deletion's log line. */
   readonly fields?: Readonly<Record<Form, object>>;
   /** Whether a failure is logged separately. */
   readonly isReported: boolean;

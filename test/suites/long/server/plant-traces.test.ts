@@ -23,7 +23,7 @@ type Span = OtlpReceiver["spans"][number] | undefined;
 
 interface Traced extends AsyncDisposable {
   readonly server: StartedServer;
-  /** Returns the lines of its log with this message. */
+  /** Returns the lines in its log with this message. */
   readonly lines: (msg: string) => Record<string, unknown>[];
 }
 
@@ -44,7 +44,7 @@ async function start(
   variables: Readonly<Record<string, string>> = {},
   database: string = "memory:",
 ): Promise<Traced> {
-  // The SDK reads the variables of its process.
+  // The SDK reads its process's variables.
   const all = { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: "10", ...variables };
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
   const environment = { DATABASE_URL: database, PLANTSTORE_TOKENS: token };

@@ -25,7 +25,7 @@ test.each([
   const count = (worker: unknown): number => workers.push(worker);
   process.on("worker", count);
   preloadStorage(words, { DATABASE_URL: database });
-  // Node emits the event in the next turn of the event loop.
+  // Node emits the event in the event loop's next turn.
   await new Promise(setImmediate);
   expect(workers).toHaveLength(begins ? 1 : 0);
   const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });

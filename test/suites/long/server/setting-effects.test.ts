@@ -17,8 +17,8 @@ import { Differs } from "../../../../packages/testing/src/comparison.ts";
 import { compare, deletePlant, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
 import { credentialEffects } from "./effects/credential-effects.ts";
 
-// Starts the server with two values of each setting, and compares what a caller or an operator observes. A setting that is
-// read but not used has the same effect twice.
+// Starts the server with two values of each setting, and compares what a caller or an operator observes. A setting that
+// is read but not used has the same effect twice.
 
 const token = "token-of-the-effects-test";
 
@@ -57,7 +57,7 @@ function compareRates(rate: Environment): Promise<Differs> {
   });
 }
 
-/** Returns whether the log of a deletion has the address of the client. */
+/** Returns whether a deletion's log has the client's address. */
 async function isClientLogged(server: ConfiguredServer, fields: Readonly<Record<string, string>>): Promise<boolean> {
   await deletePlant(server, token, fields);
   await server.drain();
@@ -69,7 +69,7 @@ function adminUrlOf(server: ConfiguredServer): string {
   return `http://127.0.0.1:${String(line?.["port"])}`;
 }
 
-/** The comparison of each setting. A setting without one does not compile. */
+/** Each setting's comparison. A setting without one does not compile. */
 const effects: Effects = {
   ...credentialEffects,
   host: async () => {

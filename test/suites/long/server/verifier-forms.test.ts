@@ -8,8 +8,8 @@ import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
-// A verifier returns an outcome or a promise of one, and a defective verifier throws or rejects. The response and the log
-// lines must be the same for all of them.
+// A verifier returns an outcome or a promise of one, and a defective verifier throws or rejects. The response and the
+// log lines must be the same for all of them.
 
 const verify = (token: PresentedToken): TokenOutcome => {
   const outcome = testVerifier.verify(token);
@@ -48,7 +48,7 @@ const credentials: Readonly<Record<string, readonly Field[]>> = {
   "no credential": [],
 };
 
-/** Makes a call to the server of a verifier, and returns the response and log lines without values that differ by call. */
+/** Makes a call to a verifier's server, and returns the response and log lines without values that differ by call. */
 type Ask = (wire: Wire, credential: readonly Field[]) => Promise<unknown>;
 
 /** Starts a server with a verifier, which is closed after all tests. */

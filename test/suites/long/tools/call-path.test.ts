@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
 
-/** Changes of module of a warm call. The limit of each protocol is the number of today, so that no change adds one unseen. */
+/**
+ * Changes of module of a warm call. Each protocol's limit is the number of today, so that no change adds one unseen.
+ */
 const calls = [
   { format: "rest", entriesMax: 33, parser: "http-engine/http1/", reader: "protobuf/messages/json/" },
   { format: "grpc", entriesMax: 39, parser: "http-engine/http2/", reader: "protobuf/messages/binary/" },

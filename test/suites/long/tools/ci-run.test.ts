@@ -6,7 +6,7 @@ import { createTempFolder, type TempFolder } from "../../../../packages/testing/
 
 // Runs .ci/run in a folder where npm and the other programs are scripts that behave as each test case requires.
 
-/** The behaviour of a suite. */
+/** A suite's behaviour. */
 interface FakeSuite {
   /** The report that it writes, if any. */
   readonly report?: { readonly numPassedTests: number; readonly numFailedTests: number };

@@ -10,7 +10,7 @@ function enginesOf(manifest: string): string {
   return JSON.parse(readFileSync(join(projectFolder, manifest), "utf8")).engines.node;
 }
 
-/** Loads the built check of a package on a process that claims these versions. Returns what it prints. */
+/** Loads a package's built check on a process that claims these versions. Returns what it prints. */
 async function load(name: string, versions: Readonly<Record<string, string>>): Promise<string> {
   using folder = createTempFolder();
   mkdirSync(folder.file("node"));

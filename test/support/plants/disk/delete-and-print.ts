@@ -1,6 +1,6 @@
 /**
  * A process that deletes plants from an SQLite file one after the other, optionally with separate keys, prints each
- * outcome as a line of JSON, and is killed. If the file does not exist, it is created with a thousand plants.
+ * outcome as a JSON line, and is killed. If the file does not exist, it is created with a thousand plants.
  */
 import { ConnectError } from "@connectrpc/connect";
 import { writeSync } from "node:fs";

@@ -33,7 +33,7 @@ interface NamedFile {
   readonly name: string;
 }
 
-/** A folder whose disk loses unsynced data, see disk.c. Dispose of it with `using`. Its initial content is synced. */
+/** A folder whose disk loses unsynced data, see disk.c. Dispose it with `using`. Its initial content is synced. */
 export class ForgetfulDisk {
   readonly #all: TempFolder = createTempFolder();
   readonly #state: string = this.#all.file("state");

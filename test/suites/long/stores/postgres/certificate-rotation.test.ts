@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 beforeEach(() => setServerCertificate(first));
 
-/** Renews the certificate of the server, and disconnects its clients, as a failover does. */
+/** Renews the server's certificate, and disconnects its clients, as a failover does. */
 async function setServerCertificate({ cert, key }: Certificate): Promise<void> {
   writeFileSync(join(server.socketFolder, "cert.pem"), cert);
   writeFileSync(join(server.socketFolder, "key.pem"), key);

@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Connects, and returns the name of the user. */
+/** Connects, and returns the user's name. */
 async function connectAs(user: string, parameters: string, to = port): Promise<unknown> {
   const session = new Session(readServerUrl(`postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`));
   try {

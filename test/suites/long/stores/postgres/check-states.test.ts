@@ -26,7 +26,7 @@ interface State {
 
 const lockedBy = new Map<string, AsyncDisposable>();
 
-/** Locks a table until the end of the test. */
+/** Locks a table until the test ends. */
 async function lockTable(url: string, table: string): Promise<void> {
   const client = await openClient(url, `BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
   lockedBy.set(url, { [Symbol.asyncDispose]: () => client.end() });
@@ -34,7 +34,7 @@ async function lockTable(url: string, table: string): Promise<void> {
 
 let clerks = 0;
 
-/** Creates a role with the privileges of a server, runs SQL for it, and returns the URL for it. */
+/** Creates a role with a server's privileges, runs SQL for it, and returns the URL for it. */
 async function asClerk(url: string, sqlFor: (role: string) => string): Promise<string> {
   const role = `clerk_${++clerks}`;
   await runSql(

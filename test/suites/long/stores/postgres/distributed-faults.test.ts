@@ -23,7 +23,7 @@ interface DistributedProxy extends PostgresProxy {
 const lacking =
   /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b|pg_logical_emit_message/i;
 
-// The header of a message in the PostgreSQL protocol ("Message Formats"): its type, and its length, which includes the
+// A message's header in the PostgreSQL protocol ("Message Formats"): its type, and its length, which includes the
 // length field.
 const headerBytes = 5;
 
@@ -36,7 +36,7 @@ interface Loss {
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
  * To refuse a statement, the proxy changes the first letter of its text or name, so that the server reports an error
- * and the transaction is in the state after a real error. The proxy then replaces the SQLSTATE of the error: 0A000 for
+ * and the transaction is in the state after a real error. The proxy then replaces the error's SQLSTATE: 0A000 for
  * features that these engines lack; 40001 at random; and 40003 at random at the end of a transaction, which was
  * committed in every second case.
  */
@@ -162,7 +162,7 @@ afterEach(() => proxy[Symbol.asyncDispose]());
 const refusals = (...sqlStates: string[]): number =>
   sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
 
-/** Returns the URL of a schema through the proxy. */
+/** Returns a schema's URL through the proxy. */
 function through(url: string): string {
   return url.replace(server.socketFolder, proxy.socketFolder);
 }
@@ -190,7 +190,7 @@ function schemaOf(url: string): Promise<unknown[]> {
   );
 }
 
-/** Returns the call of a caller. Every second plant is deleted with a key. */
+/** Returns a caller's call. Every second plant is deleted with a key. */
 function callFor(id: bigint, caller: number): DeleteCall {
   const requestId = `request-${caller}`;
   return deleteCall(id % 2n === 0n ? { requestId, idempotencyKey: `key-${id}-${caller}` } : { requestId });

@@ -44,7 +44,7 @@ const failingTriggerSql = (trigger: string): string => `
   CREATE ${trigger} FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION fail()`;
 
 interface Outcome {
-  /** The results of the callers, or the state of the server if the batch has failed. */
+  /** The results of the callers, or the server's state if the batch has failed. */
   readonly results: unknown;
   /** The plants that still exist. */
   readonly rest: unknown;
@@ -143,7 +143,7 @@ function startFailingProxy(
     });
     serverSocket.on("data", (data) => {
       if (!isReplaced) return void client.write(data);
-      // The response ends with ReadyForQuery, whose last byte is the state of the transaction.
+      // The response ends with ReadyForQuery, whose last byte is the transaction's state.
       if (!data.toString("latin1").slice(0, -1).endsWith("Z\0\0\0\x05")) return;
       isReplaced = false;
       refuse();

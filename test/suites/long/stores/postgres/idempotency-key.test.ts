@@ -246,7 +246,7 @@ describe("a deletion with a used key", () => {
     await other.end();
   });
 
-  // The statement skips a plant whose record is dropped before the lookup of its key.
+  // The statement skips a plant whose record is dropped before its key's lookup.
   test("is retried if its record is dropped meanwhile", async () => {
     await using opened = await openPlants(2);
     await runSql(
@@ -332,7 +332,7 @@ describe("a deletion whose key another process uses at the same time", () => {
       results: deleted,
     },
     { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
-    // The first entry is for the statement of the other process.
+    // The first entry is for the other process' statement.
     {
       name: "gets the outcome of a committed deletion although its own retries are in doubt and then refused",
       statement: "1",

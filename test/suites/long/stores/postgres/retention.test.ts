@@ -306,7 +306,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await expect.poll(() => runSql(url, `${sessions} AND wait_event = 'PgSleep'`)).not.toEqual([]);
     await store.close();
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
-    // The records of the running slice are dropped, and one or two of nine other slices if the test was late.
+    // The running slice's records are dropped, and one or two of nine other slices if the test was late.
     expect(await countRecords(url)).toBeGreaterThan(100_000);
   });
 

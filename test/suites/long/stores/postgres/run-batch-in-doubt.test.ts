@@ -233,7 +233,7 @@ test("a plant's next deletion inherits the token if the first is cancelled", asy
 });
 
 describe("a batch that has deleted a plant", () => {
-  /** Returns the URL of a plant for a user whose further statements the server refuses. */
+  /** Returns a plant's URL for a user whose further statements the server refuses. */
   async function createLastPlant(): Promise<string> {
     const url = await createPlantsUpTo(server, 1);
     const schema = schemaOf(new Session(readServerUrl(url))).quoted;

@@ -144,7 +144,7 @@ describe("a batch that fails", () => {
     const call = deleteCall({ signal: controller.signal });
     const deletions = [sentDeletion(1n, call)];
     const outcomes = runBatch(session, deletions);
-    // The parameters of the statement are already written.
+    // The statement's parameters are already written.
     controller.abort("too late");
     await expect(outcomes).rejects.toMatchObject({ server: "healthy" });
     await session.close();

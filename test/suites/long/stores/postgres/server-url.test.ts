@@ -291,7 +291,7 @@ describe("readServerUrl", () => {
   });
 });
 
-/** Returns the ways to the single host of a URL. */
+/** Returns the ways to a URL's single host. */
 function waysOf(url: string): readonly ClientConfig[] {
   const { hosts } = readServerUrl(url);
   expect(hosts).toHaveLength(1);
@@ -318,7 +318,7 @@ const parametersOfLibpq = `
   scram_server_key service servicefile target_session_attrs load_balance_hosts oauth_issuer oauth_client_id
   oauth_client_secret oauth_scope`;
 
-/** The parameters in the table of docs/explanation/storage.md. */
+/** The parameters in the table in docs/explanation/storage.md. */
 function documentedParameters(): readonly string[] {
   const page = readFileSync(new URL("../../../../../docs/explanation/storage.md", import.meta.url), "utf8");
   const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];

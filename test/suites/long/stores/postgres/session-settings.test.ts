@@ -209,7 +209,7 @@ describe("synchronous_commit at a deletion's commit", () => {
     await runOn(session, [pendingOf(1n)]);
     await runOn(session, [pendingOf(2n)], { isCareful: true });
     await runOn(session, [pendingOf(3n), pendingOf(9n)]);
-    // The setting of the other client is restored.
+    // The other client's setting is restored.
     await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
     await session.close();
     expect(await runSql(url, "SELECT value FROM seen ORDER BY place")).toEqual([
@@ -319,7 +319,7 @@ describe("with settings from another pooler client", () => {
   });
 
   describe("with a role that the server accepts", () => {
-    /** Returns the URL of a role. Row security hides all plants except 9 from this role or from another one. */
+    /** Returns a role's URL. Row security hides all plants except 9 from this role or from another one. */
     async function createHidden(
       hasAll: "own" | "other" = "own",
     ): Promise<{ readonly url: string; readonly role: string }> {

@@ -682,7 +682,7 @@ interface Forwarding extends AsyncDisposable {
 }
 
 /**
- * Forwards connections to the Unix socket of the server, unless `judge` replies to the first message.
+ * Forwards connections to the server's Unix socket, unless `judge` replies to the first message.
  *
  * @param judge - returns the reply, or the message to forward instead of the first one
  * @param path - the Unix socket to listen on; by default a TCP port

@@ -5,7 +5,7 @@ import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file
 import { runSql } from "../../../../support/plants/postgres-server.ts";
 import type { ConfiguredServer } from "../../../../support/server/start-configured.ts";
 
-// The settings of a store, compared as in test/suites/long/server/setting-effects.test.ts, where the store is in SQLite.
+// A store's settings, compared as in test/suites/long/server/setting-effects.test.ts, where the store is in SQLite.
 
 const postgres = await startPostgresOfFile();
 

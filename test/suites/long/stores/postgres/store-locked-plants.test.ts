@@ -146,8 +146,7 @@ describe("a PostgreSQL store with locked plants", () => {
   });
 
   /**
-   * Unlocks the plant of a deletion while the store closes. Returns the outcome, and the number of remaining
-   * connections.
+   * Unlocks a deletion's plant while the store closes. Returns the outcome, and the number of remaining connections.
    */
   async function closeWhileLocked(): Promise<unknown> {
     await using opened = await openStoreWith(server, [1n]);

@@ -25,7 +25,7 @@ test("a slow store under sixfold load refuses deletions soon, without performing
     }
   };
   let isLoaded = false;
-  // Six deletions for each one that was committed, so that the load does not depend on the speed of the machine.
+  // Six deletions for each one that was committed, so that the load does not depend on the machine's speed.
   const onBatch: OnBatch = (calls) => () => {
     if (isLoaded && outcomes.length < 3_000) ask(6 * calls.length);
   };

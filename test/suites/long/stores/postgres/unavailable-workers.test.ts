@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { UnavailableWorkers } from "../../../../../src/stores/citus/unavailable-workers.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
 
-/** Half an hour ago, on the clock of `performance.now()`. */
+/** Half an hour ago, on the `performance.now()` clock. */
 const longAgo = (): number => performance.now() - 1_800_000;
 
 test("a worker's failure and its recovery are reported once each", () => {

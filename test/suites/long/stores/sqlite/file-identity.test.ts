@@ -14,8 +14,8 @@ const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;
 const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
 
-// The change to the log, the resulting problem of the store, and the plants after a restart. There are plants 1 to 4,
-// and plant 1 was deleted.
+// The change to the log, the store's resulting problem, and the plants after a restart. There are plants 1 to 4, and
+// plant 1 was deleted.
 const interferences: readonly {
   name: string;
   interfere: (file: string) => void;

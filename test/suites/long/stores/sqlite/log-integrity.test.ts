@@ -33,7 +33,7 @@ const framesAt = 16;
 
 const plants = { first: 1n, last: 2_000n };
 
-/** Creates a store in a folder, and `other.db`, a copy of it. Returns the path of the store. */
+/** Creates a store in a folder, and `other.db`, a copy of it. Returns the store's path. */
 function createStore(folder: TempFolder): string {
   const file = folder.file("plants.db");
   openDatabase({ file, plantsWhenCreated: plants }).close();
@@ -41,7 +41,7 @@ function createStore(folder: TempFolder): string {
   return file;
 }
 
-/** Changes to the log of a file, of which `other` is an older copy. All keep the inode of the log. */
+/** Changes to a file's log, of which `other` is an older copy. All keep the log's inode. */
 const changes: readonly { name: string; change: (file: string, other: string) => void }[] = [
   { name: "its log is truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
   {
@@ -116,7 +116,7 @@ describe("a store whose log another program changes", () => {
       return deleteUnchecked(batch);
     });
     expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
-    // The frames of this batch are appended after the old ones, so that the log has the expected length.
+    // This batch's frames are appended after the old ones, so that the log has the expected length.
     expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "outcome-unknown" } });
     identity.close();
   });

@@ -101,7 +101,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
     const bytes = readFileSync(file);
-    // Everything after the pages of the schema.
+    // Everything after the schema's pages.
     bytes.fill(0xa5, 7 * 4_096);
     writeFileSync(file, bytes);
     const store = await openSqliteStore({ file });
