@@ -56,7 +56,7 @@ export {
 } from "./upstreams/index.ts";
 
 /**
- * Options for {@link createProxy}: those of a gateway, with upstreams instead of handlers. By default,
+ * Options for {@link createProxy}: a gateway's options, with upstreams instead of handlers. By default,
  * `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. `validation` decodes each request to check
  * it, and forwards the original bytes. Rules that an upstream sends by reflection could take long to evaluate, so they
  * require `openValidation({ untrusted: true })`.
@@ -79,7 +79,7 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   readonly onReload?: (report: ReloadReport) => void;
   /**
    * Called when a call to an upstream starts, before its header fields are set. May return a function that is called
-   * once at the end of the call, with its error, duration, time in the queue and retries. For metrics and traces.
+   * once when the call ends, with its error, duration, time in the queue and retries. For metrics and traces.
    */
   readonly onUpstreamCall?: UpstreamCallObserver;
 }
@@ -94,16 +94,16 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
-  /** The services of the current descriptors that are proxied. */
+  /** The services in the current descriptors that are proxied. */
   readonly services: readonly DescService[];
   /** The services that are not proxied because the descriptors lack a required type, each with the reason. */
   readonly omitted: readonly string[];
-  /** The labels of the rules in the current descriptors; empty without `visibility`. */
+  /** The rules' labels in the current descriptors; empty without `visibility`. */
   readonly visibilityLabels: ReadonlySet<string>;
-  /** The descriptor sets in use, including comments, in the order of the upstreams. */
+  /** The descriptor sets in use, including comments, in upstream order. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
-   * The last reload of each upstream's descriptors, in the order of the upstreams. Until all were read once, calls of
+   * The last reload of each upstream's descriptors, in upstream order. Until all were read once, calls to
    * unknown paths fail with `Unavailable`.
    */
   readonly descriptorReloads: readonly DescriptorReload[];
@@ -123,7 +123,7 @@ export interface ProxyGateway extends Gateway {
    * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the
    * errors of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no
    * upstream has descriptors; nothing changes then. Concurrent calls are applied in their order. The engine,
-   * `trustedProxies`, and the limits of connections stay those of the start.
+   * `trustedProxies`, and the connection limits stay as they were at the start.
    */
   reconfigure(options: ProxyOptions): Promise<void>;
 }
@@ -147,18 +147,18 @@ export interface ProxyGateway extends Gateway {
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
- * @returns a promise. The promise rejects with an Error that lists all problems of the descriptors and the HTTP rules,
+ * @returns a promise. The promise rejects with an Error that lists all problems in the descriptors and the HTTP rules,
  * with the error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
 }
 
-/** The limits of callers whose defaults differ from those of a gateway. */
+/** The caller limits whose defaults differ from a gateway's. */
 const proxyLimits = {
   // Header fields that an upstream may send can also be sent to it.
   headerBytes: upstreamLimits.headerBytes,
-  // 64 MiB: 256 streams of 256 KiB. Uploads that an upstream does not read must not stall other calls of the
+  // 64 MiB: 256 streams of 256 KiB. Uploads that an upstream does not read must not stall other calls on the
   // connection.
   connectionWindowBytes: 64 * 1024 * 1024,
 };
@@ -166,7 +166,7 @@ const proxyLimits = {
 /** Milliseconds for which replaced upstreams serve the calls that hold them. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
-/** What the options of a proxy determine. */
+/** What a proxy's options determine. */
 interface Serving {
   readonly table: ProxyTable;
   readonly server: Server;
@@ -177,7 +177,7 @@ interface Serving {
 /**
  * Reads the descriptors of options, and compiles their routes. Rejects as {@link createProxy} does.
  *
- * @param previous - has the descriptors of upstreams that cannot be reached
+ * @param previous - has the descriptors for upstreams that cannot be reached
  */
 async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
@@ -234,7 +234,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
 /**
  * Returns a function that returns the descriptors that a previous table has of an upstream when it is called.
  *
- * A separate function, because `openServing` must not use `previous` in a closure: all closures of a function share its
+ * A separate function, because `openServing` must not use `previous` in a closure: all closures in a function share its
  * variables, and routes hold some of them, so that each table would keep all tables before it in memory.
  */
 function knownDescriptorsOf(

@@ -5,15 +5,15 @@ import { compareServices, loadRules, withoutRules, sortAccepted, type SortedChan
 import { InputError } from "./input-error.ts";
 import { readText } from "./read-input.ts";
 
-/** Maximum size of a file of accepted changes. 1 MiB: ten thousand changes. */
+/** Maximum size for an accepted changes file. 1 MiB: ten thousand changes. */
 const acceptedMaxBytes = 1024 * 1024;
 
 /** A comparison's options. */
 export interface ComparisonOptions {
   readonly rest: RestOptions;
-  /** Whether both versions contain only what callers with some labels of visibility see. */
+  /** Whether both versions contain only what callers with some visibility labels see. */
   readonly isRestricted: boolean;
-  /** The file of accepted changes. */
+  /** The accepted changes file. */
   readonly accept: string | undefined;
   /** The folder that contains the definition's files, for reports. */
   readonly sourceRoot: string;

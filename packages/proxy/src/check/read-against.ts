@@ -3,7 +3,7 @@ import { buildRevision } from "./build-revision.ts";
 import { type ReadServices, readServices, servicesOf } from "./read-services.ts";
 
 /**
- * Reads an older definition's services: a descriptor set, or a revision of the current folder's git repository, which
+ * Reads an older definition's services: a descriptor set, or a revision in the current folder's git repository, which
  * `buf build` compiles.
  *
  * @throws InputError if it is neither, or if git or buf fails

@@ -1,7 +1,7 @@
 import { InputError } from "./input-error.ts";
 
 /**
- * Maximum size of a definition in bytes. 200 MiB, because the descriptors of all of Google's APIs together take 30 MB.
+ * Maximum definition size in bytes. 200 MiB, because the descriptors for all Google APIs together take 30 MB.
  */
 export const definitionMaxBytes: number = 200 * 1024 * 1024;
 

@@ -13,7 +13,7 @@ import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 /**
  * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Buf images have the same format.
  *
- * @param labels - the labels of visibility that are allowed; `undefined` for everything
+ * @param labels - the visibility labels that are allowed; `undefined` for everything
  * @throws InputError for any other file, or if every service lacks a type
  */
 export async function readServices(path: string, labels?: readonly string[]): Promise<ReadServices> {

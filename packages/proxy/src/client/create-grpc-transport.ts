@@ -59,15 +59,15 @@ export interface GrpcTransportOptions {
   readonly connections?: number;
   /** Compression for messages of at least {@link compressMinBytes}. None by default. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
-  /** Minimum size in bytes of a message to compress. Default 1,024. */
+  /** Minimum message size to compress, in bytes. Default 1,024. */
   readonly compressMinBytes?: number;
   /**
-   * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default 4 MiB.
+   * Maximum bytes in a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default 4 MiB.
    */
   readonly readMaxBytes?: number;
-  /** Maximum bytes of a request message before compression. Above: `ResourceExhausted`. Default 4 MiB. */
+  /** Maximum bytes in a request message before compression. Above: `ResourceExhausted`. Default 4 MiB. */
   readonly writeMaxBytes?: number;
-  /** Timeout in milliseconds of calls without `timeoutMs`. Default 0: no timeout. */
+  /** Timeout in milliseconds for calls without `timeoutMs`. Default 0: no timeout. */
   readonly defaultTimeoutMs?: number;
   /**
    * If no data is received for this many milliseconds while calls are in flight, the client sends a PING. The
@@ -109,7 +109,7 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
 /**
- * Creates a transport that calls a gRPC server over the HTTP/2 of `@plantstore/http-engine`. Connects at the first
+ * Creates a transport that calls a gRPC server over HTTP/2 with `@plantstore/http-engine`. Connects at the first
  * call.
  *
  * A call that was certainly not processed is retried once: the server refused its stream, or sent a GOAWAY that

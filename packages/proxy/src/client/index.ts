@@ -1,8 +1,8 @@
 /**
- * How does Node call a gRPC service? With a transport for Connect's clients, whose entry is `entry.ts`, or with single calls,
- * as the proxy does.
+ * How does Node call a gRPC service? With a transport for Connect's clients, whose entry is `entry.ts`, or with single
+ * calls, as the proxy does.
  *
- * `create-grpc-transport.ts` starts a call for each request of a client. A call (`outgoing-call.ts`) gets a stream from
+ * `create-grpc-transport.ts` starts a call for each client request. A call (`outgoing-call.ts`) gets a stream from
  * an upstream, sends its messages and completes once.
  */
 export { type CallSettings, cannotEncode, ClientMethod } from "./client-method.ts";

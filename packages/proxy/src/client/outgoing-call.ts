@@ -35,15 +35,15 @@ export interface CallInit<T> {
   readonly timeoutMs: number | undefined;
   /** Decides about retries. By default, one retry if the call was certainly not processed. */
   readonly retries?: Retries;
-  /** Whether large messages of the response are read in parts, if the method allows it. */
+  /** Whether large response messages are read in parts, if the method allows it. */
   readonly streamsLargeMessages?: boolean;
   /** Gets the response header, unless the response is trailers-only, and a complete response's trailer. */
   readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
-  /** Called once at the end of the call. Must not throw. */
+  /** Called once when the call ends. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
 
-/** The end of a call, after its last attempt. */
+/** A call's end, after its last attempt. */
 export interface CallEnd {
   /** The call error, or `undefined` if its status is success. */
   readonly error: ConnectError | undefined;
@@ -219,7 +219,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
   }
 
-  /** Whether large messages of the response are read in parts. */
+  /** Whether large response messages are read in parts. */
   protected get streamsLargeMessages(): boolean {
     return this.#init.streamsLargeMessages === true;
   }
@@ -316,7 +316,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
 const noFields: HeaderFields = [];
 
-/** The maximum bytes of the fields that each attempt adds: the deadline and the number of attempts before. */
+/** The maximum bytes in the fields that each attempt adds: the deadline and the number of attempts before. */
 const addedFieldsBytes = 128;
 
 /** Resets a stream whose response is no longer needed. */

@@ -27,7 +27,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
   const fields: string[] = [];
   let hasUserAgent = false;
   for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
-    // The trace context of OpenCensus is metadata.
+    // OpenCensus's trace context is metadata.
     const isReserved = name.startsWith("grpc-") && name !== "grpc-trace-bin";
     if (setByGrpcClient.has(name) || isReserved) continue;
     if (name === "user-agent") hasUserAgent = true;

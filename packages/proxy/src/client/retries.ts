@@ -7,7 +7,7 @@ const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 
 /** Which failed calls are retried although their server may have processed them, and when (gRFC A6). */
 export interface RetryPolicy {
-  /** Maximum attempts of a call, including the first: from 2 to 5. */
+  /** Maximum attempts for a call, including the first: from 2 to 5. */
   readonly maxAttempts: number;
   /** Milliseconds before the second attempt, ±20 %. */
   readonly initialBackoffMs: number;
@@ -20,14 +20,14 @@ export interface RetryPolicy {
   /** Returns whether a method's calls may be processed twice. By default, all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * Limits the retries of all calls together. Each failure removes one token, each success adds `tokenRatio` up to
+   * Limits all calls' retries together. Each failure removes one token, each success adds `tokenRatio` up to
    * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1. If most calls
    * fail, ten successes allow one retry.
    */
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
 
-/** The names of {@link RetryPolicy}. */
+/** The {@link RetryPolicy} names. */
 export const retryPolicyNames: OptionNames<RetryPolicy> = {
   maxAttempts: required,
   initialBackoffMs: required,

@@ -16,8 +16,8 @@ export interface StreamCallResponse {
 }
 
 /**
- * Maximum bytes of sent messages that are kept until the response header arrives, so that a refused call can be
- * retried. 96 KiB, after which a call is not retried: the initial window of HTTP/2, which is full when a server refuses
+ * Maximum sent message bytes that are kept until the response header arrives, so that a refused call can be
+ * retried. 96 KiB, after which a call is not retried: HTTP/2's initial window, which is full when a server refuses
  * a large message, and two frames that are queued.
  */
 const keptBytesMax = 96 * 1024;
@@ -107,14 +107,14 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
     // While there is no stream, the envelopes must be kept. The next attempt sends them, and no more input is read
     // until then.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
-    // Copied, because a forwarded envelope is a slice of the received chunk, which would stay in memory.
+    // Copied, because a forwarded envelope is a slice from the received chunk, which would stay in memory.
     this.#retryMessages?.push(copyIfPooled(envelope));
   }
 
   /** Stops reading the caller's messages. */
   #stopInput(): void {
     if (this.#inputState === "ended") return;
-    // The call is complete, so errors of the caller's iterator are ignored.
+    // The call is complete, so errors from the caller's iterator are ignored.
     this.#context.runInAsyncScope(() => this.#endInput()).catch(() => undefined);
   }
 
@@ -124,7 +124,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   }
 }
 
-/** A streaming call of a transport that settles a promise with the response header. */
+/** A transport's streaming call that settles a promise with the response header. */
 export class PromisedStream extends OutgoingStream<Message> {
   readonly #resolve: (response: StreamCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;

@@ -27,7 +27,7 @@ export interface Admission {
   readonly admit: Admit | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
-  /** The credentials of RPCs, for the description. Empty if callers need none. */
+  /** The RPC credentials, for the description. Empty if callers need none. */
   readonly described: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
   /** Reads the watched files again. */
   readonly reload: () => void;
@@ -35,7 +35,7 @@ export interface Admission {
 }
 
 /**
- * Opens the verifier of credentials and the rate limits of settings.
+ * Opens the credential verifier and the rate limits from settings.
  *
  * @throws SettingsProblem if tokens, a file or an issuer are not valid
  */
@@ -66,7 +66,7 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
   };
 }
 
-/** Returns the paths whose metadata differs from that of the base URL. */
+/** Returns the paths whose metadata differs from the base URL's. */
 export function challengedPathsOf({ tools }: ProxySettings): readonly string[] {
   return tools === undefined ? [] : [mcpPath];
 }

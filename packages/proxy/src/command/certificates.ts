@@ -71,7 +71,7 @@ function validityProblem({ validFromDate, validToDate }: X509Certificate): strin
 }
 
 /**
- * Checks the certificates of settings.
+ * Checks the certificates in settings.
  *
  * @throws SettingsProblem if certificate and key do not match, cannot be parsed, have expired or are not valid yet
  */

@@ -2,24 +2,24 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { FetchHandler } from "@plantstore/gateway";
 
-/** The streams of a client that has started this process, and its credential. */
+/** The streams for a client that has started this process, and its credential. */
 export interface StdioClient {
   readonly input: Readable;
-  /** Gets messages of the protocol only. */
+  /** Gets only protocol messages. */
   readonly output: Writable;
-  /** The bearer token of all calls, or `undefined` for none. */
+  /** The bearer token for all calls, or `undefined` for none. */
   readonly token: string | undefined;
   /** Writes a line to standard error. */
   readonly printError: (text: string) => void;
 }
 
-/** The most characters of a line. 8 MiB: twice the default message limit. */
+/** Maximum characters in a line. 8 MiB: twice the default message limit. */
 const lineLengthMax = 8 * 1024 * 1024;
 
 /** The most requests that run at the same time. 32: agents call a few tools concurrently. Other requests are queued. */
 const runningMax = 32;
 
-/** The most characters of queued requests. Further requests are refused. 16 Mi: two of the longest lines. */
+/** Maximum characters in queued requests. Further requests are refused. 16 Mi: two of the longest lines. */
 const queuedLengthMax = 2 * lineLengthMax;
 
 /** When a server on standard input stops before its input ends, and how long it waits for calls. */
@@ -30,7 +30,7 @@ export interface StdioStop {
   readonly timeoutMs: number;
 }
 
-/** The parts of a message that this transport needs. */
+/** The message parts that this transport needs. */
 interface StdioMessage {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -131,7 +131,7 @@ class StdioServer {
     this.#queuedLength += request.line.length;
   }
 
-  /** Runs a request, and afterwards the next one of the queue. */
+  /** Runs a request, and afterwards the next queued one. */
   #start(request: QueuedRequest): void {
     const call = this.#handle(request)
       .catch(() => undefined)

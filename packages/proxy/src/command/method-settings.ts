@@ -3,7 +3,7 @@ import type { MethodSettings } from "../create-proxy.ts";
 import type { MethodConfigFile } from "../settings/index.ts";
 
 /**
- * Returns a function that finds a method's settings as gRPC's service config does: those of the item that names the
+ * Returns a function that finds a method's settings as gRPC's service config does: those in the item that names the
  * method, otherwise its service, otherwise all services.
  */
 export function toMethodSettings(

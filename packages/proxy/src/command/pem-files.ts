@@ -21,7 +21,7 @@ export function toCertificateFiles(cert: string, key: string): CertificateFiles 
   return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
 
-/** Maximum bytes of a PEM file. 1 MiB: more than all system authorities. */
+/** Maximum bytes in a PEM file. 1 MiB: more than all system authorities. */
 const pemBytesMax = 1024 * 1024;
 
 /** Reads a PEM file. @throws InputError if it cannot be read or is not PEM */

@@ -15,7 +15,7 @@ import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What commands of the proxy get. */
+/** What proxy commands get. */
 type ProxyTerminal = Terminal & CommandOutput;
 
 /** Serves until a signal stops the process. */
@@ -87,7 +87,7 @@ const program: Program<ProxyTerminal> = {
   },
 };
 
-/** Runs a command line of the proxy, and returns its exit code. Never throws. */
+/** Runs a proxy command line, and returns its exit code. Never throws. */
 export function proxyCommand(words: readonly string[], terminal: Terminal): Promise<number> {
   return runProgram(program, words, { ...terminal, out: terminal.print, err: terminal.printError });
 }

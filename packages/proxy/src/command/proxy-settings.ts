@@ -33,9 +33,9 @@ export interface ProxySettings {
   readonly authentication: AuthenticationFile | undefined;
   readonly rateLimit: ProxyConfiguration["rateLimit"];
   readonly accessLog: ProxyConfiguration["accessLog"];
-  /** Maximum bytes of a header or trailer section in both directions. */
+  /** Maximum bytes in a header or trailer section in both directions. */
   readonly headerBytes: number;
-  /** Maximum bytes of a request message. */
+  /** Maximum bytes in a request message. */
   readonly requestBytes: number;
   readonly hasDocs: boolean;
   /** The tool selectors for AI agents. */
@@ -90,7 +90,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   };
 }
 
-/** Returns the name of a service or an RPC in a service config, or none for the default of all services. */
+/** Returns the service or RPC name in a service config, or none for all services' default. */
 function namesOf({ service, method }: MethodNameFile): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }

@@ -12,7 +12,7 @@ import { readInput } from "../check/index.ts";
 import { flagsOfSettings, parseServiceFlag, type ProxyConfiguration, readProxyFile } from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
-/** Maximum size of the configuration file in bytes. 1 MiB: several thousand upstreams. */
+/** Maximum configuration file size in bytes. 1 MiB: several thousand upstreams. */
 const configurationMaxBytes = 1024 * 1024;
 
 const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
@@ -42,7 +42,7 @@ function hasDefault(fallback: unknown): boolean {
 }
 
 /**
- * Reads the settings of the flags, and of the file that `--config` names.
+ * Reads the settings from the flags, and from the file that `--config` names.
  *
  * @throws UsageError, SettingsProblem or InputError that names what is wrong
  */
@@ -55,7 +55,7 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   return await toProxySettings(read);
 }
 
-/** @throws UsageError if a flag `--service ADDRESS=NAME` has the address of no upstream */
+/** @throws UsageError if a flag `--service ADDRESS=NAME` has no upstream's address */
 function requireAddresses({ upstreams }: ProxyConfiguration, services: readonly string[]): void {
   const known = upstreams.flatMap(({ addresses }) => addresses);
   for (const { address } of services.map(parseServiceFlag)) {

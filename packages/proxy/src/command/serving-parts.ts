@@ -12,7 +12,7 @@ import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { Output } from "./terminal.ts";
 
-/** What the settings of a proxy determine, except for the proxy itself. A reload of the configuration replaces it. */
+/** What a proxy's settings determine, except for the proxy itself. A configuration reload replaces it. */
 export interface ServingParts {
   readonly settings: ProxySettings;
   readonly upstreams: readonly NamedUpstream[];
@@ -29,9 +29,9 @@ export interface NamedUpstream {
 }
 
 /**
- * Opens the parts of settings. Upstreams whose connections are configured as before are shared with the previous parts,
- * and so is the admission if its settings did not change. Its keys, caches and rates stay valid, and its files are read
- * again.
+ * Opens the parts from settings. Upstreams whose connections are configured as before are shared with the previous
+ * parts, and so is the admission if its settings did not change. Its keys, caches and rates stay valid, and its files
+ * are read again.
  *
  * @param served - returns what is served, for its description
  * @throws SettingsProblem for an address, credentials or a file that is not valid
@@ -121,7 +121,7 @@ function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: Servi
   });
 }
 
-/** Returns the parts of the readiness: descriptors, any upstream, and each upstream if there are several. */
+/** Returns the readiness parts: descriptors, any upstream, and each upstream if there are several. */
 export function readinessOf(
   { settings, upstreams }: ServingParts,
   proxy: ProxyGateway | undefined,

@@ -24,7 +24,7 @@ export interface Terminal extends Output {
 const duplicateSignalMs = 1_000;
 
 /**
- * Returns this process's terminal. Lines are dropped while 4 MiB of them are not read. Adds listeners of SIGTERM and
+ * Returns this process's terminal. Lines are dropped while 4 MiB of them are not read. Adds listeners for SIGTERM and
  * SIGINT only when they are requested.
  */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {

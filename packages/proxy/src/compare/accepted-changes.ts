@@ -4,7 +4,7 @@ import type { Change } from "./change.ts";
 export interface SortedChanges {
   readonly open: readonly Change[];
   readonly accepted: readonly Change[];
-  /** The lines of the file that accept nothing. */
+  /** The file's lines that accept nothing. */
   readonly unused: readonly string[];
 }
 

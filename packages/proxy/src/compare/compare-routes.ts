@@ -22,7 +22,7 @@ export interface RoutedMethods {
 }
 
 /**
- * Compares the REST routes by example requests of each old one.
+ * Compares the REST routes by example requests for each old one.
  *
  * @param placeOf - returns where an RPC is declared now, or what declared it
  * @returns the pairs of routes whose messages are to be compared
@@ -74,7 +74,7 @@ function findPair(
   return pair;
 }
 
-/** Returns whether two RPCs of a route differ by more than their name: an RPC that was renamed exists once. */
+/** Returns whether a route's two RPCs differ by more than their name: an RPC that was renamed exists once. */
 function isOtherMethod(old: DescMethod, method: DescMethod, before: Methods, now: Methods): boolean {
   const [oldName, name] = [selectorOf(old), selectorOf(method)];
   return oldName !== name && (now.has(oldName) || before.has(name));

@@ -14,7 +14,7 @@ import { hasSpecialJson } from "./field-shape.ts";
 export type OpenRules = (changes: ChangeList) => CompareRules;
 
 /**
- * Compares two service versions, with the same options of REST.
+ * Compares two service versions, with the same REST options.
  *
  * @returns what breaks clients of REST, JSON, Connect and gRPC
  * @throws Error if the versions have no package in common

@@ -114,7 +114,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
   },
 ];
 
-/** Returns whether a message had a field of this number that could be set together with another one. */
+/** Returns whether a message had a field with this number that could be set together with another one. */
 function isSeparate(field: DescField, number: number): boolean {
   const other = field.parent.fields.find((each) => each.number === number);
   return other !== undefined && (other.oneof === undefined || other.oneof !== field.oneof);

@@ -1,8 +1,8 @@
 /**
- * Which changes of a definition break its clients?
+ * Which definition changes break its clients?
  *
- * Flow: two versions of services → routes by example requests (compare-routes), messages and their fields by tables of
- * checks (compare-messages, field-checks), rules (validate-rules) → changes (change) → those that a file accepts
+ * Flow: two service versions → routes by example requests (compare-routes), messages and their fields by check tables
+ * (compare-messages, field-checks), rules (validate-rules) → changes (change) → those that a file accepts
  * (accepted-changes) → a report (write-changes). No sockets.
  */
 export { sortAccepted, type SortedChanges } from "./accepted-changes.ts";

@@ -45,7 +45,7 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   example: () => true,
 };
 
-/** Returns the paths of the rules that accept fewer values than before. */
+/** Returns the paths to the rules that accept fewer values than before. */
 export function narrowedRules(old: RuleValues, rules: RuleValues): readonly string[] {
   return [...new Set([...old.keys(), ...rules.keys()])].filter((path) => {
     const [before, now] = [old.get(path), rules.get(path)];

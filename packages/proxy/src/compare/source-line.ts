@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 
-/** A part of the new definition that reports point at. What is removed has the place of what contained it. */
+/** A part in the new definition that reports point at. What is removed has the place of what contained it. */
 export type Place =
   | DescEnum
   | DescEnum["values"][number]
@@ -10,7 +10,7 @@ export type Place =
   | DescMethod
   | DescService;
 
-/** Returns where a part of a definition is declared. */
+/** Returns where a definition part is declared. */
 export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
   const file = fileOf(place);
   const path = pathOf(place);

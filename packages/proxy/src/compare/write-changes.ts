@@ -14,7 +14,7 @@ export function writeChanges(changes: SortedChanges): string {
   return [summaryOf(changes), ...blocks].join("\n\n");
 }
 
-/** Formats changes, and the reasons for which the gateway would not start, as annotations of GitHub Actions. */
+/** Formats changes, and the reasons for which the gateway would not start, as GitHub Actions annotations. */
 export function writeAnnotations(changes: SortedChanges, problems: readonly string[]): string {
   const annotations = changes.open.map(({ severity, file, line, rule, subject, change, before, now }) => {
     const place = [`file=${escapeProperty(file)}`, ...(line === undefined ? [] : [`line=${line}`])].join(",");

@@ -9,7 +9,7 @@ interface ControlFields {
 
 /**
  * The response fields that control more than their upstream's response. They are forwarded only if `allow` contains
- * their exact name. The table "Fields that control more than a response" of docs/reference/proxy-configuration.md shows
+ * their exact name. The table "Fields that control more than a response" in docs/reference/proxy-configuration.md shows
  * this list.
  */
 export const controlFields: readonly ControlFields[] = [

@@ -25,7 +25,7 @@ interface Reading {
 }
 
 /**
- * Reads and describes the set of one upstream. If that is slow, it delays the other upstreams only for a limited time.
+ * Reads and describes one upstream's set. If that is slow, it delays the other upstreams only for a limited time.
  */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
@@ -33,7 +33,7 @@ export class DescriptorReader {
   readonly #onLate: () => void;
   /** The read in progress. */
   #reading: Reading | undefined;
-  /** The result of a read that finished after its limit. The next {@link read} returns it. */
+  /** The result from a read that finished after its limit. The next {@link read} returns it. */
   #lateResult: ReadDescriptors | Error | undefined;
 
   /** @param onLate - called when a read finishes after its limit */

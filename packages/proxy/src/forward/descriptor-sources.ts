@@ -9,7 +9,7 @@ import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
-/** Maximum size of a descriptor file in bytes: as much as by reflection. */
+/** Maximum descriptor file size in bytes: as much as by reflection. */
 const fileMaxBytes = reflectionLimits.bytes;
 
 /**
@@ -34,7 +34,7 @@ interface SourceOptions {
   /** Returns whether a service is proxied, by its full name. */
   readonly isProxied: (name: string) => boolean;
   readonly reloadEveryMs: number | undefined;
-  /** Header fields of reflection calls. */
+  /** Header fields for reflection calls. */
   readonly reflectionHeader: Readonly<Record<string, string>>;
 }
 

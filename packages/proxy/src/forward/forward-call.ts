@@ -33,7 +33,7 @@ export interface ForwardTarget {
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
   /**
-   * Timeout in milliseconds of unary calls whose caller sets no deadline, or 0 for none, `undefined` for the default.
+   * Timeout in milliseconds for unary calls whose caller sets no deadline, or 0 for none, `undefined` for the default.
    */
   readonly timeoutMs: number | undefined;
   /** Maximum timeout in milliseconds, and the default unary call timeout, or `undefined` for no maximum. */
@@ -148,7 +148,7 @@ async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncG
   if (missingBytes === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
 }
 
-/** Yields the messages of a response once its status is success. */
+/** Yields a response's messages once its status is success. */
 async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   const complete: ForwardedMessage[] = [];
   for await (const message of messages) complete.push(message);
@@ -158,7 +158,7 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
   const { signal, takesParts: streamsLargeMessages } = caller;
-  // Created before the call, so that an error of the application's `set` is not reported as one of the upstream.
+  // Created before the call, so that an error of the application's `set` is not reported as an upstream error.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: caller.request.contextValues });
@@ -186,7 +186,8 @@ function timeoutOf(
 
 class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
   /**
-   * Gives the application's AsyncLocalStorage the context of this call instead of the call that opened the connection.
+   * Gives the application's AsyncLocalStorage this call's context instead of that from the call that opened the
+   * connection.
    */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #target: ForwardTarget;
@@ -237,7 +238,7 @@ class ForwardedStream extends OutgoingStream<ForwardedMessage> {
   }
 }
 
-/** Returns the error of a call for its caller. @param trailer - `undefined` if the upstream has not sent the error */
+/** Returns a call's error for its caller. @param trailer - `undefined` if the upstream has not sent the error */
 function reportedError(
   { hidden }: ForwardTarget,
   error: ConnectError,

@@ -19,33 +19,33 @@ import { problem } from "@plantstore/protobuf";
 /**
  * Which header fields are forwarded in one direction. Names are case-insensitive.
  *
- * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
- * Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded only if
- * `allow` contains exactly their name, because anyone can send them. The rule also holds for response fields that
- * control more than their response, such as `location` and `clear-site-data`, because all upstreams share the proxy's
- * origin. docs/reference/proxy-configuration.md lists both.
+ * Never forwarded: fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields for
+ * gRPC, Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded
+ * only if `allow` contains exactly their name, because anyone can send them. The rule also holds for response fields
+ * that control more than their response, such as `location` and `clear-site-data`, because all upstreams share the
+ * proxy's origin. docs/reference/proxy-configuration.md lists both.
  *
- * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. A token of an MCP
- * client is intended for this server, and must not be passed on (MCP, "Token Handling").
+ * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. An MCP client's
+ * token is intended for this server, and must not be passed on (MCP, "Token Handling").
  *
  * X-Forwarded-For is set to the caller's address, and X-Forwarded-Host to the host that it called, as determined by
  * trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
-  /** The names that are forwarded. A string may end in `*`. By default, all but those of the two lists. */
+  /** The names that are forwarded. A string may end in `*`. By default, all but those in the two lists. */
   readonly allow?: readonly (string | RegExp)[];
   /** The names that are not forwarded even if `allow` contains them. */
   readonly deny?: readonly (string | RegExp)[];
   /** New names for forwarded fields. Fields that are received under a new name are not forwarded. */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Returns fields to set. They replace forwarded fields of the same names. Fields of a connection, a message or gRPC
-   * cannot be set. `undefined` removes a field. An error that this function throws is reported as a fault.
+   * Returns fields to set. They replace forwarded fields with the same names. Fields for a connection, a message or
+   * gRPC cannot be set. `undefined` removes a field. An error that this function throws is reported as a fault.
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
 
-/** The names of {@link ForwardRules}. */
+/** The {@link ForwardRules} names. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
 /** Fields to set, by their names in lower case. `undefined` removes a field. */
@@ -173,7 +173,7 @@ function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefine
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** The forwarded part of a list of fields. */
+/** A field list's forwarded part. */
 class Forwarded {
   readonly choose: unknown;
   readonly added: AddedFields;
@@ -186,7 +186,7 @@ class Forwarded {
   }
 }
 
-/** Caches the forwarded part of a list of fields with the list. */
+/** Caches a field list's forwarded part with the list. */
 function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
     const cached = list.derived;

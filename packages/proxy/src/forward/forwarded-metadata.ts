@@ -4,7 +4,7 @@ import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders } from "@plantstore/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
-/** Returns the fields of a call's header to forward to the upstream. */
+/** Returns the fields from a call's header to forward to the upstream. */
 export function forwardHeader({ request, headers }: Caller, fields: ForwardedFields): RequestFields {
   const { requestHeader } = headers;
   const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
@@ -23,8 +23,8 @@ export class ResponseMetadata {
   readonly #caller: Caller;
   readonly #fields: ForwardedFields;
   /**
-   * Computed before the call is sent, so that an error of the application's `set` is not reported as one of the
-   * upstream.
+   * Computed before the call is sent, so that an error of the application's `set` is not reported as an upstream
+   * error.
    */
   readonly #added: AddedFields;
   #isComplete = false;

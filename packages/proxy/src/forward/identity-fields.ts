@@ -9,8 +9,8 @@ interface IdentityFields {
 
 /**
  * The request fields in which proxies in front of this one report the caller: its address, user, certificate or token.
- * Anyone can send them, so they are forwarded only if `allow` contains their exact name. The table "Fields that identify
- * a caller" of docs/reference/proxy-configuration.md shows this list.
+ * Anyone can send them, so they are forwarded only if `allow` contains their exact name. The table "Fields that
+ * identify a caller" in docs/reference/proxy-configuration.md shows this list.
  */
 export const identityFields: readonly IdentityFields[] = [
   {

@@ -1,5 +1,5 @@
 /**
- * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC of the descriptors.
+ * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC in the descriptors.
  * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows. Streams with interceptors are
  * forwarded by handlers, with decoded messages (`forwarding-handlers.ts`).
  *

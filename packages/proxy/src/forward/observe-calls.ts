@@ -8,17 +8,17 @@ import type { Upstream } from "../upstreams/index.ts";
 export interface UpstreamCall {
   readonly upstream: Upstream;
   readonly method: DescMethod;
-  /** The context values of the caller's request. */
+  /** The caller's request's context values. */
   readonly contextValues: ContextValues;
 }
 
 /**
  * Called when a call to an upstream starts, before its header fields are set. May return a function that is called once
- * at the end of the call, after its last attempt.
+ * when the call ends, after its last attempt.
  */
 export type UpstreamCallObserver = (call: UpstreamCall) => ((end: CallEnd) => void) | undefined;
 
-/** Returns an observer that reports errors of the given one, instead of throwing them. */
+/** Returns an observer that reports errors from the given one, instead of throwing them. */
 export function guardObserver(
   observer: UpstreamCallObserver | undefined,
   report: FaultReporter,

@@ -41,7 +41,7 @@ export interface ProxiedUpstream {
    * when its servers change, and every minute; or a custom source.
    */
   readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
-  /** Header fields of reflection calls, such as a credential. */
+  /** Header fields for reflection calls, such as a credential. */
   readonly reflectionHeader?: Readonly<Record<string, string>>;
   /** Milliseconds between two checks of {@link descriptors}. Default 250 ms for a file, a minute for reflection. */
   readonly reloadEveryMs?: number;
@@ -54,17 +54,17 @@ export interface ProxiedUpstream {
   readonly services?: readonly string[];
   /** HTTP rules that replace the RPC annotations. */
   readonly rules?: readonly ExternalHttpRule[];
-  /** Which fields of the caller's header are forwarded. */
+  /** Which fields from the caller's header are forwarded. */
   readonly requestHeader?: ForwardRules;
-  /** Which fields of the upstream's header and trailer are forwarded. */
+  /** Which fields from the upstream's header and trailer are forwarded. */
   readonly responseHeader?: ForwardRules;
   /**
-   * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Defaults to the
-   * smaller of `readMaxBytes` and `writeMaxBytes` of the proxy.
+   * Maximum bytes in a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Defaults to the
+   * smaller limit from the proxy's `readMaxBytes` and `writeMaxBytes`.
    */
   readonly readMaxBytes?: number;
   /**
-   * Timeout in milliseconds of unary calls whose caller sets none, or 0 for no timeout. By default, {@link
+   * Timeout in milliseconds for unary calls whose caller sets none, or 0 for no timeout. By default, {@link
    * timeoutMaxMs}. If that is not set either, 15 s for REST and none for other protocols.
    */
   readonly timeoutMs?: number;
@@ -73,7 +73,7 @@ export interface ProxiedUpstream {
   /**
    * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
    * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice. A
-   * request that is forwarded in parts is not retried after 96 KiB of it were sent.
+   * request that is forwarded in parts is not retried after its first 96 KiB were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Returns a method's settings that differ from those of its upstream. Called once per method. */
@@ -82,7 +82,7 @@ export interface ProxiedUpstream {
 
 /** A method's settings, which replace those of its {@link ProxiedUpstream}. */
 export interface MethodSettings {
-  /** Timeout in milliseconds of unary calls whose caller sets none. */
+  /** Timeout in milliseconds for unary calls whose caller sets none. */
   readonly timeoutMs?: number | undefined;
   /** Maximum timeout in milliseconds that callers can set. */
   readonly timeoutMaxMs?: number | undefined;
@@ -90,7 +90,7 @@ export interface MethodSettings {
   readonly retry?: ProxiedUpstream["retry"];
 }
 
-/** The names of {@link ProxiedUpstream}. */
+/** The {@link ProxiedUpstream} names. */
 export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
   upstream: required,
   tls: true,
@@ -158,7 +158,7 @@ export class OpenUpstream {
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
   readonly #owners: ServiceOwners;
-  /** The services of others that the read in progress, the last read, and the last description have listed. */
+  /** Others' services that the read in progress, the last read, and the last description have listed. */
   #listing = new Map<string, number>();
   #listed: ReadonlyMap<string, number> = new Map();
   #described: ReadonlyMap<string, number> = new Map();
@@ -338,8 +338,8 @@ export class OpenUpstream {
 }
 
 /**
- * Returns a registry of all types, for Any messages and error details in JSON. If upstreams have different types of the
- * same name, that of the first upstream applies. Yields after each type.
+ * Returns a registry with all types, for Any messages and error details in JSON. If upstreams have different types with
+ * the same name, the first upstream's applies. Yields after each type.
  */
 export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<void, Registry> {
   const [only] = descriptors;
@@ -355,7 +355,8 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
 }
 
 /**
- * Maximum services of others that are reported for one upstream. 1,000, because a list from a server may have millions.
+ * Maximum services from others that are reported for one upstream. 1,000, because a list from a server may have
+ * millions.
  */
 const foreignMax = 1_000;
 

@@ -17,12 +17,12 @@ export interface KnownDescriptors {
   readonly reload: DescriptorReload;
 }
 
-/** The routes of some descriptors. */
+/** The routes for some descriptors. */
 export interface CompiledTable {
   readonly routes: Routes;
   /** The REST options without the routes that belong to others. */
   readonly rest: RestOptions;
-  /** The services that are served, in the order of the upstreams. */
+  /** The services that are served, in upstream order. */
   readonly services: readonly DescService[];
   /** The labels of all visibility rules, if there are options for them. */
   readonly visibilityLabels: ReadonlySet<string>;
@@ -48,7 +48,7 @@ export class ProxyTable {
   services: readonly DescService[] = [];
   /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
   omitted: readonly string[] = [];
-  /** The descriptor set of each upstream; {@link noBytes} if none has been used yet. */
+  /** Each upstream's descriptor set; {@link noBytes} if none has been used yet. */
   descriptorSets: readonly Uint8Array[];
   /** Each upstream's last reload. */
   reloads: readonly DescriptorReload[];
@@ -115,7 +115,7 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but those that
+   * Reads all upstreams' descriptors for the first time. One upstream with descriptors is enough, but those that
    * the operator has given must be valid.
    *
    * @param findKnown - returns the descriptors of an earlier upstream with the same address, for an upstream whose own
@@ -130,7 +130,7 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
+   * Reads all upstreams' descriptors. Each upstream uses its new ones if they are valid, and otherwise keeps its
    * previous ones. An upstream that cannot be reached is retried with a backoff.
    *
    * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
@@ -190,7 +190,7 @@ export class ProxyTable {
     if (described.size === 0 && this.#compiled !== undefined) return problems;
     const problem = await this.#use(described);
     if (problem === undefined) return problems;
-    // What one upstream offers must not prevent the reload of another one.
+    // What one upstream offers must not prevent another one's reload.
     for (const [at, one] of described) {
       const own = described.size === 1 ? problem : await this.#use(new Map([[at, one]]));
       problems[at] ??= own;
@@ -229,7 +229,7 @@ export class ProxyTable {
   }
 
   /**
-   * Compiles and uses the descriptors of some upstreams, or returns why that is not possible. Rejects after {@link
+   * Compiles and uses some upstreams' descriptors, or returns why that is not possible. Rejects after {@link
    * close}. Another table's routes may be in use.
    */
   async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {

@@ -1,13 +1,13 @@
 import type { DescriptorReader, ReadDescriptors, ReadLimits } from "./descriptor-reader.ts";
 
 /**
- * Maximum milliseconds that a slow upstream delays the descriptors of the others. 5 s, because most reads take one
+ * Maximum milliseconds that a slow upstream delays the others' descriptors. 5 s, because most reads take one
  * round trip.
  */
 const slowReadMs = 5_000;
 
 /**
- * Reads and describes the sets of all upstreams at the same time. If there are several, waits for slow ones for
+ * Reads and describes all upstreams' sets at the same time. If there are several, waits for slow ones for
  * {@link slowReadMs}.
  *
  * @param isFirst - whether no descriptors are in use. Then some set must be described, even if all sets are large

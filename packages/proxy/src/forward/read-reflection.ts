@@ -9,17 +9,17 @@ import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } fro
 
 /** Limits on the descriptors that are read from a server and stored. */
 export interface ReflectionLimits {
-  /** Maximum services. 5,000: more than all of Google's APIs have together. */
+  /** Maximum services. 5,000: more than all Google APIs have together. */
   readonly services: number;
-  /** Maximum files. 20,000: three times as many as all of Google's APIs have. */
+  /** Maximum files. 20,000: three times as many as all Google APIs have. */
   readonly files: number;
-  /** Maximum bytes of all files together. 64 MiB: twice as many as all of Google's APIs have. */
+  /** Maximum bytes in all files together. 64 MiB: twice as many as all Google APIs have. */
   readonly bytes: number;
-  /** Timeout of the entire read in milliseconds. 30 s, because some servers send one file at a time. */
+  /** Timeout for the entire read in milliseconds. 30 s, because some servers send one file at a time. */
   readonly timeoutMs: number;
 }
 
-/** The values of {@link ReflectionLimits}. */
+/** The {@link ReflectionLimits} values. */
 export const reflectionLimits: ReflectionLimits = {
   services: 5_000,
   files: 20_000,
@@ -31,7 +31,7 @@ export const reflectionLimits: ReflectionLimits = {
 export interface ReadReflectionOptions {
   /** Returns whether a service is selected, by its full name. Files with other services are not requested. */
   readonly isSelected: (service: string) => boolean;
-  /** Header fields of the call, such as a credential. */
+  /** Header fields for the call, such as a credential. */
   readonly header?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly limits?: Partial<ReflectionLimits>;
@@ -82,7 +82,7 @@ class ReflectionReader {
   readonly #stream: ReflectionStream;
   readonly #limits: ReflectionLimits;
   readonly #files = new Map<string, FileDescriptorProto>();
-  /** The encoded files, to compare files of the same name. */
+  /** The encoded files, to compare files with the same name. */
   readonly #encodedFiles = new Map<string, Uint8Array>();
   #bytes = 0;
 
@@ -147,7 +147,7 @@ class ReflectionReader {
     return await runInTurns(this.#addResponses(requests, await this.#stream.send(requests), fallback));
   }
 
-  /** Adds the files of responses, with a step per file. Returns as {@link #requestFiles} does. */
+  /** Adds the files in responses, with a step per file. Returns as {@link #requestFiles} does. */
   *#addResponses<R extends ReflectionRequest>(
     requests: readonly R[],
     responses: readonly ReflectionResponse[],

@@ -7,9 +7,9 @@ import {
   type ServerReflectionResponseSchema,
 } from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
 
-/** A request of the stream: its case and value. */
+/** A stream request: its case and value. */
 export type ReflectionRequest = Extract<ServerReflectionRequest["messageRequest"], { value: string }>;
-/** A response of the stream: its case and value. */
+/** A stream response: its case and value. */
 export type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
@@ -20,7 +20,7 @@ type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof Server
  */
 const concurrentRequestsMax = 100;
 
-/** A server reflection call. Responses arrive in the order of the requests. */
+/** A server reflection call. Responses arrive in request order. */
 export class ReflectionStream {
   readonly #unsent: ReflectionRequest[] = [];
   readonly #opened: Promise<Opened>;

@@ -13,7 +13,7 @@ interface Node<Owner> {
   readonly children: Map<string, Node<Owner>>;
   /** The routes without further segments. */
   readonly routes: OwnedRoute<Owner>[];
-  /** The owners of all routes of this node and of the nodes below it. */
+  /** The owners of all routes at this node and the nodes below it. */
   readonly owners: Set<Owner>;
 }
 
@@ -79,7 +79,7 @@ function* similarRoutes<Owner>(
     const isRest = position.at !== undefined && segments[position.at]?.kind === "**";
     const at = isRest ? undefined : position.at;
     if (at === undefined || at === segments.length) yield* node.routes.filter(({ owner }) => owner !== self);
-    // In reverse, so that the nodes are visited in the order of their first routes.
+    // In reverse, so that the nodes are visited in their first routes' order.
     for (const below of positionsBelow(node, at, segments).toReversed()) pending.push(below);
   }
 }

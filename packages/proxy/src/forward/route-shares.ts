@@ -52,9 +52,8 @@ export interface RouteShares {
 type Owner = number | "this server" | "a rule of the configuration";
 
 /**
- * Leaves out of each upstream the REST routes that could get calls of another one. The rules of the operator take
- * precedence over all annotations, then those of the process, then those of earlier upstreams. Yields after each rule
- * and RPC.
+ * Leaves out of each upstream the REST routes that could get another one's calls. The operator's rules take precedence
+ * over all annotations, then the process's own, then earlier upstreams'. Yields after each rule and RPC.
  */
 export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): Generator<void, RouteShares> {
   return new Sharing(upstreams, context).share();
@@ -154,7 +153,7 @@ class Sharing {
 
   /**
    * Returns whose RPCs have paths that a route matches, by the service patterns: a Connect call of an RPC that is not
-   * known yet must not become a REST call of another upstream.
+   * known yet must not become another upstream's REST call.
    */
   #ownerOfRpcPath(at: number, { httpMethod, template }: RouteShape): number | undefined {
     const isForRpcs = httpMethod === anyMethod || httpMethod === "POST" || httpMethod === "GET";
@@ -170,7 +169,7 @@ class Sharing {
     return typeof owner === "number" ? (this.#upstreams[owner]?.name ?? "") : owner;
   }
 
-  /** Returns the routes of an annotation that applies, or `undefined` for a template that is not valid. */
+  /** Returns the routes for an annotation that applies, or `undefined` for a template that is not valid. */
   #annotated(method: DescMethod): readonly (AnnotatedRoute | undefined)[] {
     const rule = this.#withoutAnnotation.has(selectorOf(method)) ? undefined : this.#findAnnotation(method);
     return rule === undefined ? [] : shapesOf(rule);
@@ -195,7 +194,7 @@ class Sharing {
   }
 }
 
-/** A route of an annotation. */
+/** An annotation's route. */
 interface AnnotatedRoute extends RouteShape, HttpPattern {}
 
 /** Returns a rule's routes, or `undefined` for a template that is not valid, which is reported when it is compiled. */

@@ -8,7 +8,7 @@ const unknownPathGapMs = 5_000;
 export class UnknownPaths {
   /** The service packages. */
   #packages: ReadonlySet<string> = new Set();
-  /** The first segments of REST templates, such as `v1`. */
+  /** The first segments in REST templates, such as `v1`. */
   #firstSegments: ReadonlySet<string> = new Set();
   #prefix = "";
   #lastReloadMs = Number.NEGATIVE_INFINITY;

@@ -3,13 +3,13 @@ import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } 
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";
 
-/** The parts of a document that concern the whole interface. */
+/** The document parts that concern the whole interface. */
 export interface DocumentBase extends Pick<OpenApiOptions, "securitySchemes" | "security"> {
   readonly info?: Partial<OpenApiInfo>;
   readonly servers?: readonly OpenApiServer[];
 }
 
-/** Maximum size of a base file in bytes. 1 MiB, because descriptions are the only long values. */
+/** Maximum base file size in bytes. 1 MiB, because descriptions are the only long values. */
 const baseMaxBytes = 1024 * 1024;
 
 const serverNames: OptionNames<OpenApiServer> = { url: required, description: true };

@@ -20,7 +20,7 @@ export function formatOf(flags: ParsedFlags, path: string | undefined): Document
 }
 
 /**
- * Creates the document of services: the bytes that a server with these options sends.
+ * Creates the document for services: the bytes that a server with these options sends.
  *
  * @param warn - called for each binding that OpenAPI cannot describe
  * @throws UsageError, InputError, or the `createOpenApi` errors

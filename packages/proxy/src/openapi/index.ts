@@ -2,7 +2,7 @@
  * Which OpenAPI document does a definition have, without a server? `npx @plantstore/proxy openapi set.binpb`, and the
  * same as a plugin of protoc and buf.
  *
- * Flow: flags, the base file and `openapiv2_swagger` → options of `createOpenApi` → the bytes that a server
+ * Flow: flags, the base file and `openapiv2_swagger` → `createOpenApi` options → the bytes that a server
  * sends (create-document) → a file, standard output or a response (openapi-command, plugin-command).
  */
 export { openApiCommand } from "./openapi-command.ts";

@@ -10,7 +10,7 @@ import type { DocumentBase } from "./base-file.ts";
 
 /**
  * Returns what `openapiv2_swagger` of the files of services says about the document. If several files set a part, the
- * first one applies. Security schemes are those of all files.
+ * first one applies. Security schemes come from all files.
  */
 export function baseOfServices(services: readonly DescService[]): DocumentBase {
   const bases = [...new Set(services.map(({ file }) => file))].map(swaggerOptionsOf).map(toBase);
@@ -34,7 +34,7 @@ function toBase({ info, security_definitions, security, ...server }: SwaggerOpti
     return scheme === undefined ? [] : [[name, scheme] as const];
   });
   const known = new Set(schemes.map(([name]) => name));
-  // createOpenApi refuses requirements of schemes that it does not know.
+  // createOpenApi refuses requirements for schemes that it does not know.
   const requirements = (security ?? [])
     .map(toRequirement)
     .filter((requirement) => Object.keys(requirement).every((name) => known.has(name)));
@@ -61,7 +61,7 @@ function toServers({ host, base_path = "", schemes = [] }: SwaggerOptions): read
   const path = base_path.replace(/\/+$/, "");
   if (host === undefined) return path === "" ? [] : [{ url: path }];
   const known = schemes.flatMap((scheme) => urlSchemes.get(scheme) ?? []);
-  // A URL without a scheme has that of the document.
+  // A URL without a scheme has the document's.
   return known.length === 0
     ? [{ url: `//${host}${path}` }]
     : known.map((scheme) => ({ url: `${scheme}://${host}${path}` }));

@@ -1,7 +1,7 @@
 import { type ExternalHttpRule, parseHttpRules } from "@plantstore/protocols";
 import { readYaml } from "./read-yaml.ts";
 
-/** Maximum size of a config in bytes. 4 MiB: ten times as large as the largest one of Google's APIs. */
+/** Maximum config size in bytes. 4 MiB: ten times as large as the largest one for Google's APIs. */
 export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
 
 /**

@@ -40,7 +40,7 @@ export class YamlProblem extends Error {
  * input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be strings.
  * `<<` is an ordinary key. Nesting is limited to {@link nestingMax} levels.
  *
- * @throws YamlProblem with the line and column of the problem, both from 1
+ * @throws YamlProblem with the problem's line and column, both from 1
  */
 export function readYaml(text: string): unknown {
   return parse(text).document.toJS();

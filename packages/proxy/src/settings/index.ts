@@ -2,8 +2,8 @@
  * How is the proxy configured? One setting table (`setting-table.ts` and the tables that it includes), from which the
  * reader, the JSON Schema, the reference page and the flags are derived.
  *
- * Flow: YAML → values with their lines (`located.ts`) → values of flags replace them → each is read by its type. Opens
- * no socket. Reads only files of secrets.
+ * Flow: YAML → values with their lines (`located.ts`) → flag values replace them → each is read by its type. Opens
+ * no socket. Reads only secret files.
  */
 export type { AuthenticationFile } from "./authentication-table.ts";
 export { proxyFileSchema, settingTable } from "./describe-settings.ts";

@@ -1,6 +1,6 @@
 import { toShortLine } from "@plantstore/http";
 
-/** A value of the configuration, with where it was set, for messages. */
+/** A configuration value, with where it was set, for messages. */
 export interface Located {
   /** The setting's path, such as `upstreams[0].tls.ca`; empty for the entire file. */
   readonly path: string;
@@ -13,7 +13,7 @@ export interface Located {
   readonly value: LocatedValue;
 }
 
-/** The content of {@link Located}. A mapping can be extended by flags. */
+/** The {@link Located} content. A mapping can be extended by flags. */
 export type LocatedValue = string | number | boolean | null | bigint | readonly Located[] | Map<string, Located>;
 
 /** Returns the start of a message about a value: the flag that set it, or its place and its path. */
@@ -41,7 +41,7 @@ export function ofFlag(path: string, flag: string, value: LocatedValue): Located
   return { path, place: undefined, keyPlace: undefined, flag, value };
 }
 
-/** Returns the path of a member of a mapping. */
+/** Returns the path to a mapping's member. */
 export function memberPath(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }

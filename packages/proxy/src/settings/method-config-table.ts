@@ -15,7 +15,7 @@ export interface MethodNameFile {
   readonly method: string;
 }
 
-/** A retry policy of gRPC's service config. Durations are in milliseconds. */
+/** A retry policy in gRPC's service config. Durations are in milliseconds. */
 export interface RetryPolicyFile {
   readonly maxAttempts: number;
   readonly initialBackoff: number;

@@ -15,7 +15,7 @@ export class SettingsProblem extends Error {
 /** The settings, and where each was set. */
 export interface ReadSettings {
   readonly settings: ProxyConfiguration;
-  /** Returns a problem of the setting with this path, worded to follow its name. */
+  /** Returns a problem in the setting with this path, worded to follow its name. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
   /** Returns the flag that set the setting with this path or, if it is not set, its parent, or `undefined` for none. */
   readonly flagOf: (path: string) => string | undefined;
@@ -33,7 +33,7 @@ export interface ConfigurationText {
 const problemsMax = 100;
 
 /**
- * Reads a file's settings, and those of flags, which replace the same settings of the file.
+ * Reads a file's settings, and those of flags, which replace the same settings in the file.
  *
  * @throws SettingsProblem that lists the first {@link problemsMax} mistakes with file, line and column, or with their
  * flag
@@ -92,7 +92,7 @@ function toLocated(
   return { ...at, value: [...value.values()].map((each, index) => toLocated(each, `${path}[${index}]`, file)) };
 }
 
-/** Sets the settings of flags in some mappings, which have these members. */
+/** Sets the flags' settings in some mappings, which have these members. */
 function applyFlags(
   members: Members,
   targets: readonly Located[],

@@ -3,7 +3,7 @@ import { readRegularFileSync } from "@plantstore/command-line";
 import type { Located } from "./located.ts";
 import type { ReportProblem, SettingType } from "./setting.ts";
 
-/** Maximum size of a secret in bytes. 64 KiB: longer than any header field that servers accept. */
+/** Maximum secret size in bytes. 64 KiB: longer than any header field that servers accept. */
 const secretMaxBytes = 64 * 1024;
 
 const source = {

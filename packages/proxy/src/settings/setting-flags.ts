@@ -9,7 +9,7 @@ export interface FlagOfSetting extends SettingFlag {
   readonly fallback: unknown;
 }
 
-/** Returns the flags of all settings, in the order of the table. */
+/** Returns all settings' flags, in table order. */
 export function flagsOfSettings(
   members: Members = proxyConfigurationType.members ?? {},
   prefix: string = "",
@@ -19,7 +19,7 @@ export function flagsOfSettings(
   );
 }
 
-/** A row of the reference page. */
+/** A reference page row. */
 export interface SettingRow {
   readonly path: string;
   readonly type: string;
@@ -29,7 +29,7 @@ export interface SettingRow {
   readonly flags: readonly SettingFlag[];
 }
 
-/** Returns all settings, in the order of the table. A mapping comes before its members. */
+/** Returns all settings, in table order. A mapping comes before its members. */
 export function settingRows(
   members: Members = proxyConfigurationType.members ?? {},
   prefix: string = "",

@@ -20,7 +20,7 @@ import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-
 import { upstreamType } from "./upstream-table.ts";
 
 /**
- * The upper bound of message sizes in bytes. 1 GiB, because most messages are held in memory, and they are at most 2
+ * The upper bound for message sizes in bytes. 1 GiB, because most messages are held in memory, and they are at most 2
  * GiB in protobuf.
  */
 const messageBytesMax = 1_073_741_824;

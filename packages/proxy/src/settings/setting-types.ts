@@ -168,7 +168,7 @@ function reportUnknown(values: ReadonlyMap<string, Located>, members: Members, r
   }
 }
 
-/** Returns a flag's setting, such as `descriptors: reflection` of `--reflection`, also in nested mappings. */
+/** Returns a flag's setting, such as `descriptors: reflection` for `--reflection`, also in nested mappings. */
 function findByFlag(flagName: string, members: Members): string | undefined {
   for (const [name, { flags, type }] of Object.entries(members)) {
     const flag = flags?.find((each) => each.name === flagName);
@@ -193,7 +193,7 @@ function describeKind({ value }: Located): string {
   return typeof value === "object" ? describe({ value }) : `a ${typeof value}`;
 }
 
-/** Describes a value for a message. Text of more than 100 characters is shortened. */
+/** Describes a value for a message. Text with more than 100 characters is shortened. */
 function describe({ value }: Pick<Located, "value">): string {
   if (value === null) return "nothing";
   if (typeof value === "string") return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);

@@ -8,7 +8,7 @@ export interface SettingType<T> {
   /** A short name for the reference page, such as `integer`. */
   readonly label: string;
   readonly schema: JsonSchema;
-  /** The settings of a mapping, or of each item of a list of mappings. */
+  /** The settings for a mapping, or for each item in a mapping list. */
   readonly members?: Members;
   /** Whether the members are those of list items. */
   readonly isList?: boolean;
@@ -34,7 +34,7 @@ export interface SettingFlag {
   /** Its sentence in the help, if that of the setting does not fit. */
   readonly about?: string;
   /**
-   * Returns the setting's value for all flag values, or `undefined` to leave it unset. `members` are the settings of
+   * Returns the setting's value for all flag values, or `undefined` to leave it unset. `members` are the settings in
    * the mapping that contains it. Defaults to the value itself, or the list of all.
    */
   readonly toValue?: (

@@ -180,7 +180,7 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
   },
 });
 
-/** Parses header fields in the form of curl. Errors do not show the value, which may be a credential. */
+/** Parses header fields in curl's form. Errors do not show the value, which may be a credential. */
 function parseHeaderFields(fields: readonly string[], path: string): Located["value"] | Error {
   const header = new Headers();
   for (const field of fields) {
@@ -207,7 +207,7 @@ function toServices(
   return names.map(({ name }, at) => ofFlag(`${path}[${at}]`, "--service", name));
 }
 
-/** Splits `ADDRESS=NAME`. Names do not contain `=`, but a path of a Unix socket may. */
+/** Splits `ADDRESS=NAME`. Names do not contain `=`, but a Unix socket's path may. */
 export function parseServiceFlag(given: string): { readonly address: string | undefined; readonly name: string } {
   const at = given.lastIndexOf("=");
   return { address: at < 0 ? undefined : given.slice(0, at), name: given.slice(at + 1) };

@@ -36,7 +36,7 @@ export class AddressResolver {
     this.#onChange = onChange;
   }
 
-  /** The distinct addresses of all known servers. */
+  /** All known servers' distinct addresses. */
   get addresses(): ReadonlyMap<string, UpstreamAddress> {
     const addresses = this.#configured.flatMap((address) =>
       address.isName ? (this.#resolved.get(address) ?? []) : [address],

@@ -18,7 +18,7 @@ export interface PendingCall {
 
 /**
  * Why a call was refused although its servers can be reached: `queue_full`, the queue is full; `queue_timeout`, no
- * stream became free in time; `unsent_bytes`, too many bytes of earlier calls are queued.
+ * stream became free in time; `unsent_bytes`, too many bytes from earlier calls are queued.
  */
 export type RefusalReason = keyof typeof refusalMessages;
 
@@ -29,7 +29,7 @@ const refusalMessages = {
 } as const;
 
 /**
- * The queue of calls that wait for a connection or a stream, first in, first out. {@link UpstreamLimits.waitingCalls}
+ * The queue for calls that wait for a connection or a stream, first in, first out. {@link UpstreamLimits.waitingCalls}
  * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving. Until then, the
  * connect timeout does.
  */

@@ -18,7 +18,7 @@ export class ConnectBackoff {
   }
 
   /**
-   * Records that an attempt failed. Waits are measured from the start of an attempt.
+   * Records that an attempt failed. Waits are measured from an attempt's start.
    *
    * @returns when to retry, in `performance.now()` milliseconds
    */

@@ -15,7 +15,7 @@ import {
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** Maximum bytes of a health response. 1 KiB: it contains only one number. */
+/** Maximum bytes in a health response. 1 KiB: it contains only one number. */
 const messageBytesMax = 1_024;
 
 /** Bytes before each message: its flags and its length (gRPC over HTTP/2, "Length-Prefixed-Message"). */
@@ -37,7 +37,7 @@ export class HealthWatch implements ResponseReceiver {
   #stream: ClientStream | undefined;
   #begunAtMs = 0;
   #isStopped = false;
-  /** The bytes of a message that has not arrived completely. */
+  /** The bytes in a message that has not arrived completely. */
   #partial: Uint8Array = noBytes;
 
   constructor(

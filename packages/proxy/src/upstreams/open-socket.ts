@@ -43,7 +43,7 @@ export function openSocket(
 ): () => void {
   const { scheme } = address;
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
-  // Nagle's algorithm is not needed: the frames of one turn of the event loop are written together.
+  // Nagle's algorithm is not needed: the frames from one event loop turn are written together.
   // equivalent mutant: Nagle's algorithm only delays frames on a slow network.
   socket.setNoDelay(true);
   const settle = (outcome: Socket | Error): void => {
@@ -64,7 +64,7 @@ export function openSocket(
 }
 
 /**
- * Maximum bytes of one read from a socket. 64 KiB, as in node. A chunk has up to four frames, so a piece of a body is
+ * Maximum bytes in one read from a socket. 64 KiB, as in node. A chunk has up to four frames, so a piece of a body is
  * small compared with the chunk, and is copied rather than keeping the chunk in memory.
  */
 const readBytesMax = 64 * 1024;

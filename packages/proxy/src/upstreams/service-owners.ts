@@ -5,7 +5,7 @@ interface ServicePatterns {
   readonly descriptors: unknown;
 }
 
-/** Why the patterns of an upstream cannot be used. */
+/** Why an upstream's patterns cannot be used. */
 export interface PatternProblem {
   /** The upstream's index. */
   readonly at: number;
@@ -38,7 +38,7 @@ export function findPatternProblems(upstreams: readonly ServicePatterns[]): read
   return problems;
 }
 
-/** Which upstream a service belongs to, by the patterns of all upstreams. The most specific pattern applies. */
+/** Which upstream a service belongs to, by all upstreams' patterns. The most specific pattern applies. */
 export class ServiceOwners {
   readonly #names = new Map<string, number>();
   /** The prefixes with their upstreams, longest first. */
@@ -63,7 +63,7 @@ export class ServiceOwners {
   }
 
   /**
-   * Returns the same as {@link ownerOf}, but ignores the pattern `*`, which matches any segment of a REST path, too.
+   * Returns the same as {@link ownerOf}, but ignores the pattern `*`, which matches any segment in a REST path, too.
    */
   namedOwnerOf(name: string): number | undefined {
     const isNamed =
@@ -71,7 +71,7 @@ export class ServiceOwners {
     return isNamed ? this.ownerOf(name) : undefined;
   }
 
-  /** Returns whether an upstream may serve a service. Without patterns, it serves what no pattern of others matches. */
+  /** Returns whether an upstream may serve a service. Without patterns, it serves what no other pattern matches. */
   mayServe(at: number, name: string): boolean {
     const owner = this.ownerOf(name);
     return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;

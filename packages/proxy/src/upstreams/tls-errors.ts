@@ -1,11 +1,11 @@
-/** Thrown for a certificate or a key of an upstream's `tls` that cannot be used. */
+/** Thrown for a certificate or a key in an upstream's `tls` that cannot be used. */
 export class TlsFilesError extends Error {}
 
 const trust = "set tls.ca (--upstream-tls-ca) to the certificate of its authority";
 const rejectedText = "the server rejected the client certificate of tls.cert (--upstream-tls-cert)";
 const plaintext = "the server does not use TLS: use an http: address, or dns: without tls";
 
-/** Advice by error code of node, added to its message. */
+/** Advice by node's error code, added to its message. */
 const advice: ReadonlyMap<string, string> = new Map([
   ["ERR_TLS_CERT_ALTNAME_INVALID", "set tls.servername (--upstream-tls-servername) to a name of the certificate"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", trust],

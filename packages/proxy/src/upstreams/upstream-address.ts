@@ -7,7 +7,7 @@ export interface UpstreamAddress {
   readonly target: { readonly host: string; readonly port: number } | { readonly path: string };
   /** The name that the certificate must contain, unless {@link UpstreamTls} sets another. */
   readonly host: string;
-  /** Whether the upstream resolves the host, which may have the addresses of several servers. */
+  /** Whether the upstream resolves the host, which may have several servers' addresses. */
   readonly isName: boolean;
 }
 

@@ -25,13 +25,13 @@ export interface ServerSettings {
 
 /** A connection's initial state. */
 export interface ConnectionStart {
-  /** Maximum streams that are opened before the SETTINGS of the server arrive. */
+  /** Maximum streams that are opened before the server's SETTINGS arrive. */
   readonly streamsBeforeSettings: number;
   /** Whether there are other connections to the server. */
   readonly isAdditional: boolean;
 }
 
-/** The events of an {@link UpstreamConnection}. */
+/** The {@link UpstreamConnection} events. */
 export interface ConnectionEvents {
   /** Called when the server's SETTINGS have arrived, and its health too if it is watched. */
   onEstablished(streamsMax: number): void;

@@ -4,16 +4,16 @@ import { defaultHttp2Limits, type Http2Limits } from "@plantstore/http-engine/cl
 export interface UpstreamLimits {
   /** Maximum calls that wait for a connection or a stream. 65,536: three times a burst of 20,000 calls. */
   readonly waitingCalls: number;
-  /** Maximum milliseconds that a call waits for a stream of a connected server. 30 s: half the usual proxy timeout. */
+  /** Maximum milliseconds that a call waits for a stream on a connected server. 30 s: half the usual proxy timeout. */
   readonly queueTimeoutMs: number;
-  /** Maximum bytes of all calls that are queued to be sent. Above it, new calls fail. 64 MiB. */
+  /** Maximum bytes in all calls that are queued to be sent. Above it, new calls fail. 64 MiB. */
   readonly queuedBytes: number;
   /**
    * Maximum streams per connection, even if the server allows more. 1,000, because they share the connection's window.
    */
   readonly callsPerConnection: number;
   /**
-   * Maximum streams opened before the SETTINGS of a server arrive. 100, because most servers allow at least as many
+   * Maximum streams opened before a server's SETTINGS arrive. 100, because most servers allow at least as many
    * (RFC 9113 §6.5.2).
    */
   readonly streamsBeforeSettings: number;
@@ -25,7 +25,7 @@ export interface UpstreamLimits {
   /** Milliseconds after which calls in flight are aborted when the upstream is closed. 10 s. */
   readonly closeTimeoutMs: number;
   /**
-   * Maximum bytes of a response's header or trailer, plus 32 per field. Above it, the call fails. 64 KiB, because
+   * Maximum bytes in a response's header or trailer, plus 32 per field. Above it, the call fails. 64 KiB, because
    * errors with details are in the trailer.
    */
   readonly headerBytes: number;
@@ -35,7 +35,7 @@ export interface UpstreamLimits {
   readonly additionalIdleTimeoutMs: number;
 }
 
-/** The defaults of {@link UpstreamLimits}. */
+/** The {@link UpstreamLimits} defaults. */
 export const upstreamLimits: UpstreamLimits = {
   waitingCalls: 65_536,
   queueTimeoutMs: 30_000,
@@ -49,13 +49,13 @@ export const upstreamLimits: UpstreamLimits = {
   additionalIdleTimeoutMs: 60_000,
 };
 
-/** Default maximum of connections to a server. 100: with the 100 streams that many servers allow, 10,000 calls. */
+/** Default maximum for connections to a server. 100: with the 100 streams that many servers allow, 10,000 calls. */
 export const connectionsDefault = 100;
 
-/** Upper bound of the option `connections`. 1,000, like the maximum of servers. */
+/** Upper bound for the option `connections`. 1,000, like the maximum for servers. */
 export const connectionsMax = 1_000;
 
-/** Maximum servers of an upstream. Further addresses of a name are ignored. 1,000: more than any usual name has. */
+/** Maximum servers of an upstream. Further addresses for a name are ignored. 1,000: more than any usual name has. */
 export const serversMax = 1_000;
 
 /** Milliseconds after which a name is resolved again if calls are made. 30 s, as in gRPC's clients. */
@@ -71,19 +71,19 @@ export const lookupGapMs = 1_000;
 export const defaultKeepaliveMs: number = 20_000;
 
 /**
- * Default timeout in milliseconds of unary REST calls. 15 s, as in Envoy. Most REST clients cannot set a deadline, and
+ * Default timeout in milliseconds for unary REST calls. 15 s, as in Envoy. Most REST clients cannot set a deadline, and
  * an upstream that hangs would hold their calls.
  */
 export const defaultRestTimeoutMs: number = 15_000;
 
 /**
- * Bytes of an encoded header or trailer that are read even if it is above the limit, so that only its call fails. Above
+ * Bytes in an encoded header or trailer that are read even if it is above the limit, so that only its call fails. Above
  * them, the connection is closed. 1 MiB: ten times what other proxies pass.
  */
 const readBlockBytes = 1024 * 1024;
 
 /**
- * The smallest average frame of a header for which {@link readBlockBytes} are read. 4 KiB; most servers fill 16 KiB.
+ * The smallest average header frame for which {@link readBlockBytes} are read. 4 KiB; most servers fill 16 KiB.
  */
 const smallFrameBytes = 4 * 1024;
 

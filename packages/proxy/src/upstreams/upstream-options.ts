@@ -37,7 +37,7 @@ export interface UpstreamOptions {
    */
   readonly keepaliveMs?: number;
   /**
-   * Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30 s. Names are also
+   * Milliseconds after which a `dns:` name is resolved again if calls are made. Default 30 s. Names are also
    * resolved after a connection was lost.
    */
   readonly resolveEveryMs?: number;
@@ -57,7 +57,7 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
-/** The names of {@link UpstreamOptions}. */
+/** The {@link UpstreamOptions} names. */
 export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   addresses: required,
   tls: true,

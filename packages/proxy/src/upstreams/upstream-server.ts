@@ -6,7 +6,7 @@ import type { ServerLoad } from "./pick-server.ts";
 import { nameAddress, type UpstreamAddress } from "./upstream-address.ts";
 import { type ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
 
-/** The events of an {@link UpstreamServer}. */
+/** The {@link UpstreamServer} events. */
 export interface ServerEvents {
   /** Called when a connection has free streams. */
   onStreamAvailable(connection: UpstreamConnection): void;
@@ -99,7 +99,7 @@ export class UpstreamServer implements ServerLoad {
 
   /**
    * Opens additional connections for calls that found no free stream. The number of connections at most doubles per
-   * round trip, so that no more are opened than the SETTINGS of the server require. None are opened while the server
+   * round trip, so that no more are opened than the server's SETTINGS require. None are opened while the server
    * allows no streams.
    *
    * @returns the number of streams that pending connections are expected to provide

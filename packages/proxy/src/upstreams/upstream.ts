@@ -10,7 +10,7 @@ import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
 import { readUpstreamOptions, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
 import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
-/** The current load of an {@link Upstream}. */
+/** An {@link Upstream}'s current load. */
 export interface UpstreamLoad {
   /** Known servers. */
   readonly servers: number;
@@ -41,7 +41,7 @@ const concurrentConnectsMax = 2;
  * calls fail immediately unless they wait for ready. Transports that share an upstream share its connections.
  */
 export class Upstream implements AsyncDisposable {
-  /** The scheme of all servers. */
+  /** The scheme for all servers. */
   readonly scheme: "http" | "https";
   /** The `:authority` of requests. */
   readonly authority: string;
@@ -56,8 +56,8 @@ export class Upstream implements AsyncDisposable {
   readonly #queue: CallQueue;
   readonly #watchers = new Set<() => void>();
   /**
-   * A periodic check while calls are queued, because no event signals the end of a backoff, of a pause between lookups
-   * or of a timeout.
+   * A periodic check while calls are queued, because no event signals that a backoff, a pause between lookups or a
+   * timeout has ended.
    */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
@@ -116,7 +116,7 @@ export class Upstream implements AsyncDisposable {
     return this.#closing !== undefined && performance.now() >= this.#closesAtMs;
   }
 
-  /** Maximum bytes of the header or the trailer of a response. */
+  /** Maximum bytes in a response's header or trailer. */
   get headerBytesMax(): number {
     return this.#limits.headerBytes;
   }
@@ -204,7 +204,7 @@ export class Upstream implements AsyncDisposable {
     }, remainingMs);
   }
 
-  /** Closes the connections of a draining upstream once no call is queued for them. */
+  /** Closes a draining upstream's connections once no call is queued for them. */
   #drainIfUnqueued(): void {
     if (this.#resolveClosing === undefined || this.#queue.size > 0) return;
     for (const server of this.#byAddress.values()) server.drain();
@@ -337,7 +337,7 @@ export class Upstream implements AsyncDisposable {
 }
 
 /**
- * Creates an upstream: the servers for the calls of transports. Connects at the first call.
+ * Creates an upstream: the servers for transports' calls. Connects at the first call.
  *
  * `await using`, or `close()`, closes the upstream. Queued calls fail with `Unavailable`, calls in flight may finish.
  *
