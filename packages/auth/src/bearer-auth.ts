@@ -39,8 +39,8 @@ export interface BearerAuth extends CredentialChecks {
    */
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /**
-   * Makes the same checks for each call. A principal that `admit` has stored is only authorized again. RPCs with the option
-   * `required_scopes` fail with `Internal` if `services` lacks them or has them with other scopes.
+   * Makes the same checks for each call. A principal that `admit` has stored is only authorized again. RPCs of a
+   * service with the option `required_scopes` fail with `Internal` if `services` lacks them or has them with other scopes.
    */
   readonly interceptor: Interceptor;
   /**

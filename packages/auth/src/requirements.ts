@@ -19,7 +19,7 @@ export interface Requirements {
    */
   scopesOf(this: void, procedure: string): readonly string[];
   /**
-   * Checks that the scopes of a served RPC are those read from `services`.
+   * Checks that the scopes of a served RPC are those read from `services`, if an RPC of its service has the option.
    *
    * @throws TypeError if `services` lacks the RPC or has it with other scopes
    */
@@ -75,7 +75,9 @@ export function createRequirements(options: RequirementOptions): Requirements {
     requireDefined: (method) => {
       const procedure = `/${method.parent.typeName}/${method.name}`;
       const scopes = requiredScopesOf(method);
-      if (scopes !== undefined && !isDeepStrictEqual(scopes, defined.get(procedure))) throw notDefined(procedure);
+      const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
+      if (!isRestricted || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
+      throw notDefined(procedure);
     },
   };
 }

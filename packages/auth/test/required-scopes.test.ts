@@ -151,14 +151,19 @@ describe.each([
   { name: "another service is in services", services: [KitchenSink], check: "admit alone" },
   { name: "another service is in services", services: [KitchenSink], check: "the interceptor alone" },
   { name: "services is missing", check: "the interceptor alone" },
+  {
+    name: "services is missing and another RPC has the option",
+    served: scopedGreenhouse({ WatchReadings: [] }),
+    check: "the interceptor alone",
+  },
   { name: "services has other scopes", services: [KitchenSink, otherGreenhouse], check: "the interceptor alone" },
-])("with $check, when $name", ({ services: listed, check }) => {
-  test("calls of an RPC with the option fail, and open RPCs need no credential", async () => {
+])("with $check, when $name", ({ services: listed, served = greenhouse, check }) => {
+  test("calls of an RPC fail, and open RPCs need no credential", async () => {
     const faults: unknown[] = [];
     const called: bigint[] = [];
     const server = createTestGateway({
       routes: (router) => {
-        router.service(greenhouse, {
+        router.service(served, {
           getReading: ({ sensor }) => ({ sensor }),
           waterBed: ({ bed }) => (called.push(bed), { bed }),
         });
