@@ -71,7 +71,7 @@ export class VisibleRpcs {
     if (!this.#services.has(registered.parent)) return undefined;
     if (hidden?.mayBeIn([visible.input, visible.output]) !== true) return undefined;
     const toRegistered = (message: Message): Message => {
-      hidden.removeFrom(visible.input, message);
+      hidden.removeFromRequest(visible.input, message);
       return retype(message, visible.input, registered.input, binaryOptions);
     };
     // The handler's message is not changed, because the handler may keep it.

@@ -15,8 +15,11 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
+import { type Any, AnySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
+import { toShortLine } from "@plantstore/http";
+import { problem } from "../errors/index.ts";
+import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
 /**
@@ -45,6 +48,9 @@ export class HiddenParts {
 
   /** Whether messages of a type that were received as bytes may have a hidden part. */
   readonly #encodedTypes = new Map<DescMessage, boolean>();
+
+  /** The update masks of messages whose target may have a hidden part. */
+  readonly #masks = new Map<DescMessage, UpdateMask | "none">();
 
   private constructor(definitions: readonly PartlyVisible[], recursionLimit: number | undefined) {
     this.#definitions = definitions;
@@ -84,36 +90,65 @@ export class HiddenParts {
 
   /** Removes the hidden parts of a message, and its unknown fields. */
   removeFrom(desc: DescMessage, message: Message): void {
-    this.#clean(desc, message, 0);
+    this.#clean(desc, message, { encodedDepth: 0, isRequest: false });
+  }
+
+  /**
+   * Removes the hidden parts of a request, and its unknown fields.
+   *
+   * @throws ConnectError `InvalidArgument` if a path of an update mask names no visible field. An update mask without
+   * the path could mean all fields.
+   */
+  removeFromRequest(desc: DescMessage, message: Message): void {
+    this.#clean(desc, message, { encodedDepth: 0, isRequest: true });
   }
 
   /** Removes the hidden parts of an error's details, and details of hidden types. */
   removeFromDetails(error: ConnectError): void {
     error.details = error.details.flatMap((detail): ConnectError["details"] => {
       const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
-      const visible = this.#cleanEncoded(type, value, 1);
+      const visible = this.#cleanEncoded(type, value, { encodedDepth: 1, isRequest: false });
       if (visible === undefined) return [];
       return [visible === value ? detail : { type, value: visible }];
     });
   }
 
-  #clean(desc: DescMessage, message: Message, encodedDepth: number): void {
-    if (isMessage(message, AnySchema)) this.#cleanAny(message, encodedDepth + 1);
+  #clean(desc: DescMessage, message: Message, place: Place): void {
+    if (isMessage(message, AnySchema)) this.#cleanAny(message, inside(place));
+    this.#cleanMask(desc, message, place);
     for (const field of desc.fields) {
       if (!isFieldSet(message, field)) continue;
-      if (!this.#cleanValue(field, valueOf(message, field), encodedDepth)) clearField(message, field);
+      if (!this.#cleanValue(field, valueOf(message, field), place)) clearField(message, field);
     }
-    if (message.$unknown !== undefined) this.#cleanExtensions(message, encodedDepth + 1);
+    if (message.$unknown !== undefined) this.#cleanExtensions(message, inside(place));
   }
 
   /** Removes the hidden parts of a value. Returns `false` if all of it is hidden. */
-  #cleanValue(field: DescField | DescExtension, value: unknown, encodedDepth: number): boolean {
+  #cleanValue(field: DescField | DescExtension, value: unknown, place: Place): boolean {
     if (field.enum !== undefined) return this.#cleanEnums(field.enum, value);
     const { message } = field;
     // Wrappers and Structs in fields are plain values, which have no hidden part.
     if (message !== undefined)
-      for (const each of itemsOf(value)) if (isMessage(each)) this.#clean(message, each, encodedDepth);
+      for (const each of itemsOf(value)) if (isMessage(each)) this.#clean(message, each, place);
     return true;
+  }
+
+  /** Removes the paths of an update mask that name no visible field. Throws if the message is a request. */
+  #cleanMask(desc: DescMessage, message: Message, { isRequest }: Place): void {
+    let mask = this.#masks.get(desc);
+    if (mask === undefined) {
+      const found = updateMaskOf(desc);
+      this.#masks.set(desc, (mask = found !== undefined && this.mayBeIn([found.target]) ? found : "none"));
+    }
+    if (mask === "none") return;
+    const { field, target } = mask;
+    const value = valueOf(message, field);
+    if (!isMessage(value, FieldMaskSchema)) return;
+    const hidden = value.paths.find((path) => !hasPath(target, path));
+    if (hidden === undefined) return;
+    if (isRequest)
+      throw problem("ERR_MESSAGE_INVALID", `${field.name}: unknown path ${JSON.stringify(toShortLine(hidden))}`);
+    value.paths = value.paths.filter((path) => hasPath(target, path));
   }
 
   #cleanEnums(desc: DescEnum, value: unknown): boolean {
@@ -126,7 +161,7 @@ export class HiddenParts {
   }
 
   /** Keeps a message's visible extensions, and drops its other unknown fields. */
-  #cleanExtensions(message: Message, encodedDepth: number): void {
+  #cleanExtensions(message: Message, place: Place): void {
     const sent = new Set(message.$unknown?.map(({ no }) => no));
     const visible = this.#extensions.get(message.$typeName)?.filter(({ number }) => sent.has(number)) ?? [];
     const numbers = new Set(visible.map(({ number }) => number));
@@ -135,20 +170,20 @@ export class HiddenParts {
       const value: unknown =
         extension.fieldKind === "enum" ? enumNumberOf(message, extension) : getExtension(message, extension);
       const isKept =
-        value !== undefined && encodedDepth <= encodedDepthMax && this.#cleanValue(extension, value, encodedDepth);
+        value !== undefined && place.encodedDepth <= encodedDepthMax && this.#cleanValue(extension, value, place);
       if (isKept) Reflect.apply(setExtension, undefined, [message, extension, value]);
       else clearExtension(message, extension);
     }
   }
 
-  #cleanAny(any: Any, encodedDepth: number): void {
+  #cleanAny(any: Any, place: Place): void {
     const typeName = any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1);
-    const value = this.#cleanEncoded(typeName, any.value, encodedDepth);
+    const value = this.#cleanEncoded(typeName, any.value, place);
     Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
   }
 
   /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden. */
-  #cleanEncoded(typeName: string, bytes: Uint8Array, encodedDepth: number): Uint8Array | undefined {
+  #cleanEncoded(typeName: string, bytes: Uint8Array, place: Place): Uint8Array | undefined {
     const owner = this.#ownerOf(typeName);
     // Types that the definitions lack are not hidden by them.
     if (owner === undefined) return bytes;
@@ -157,7 +192,7 @@ export class HiddenParts {
     let mayBeHidden = this.#encodedTypes.get(desc);
     if (mayBeHidden === undefined) this.#encodedTypes.set(desc, (mayBeHidden = this.mayBeIn([desc])));
     if (!mayBeHidden) return bytes;
-    return encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, encodedDepth) : new Uint8Array();
+    return place.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, place) : new Uint8Array();
   }
 
   /** Returns the definition of a message, which may be hidden, or `undefined` if no definition has its type. */
@@ -168,16 +203,26 @@ export class HiddenParts {
   }
 
   /** Returns a message's bytes without its hidden parts, or none if they are not valid. */
-  #cleanBytes(desc: DescMessage, bytes: Uint8Array, encodedDepth: number): Uint8Array {
+  #cleanBytes(desc: DescMessage, bytes: Uint8Array, place: Place): Uint8Array {
     try {
       const limit = this.#recursionLimit;
       const message = fromBinary(desc, bytes, limit === undefined ? {} : { recursionLimit: limit });
-      this.#clean(desc, message, encodedDepth);
+      this.#clean(desc, message, place);
       return toBinary(desc, message);
     } catch {
       return new Uint8Array();
     }
   }
+}
+
+/** Where a message is: in how many encoded messages, and whether these are in a request. */
+interface Place {
+  readonly encodedDepth: number;
+  readonly isRequest: boolean;
+}
+
+function inside({ encodedDepth, isRequest }: Place): Place {
+  return { encodedDepth: encodedDepth + 1, isRequest };
 }
 
 /** Encodes a detail of a handler. Returns no bytes if it cannot be encoded. */

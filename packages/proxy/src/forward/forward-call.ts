@@ -107,9 +107,9 @@ export class UpstreamForwarder implements Forwarder {
 
   /** @throws ConnectError `Internal` if the message cannot be encoded */
   encode(message: Message): Envelope {
+    const { hidden, isRestricted, method } = this.#target;
+    if (isRestricted) hidden?.removeFromRequest(method.desc.input, message);
     try {
-      const { hidden, isRestricted, method } = this.#target;
-      if (isRestricted) hidden?.removeFrom(method.desc.input, message);
       return toEnvelope(this.#write(message));
     } catch (error) {
       throw cannotEncode(error);

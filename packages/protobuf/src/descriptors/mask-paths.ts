@@ -1,0 +1,40 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+
+/** A message's update mask, and the message type whose fields its paths name. */
+export interface UpdateMask {
+  readonly field: DescField;
+  readonly target: DescMessage;
+}
+
+/**
+ * Returns a message's update mask (AIP-134): its only google.protobuf.FieldMask, whose paths name fields of the only
+ * other message in the message. Returns `undefined` if the mask's target is unknown.
+ */
+export function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
+  const singular = fields.filter((field) => field.fieldKind === "message");
+  const [field, otherMask] = singular.filter(({ message }) => message.typeName === FieldMaskSchema.typeName);
+  const [resource, other] = singular.filter(({ message }) => !message.typeName.startsWith("google.protobuf."));
+  if (field === undefined || resource === undefined || otherMask !== undefined || other !== undefined) return undefined;
+  return { field, target: resource.message };
+}
+
+/**
+ * Returns whether a path names something in a message. Fields are named as in the definition or in JSON. A path may
+ * contain `*` and map keys.
+ */
+export function hasPath(target: DescMessage, path: string): boolean {
+  let message: DescMessage | undefined = target;
+  const names = path.match(/`[^`]*`|[^.]+/g) ?? [];
+  for (let at = 0; at < names.length; at += 1) {
+    const name = names[at];
+    if (name === "*") continue;
+    const field: DescField | undefined = message?.fields.find((each) => each.name === name || each.jsonName === name);
+    if (field === undefined) return false;
+    message = field.message;
+    if (message?.typeName.startsWith("google.protobuf.") === true) return true;
+    // The next name is a map key.
+    if (field.fieldKind === "map") at += 1;
+  }
+  return names.length > 0;
+}
