@@ -28,6 +28,9 @@ import type { DescribedServices } from "./read-descriptor-set.ts";
  */
 const encodedDepthMax = 16;
 
+/** The form of a message type's full name. */
+const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$/;
+
 type Detail = ConnectError["details"][number];
 type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
 type IncomingDetail = Exclude<Detail, OutgoingDetail>;
@@ -182,8 +185,10 @@ export class HiddenParts {
     Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
   }
 
-  /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden. */
+  /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden or not a name. */
   #cleanEncoded(typeName: string, bytes: Uint8Array, place: Place): Uint8Array | undefined {
+    // A reader might know the type of another name, for example without a trailing slash.
+    if (!fullName.test(typeName)) return undefined;
     const owner = this.#ownerOf(typeName);
     // Types that the definitions lack are not hidden by them.
     if (owner === undefined) return bytes;

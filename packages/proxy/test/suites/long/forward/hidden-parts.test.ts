@@ -240,6 +240,21 @@ describe.each(transports)("over $name", ({ open }) => {
     expect([receivedSinks[0], sink].map((each) => each && "maybeEnum" in each)).toEqual([false, false]);
   });
 
+  test.each([
+    "/kitchensink.v1.Legacy/",
+    "type.googleapis.com/kitchensink.v1.Legacy/",
+    "/kitchensink.v1.Legacy?",
+    "/.kitchensink.v1.Legacy",
+    "/kitchensink.v1%2ELegacy",
+    "/",
+    "",
+  ])("an Any with the type URL %j is emptied", async (typeUrl) => {
+    receivedSinks.length = 0;
+    const value = toBinary(LegacySchema, legacyOf("request"));
+    await createClient(KitchenSink, open()).create({ any: { typeUrl, value } });
+    expect(receivedSinks).toMatchObject([{ any: { typeUrl: "", value: new Uint8Array() } }]);
+  });
+
   test("a list with 500,000 enum values loses only the hidden ones", async () => {
     received.length = 0;
     const shades = Array.from({ length: 500_000 }, (_, at) => (at % 2 === 0 ? Shade.LIGHT : Shade.DARK));
