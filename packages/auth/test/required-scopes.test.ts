@@ -17,7 +17,7 @@ import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
 
-// The option plantstore.auth.v1.required_scopes of RPCs. The text of a token is its scopes, separated by "+".
+// The option plantstore.auth.v1.required_scopes of RPCs. A token's text is its scopes, separated by "+".
 
 const verifier: TokenVerifier = {
   verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(text.split("+")) }),

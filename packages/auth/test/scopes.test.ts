@@ -18,7 +18,7 @@ const watchProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const scope = "beds.water";
 const challenge = `Bearer realm="greenhouse", error="insufficient_scope", error_description="the token lacks the scope beds.water", scope="beds.water"`;
 
-/** Returns a verifier that counts its calls. The text of a token is its scope. */
+/** Returns a verifier that counts its calls. A token's text is its scope. */
 function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: number } {
   let calls = 0;
   return {

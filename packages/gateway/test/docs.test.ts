@@ -6,7 +6,7 @@ import { defaultLimits, defaultReadMaxBytes } from "../../http/src/exchange/limi
 import { isSince } from "../../testing/src/peer-version.ts";
 import { sourceFiles } from "../../testing/src/source-files.ts";
 
-// The tables of docs/reference/gateway-options.md list every option, and no others.
+// The tables in docs/reference/gateway-options.md list every option, and no others.
 
 const root = join(import.meta.dirname, "../../..");
 const page = readFileSync(join(root, "docs/reference/gateway-options.md"), "utf8");
@@ -67,7 +67,7 @@ test("gateway-options.md has no row for an unknown option", () => {
   expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual(newer);
 });
 
-/** The tests of the gateway, and the examples, which tests run. */
+/** The gateway's tests, and the examples, which tests run. */
 const tests = ["packages/gateway/test", "examples"]
   .flatMap((folder) => sourceFiles(join(root, folder)).map((file) => readFileSync(join(root, folder, file), "utf8")))
   .join("\n");

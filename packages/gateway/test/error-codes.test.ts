@@ -272,7 +272,7 @@ async function codeOfGoneClient(): Promise<unknown> {
   return error && errorCodeOf(error);
 }
 
-/** A defect of the gateway outside of any call. */
+/** A defect of the gateway outside any call. */
 async function codeOfBrokenConnection(): Promise<unknown> {
   const reported = Promise.withResolvers<unknown>();
   const server = createHttp1Server({

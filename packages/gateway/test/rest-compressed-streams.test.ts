@@ -214,7 +214,7 @@ describe.each<Way>([
   });
 
   describe("a stream of messages whose error takes long to be encoded", () => {
-    /** Begins a stream, and stops the clock when the error of the stream is passed to the coding. */
+    /** Begins a stream, and stops the clock when the stream's error is passed to the coding. */
     const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
       const end: PieceEncoder["end"] = (bytes) => {
         clock.stop();

@@ -21,7 +21,7 @@ export type Writable = ServerWritableStream<Message, Message>;
 export type DuplexCall = ServerDuplexStream<Message, Message>;
 export type Callback = sendUnaryData<Message>;
 
-/** The members that calls of grpc-js have in addition to those of streams. The compiler finds the missing ones. */
+/** The members that grpc-js calls have in addition to those of streams. The compiler finds the missing ones. */
 type CallMember = Exclude<
   | keyof ServerUnaryCall<unknown, unknown>
   | keyof ServerReadableStream<unknown, unknown>

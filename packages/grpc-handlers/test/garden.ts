@@ -27,7 +27,7 @@ export interface Fault {
   readonly errorCode: string;
 }
 
-/** A gateway with handlers of grpc-js. Dispose of it with `await using`. */
+/** A gateway with grpc-js handlers. Dispose it with `await using`. */
 export interface TestGarden extends Listening {
   readonly faults: readonly Fault[];
 }

@@ -8,7 +8,7 @@ export interface TsProtoCode extends Disposable {
   readonly folder: string;
 }
 
-/** Generates code with ts-proto for the definitions in some folders, in a folder that finds the packages of the project. */
+/** Generates code with ts-proto for the definitions in some folders, in a folder that finds the project's packages. */
 export function generateTsProto(folders: readonly string[], options: readonly string[]): TsProtoCode {
   const folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   const config = { version: "v2", modules: folders.map((path) => ({ path: relative(projectFolder, path) })) };

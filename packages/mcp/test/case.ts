@@ -20,7 +20,7 @@ export interface Case {
   readonly request: HttpRequest;
   /** Default 200. */
   readonly httpStatus?: number;
-  /** The JSON of the body, or `undefined` for an empty body. */
+  /** The body's JSON, or `undefined` for an empty body. */
   readonly response: unknown;
   readonly procedure?: string;
   readonly header?: readonly Field[];

@@ -79,7 +79,7 @@ test("limits that are undefined have their defaults", () => {
   expect(streamLimitsOf(stream)).toEqual({ ...streamDefaults, timeoutMs: 7 });
 });
 
-/** Comments that count how often the comment of each RPC is read, which is once for each definition that is created. */
+/** Comments that count how often each RPC's comment is read, which is once for each definition that is created. */
 class CountedComments extends Map<string, string> {
   readonly reads: Record<string, number> = {};
 

@@ -10,7 +10,7 @@ import { createMcp, type McpOptions } from "../src/index.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
 
-/** The name and the types of an RPC. Default types: `hostile.v1.M`. */
+/** The name and an RPC's types. Default types: `hostile.v1.M`. */
 export interface DescribedRpc {
   readonly name: string;
   readonly inputType?: string;

@@ -20,7 +20,7 @@ interface Case {
   readonly arguments: object;
   readonly meta?: object;
   readonly httpStatus?: number;
-  /** The events, or the JSON of a response without events. */
+  /** The events, or a response's JSON without events. */
   readonly response: unknown;
   readonly code?: Code;
 }

@@ -45,7 +45,7 @@ function chainOf(names: readonly string[], isLoop: boolean, sides: readonly stri
 const services = [KitchenSink, Shelves, LegacySink];
 const { paths, components } = createOpenApi(services, { info: { title: "Test", version: "1" } });
 
-// The example of a body. Of a reference, it is at the message that it refers to.
+// A body's example. Of a reference, it is at the message that it refers to.
 function exampleOf(schema: Readonly<Record<string, unknown>> = {}): unknown {
   const name = String(schema["$ref"]).split("/").at(-1) ?? "";
   const { examples } = components?.schemas?.[name] ?? schema;

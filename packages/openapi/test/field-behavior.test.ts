@@ -17,7 +17,7 @@ interface Annotations {
   readonly oneofFields?: number;
 }
 
-/** Returns the description of a field: as a query parameter of a request, and in the schema of a message. */
+/** Returns a field's description: as a query parameter of a request, and in a message's schema. */
 function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Annotations): object {
   const options = create(FieldOptionsSchema, deprecated ? { deprecated } : {});
   if (behaviors.length > 0) setExtension(options, field_behavior, [...behaviors]);

@@ -25,7 +25,7 @@ function encode(fields: readonly Field[]): Uint8Array<ArrayBuffer> {
   return writer.finish();
 }
 
-/** Sets the extension 1042 in the options of a descriptor. */
+/** Sets the extension 1042 in a descriptor's options. */
 function setOption(proto: { options?: Message | undefined } | undefined, fields: readonly Field[] | undefined): void {
   const data = new BinaryWriter().bytes(encode(fields ?? [])).finish();
   const value = { no: 1042, wireType: WireType.LengthDelimited, data };

@@ -26,7 +26,7 @@ function find(contentType: string): CallTarget[] {
   return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
 }
 
-/** Returns the content type of the response to a call, which contains the name of the format. */
+/** Returns the content type of the response to a call, which contains the format's name. */
 function responseTypeOf(target: CallTarget): string | null {
   const exchange = new FetchExchange(new Request("http://x/", { method: "POST" }));
   const type = target.open(exchange).responseHeader.get("content-type");

@@ -8,7 +8,7 @@ import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
 // The metadata of a thrown error become header fields or trailers of the response, except fields that frame the
-// response. A handler may have copied such fields from the response of another server.
+// response. A handler may have copied such fields from another server's response.
 
 const framing: Readonly<Record<string, string>> = {
   "content-type": "text/x-odd",

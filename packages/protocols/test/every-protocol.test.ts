@@ -11,7 +11,7 @@ import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import { wiresWithTools } from "../../testing/src/gateway/wire-format.ts";
 
-// The exact response of each protocol in the same situations. Adding a protocol without its cases does not compile.
+// Each protocol's exact response in the same situations. Adding a protocol without its cases does not compile.
 
 const readMaxBytes = 64;
 const timeoutMs = 20;
@@ -20,7 +20,7 @@ const timeoutMs = 20;
 const situations = ["success", "handlerError", "refusal", "deadline", "tooLarge", "stream"] as const;
 type Situation = (typeof situations)[number];
 
-/** The message of the unary call in each situation. */
+/** The unary call's message in each situation. */
 const messages: Readonly<Record<Exclude<Situation, "stream">, string>> = {
   success: '{"liters":3}',
   handlerError: '{"note":"dry"}',
@@ -37,7 +37,7 @@ interface Response {
   readonly trailer?: Readonly<Record<string, string>>;
 }
 
-/** The requests of a protocol, and its response in each situation. */
+/** A protocol's requests, and its response in each situation. */
 interface ProtocolCases {
   readonly httpVersion: HttpVersion;
   readonly call: (message: string) => HttpRequest;

@@ -12,18 +12,18 @@ import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import { decodeBase64Parts } from "../../testing/src/gateway/outcome.ts";
 
-// Every format in every protocol, with the content type of the response.
+// Every format in every protocol, with the response's content type.
 
 /** A spelling of calls in a protocol, independent of their format. */
 interface Spelling {
   readonly name: string;
   readonly httpVersion: HttpVersion;
-  /** The content type of unary calls, without the name of the format at its end. */
+  /** The content type of unary calls, without the format's name at its end. */
   readonly unaryType: string;
   readonly streamType: string;
   /** The content type that means the first format, or `undefined` if there is none. */
   readonly bareType?: string;
-  /** The content type of the error of a unary call, if not that of the call. */
+  /** The content type of a unary call's error, if not that of the call. */
   readonly unaryErrorType?: string;
   readonly isUnaryInEnvelope: boolean;
   readonly isBase64: boolean;
@@ -91,7 +91,7 @@ interface Way {
   readonly format: Format;
   readonly kind: Kind;
   readonly contentType: string;
-  /** The content type of the response. */
+  /** The response's content type. */
   readonly want: string;
   readonly isGet: boolean;
 }

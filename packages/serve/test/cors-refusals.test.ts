@@ -13,7 +13,7 @@ import { nodeEngine } from "../../http/src/node/index.ts";
 const shop = "https://shop.example";
 const limits = { headerBytes: 2_000, urlBytes: 200, headerTimeoutMs: 300, requestTimeoutMs: 600 };
 
-/** The CORS fields of a response, including duplicates. */
+/** A response's CORS fields, including duplicates. */
 function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
   return header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
 }

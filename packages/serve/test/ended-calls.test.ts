@@ -139,7 +139,7 @@ describe("a call whose deadline passes", () => {
     };
     const slow: Compression = { name: "gzip", compress, decompress: unchanged };
     await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
-    // Without a body, which may arrive later, the response is compressed in the turn of the request.
+    // Without a body, which may arrive later, the response is compressed in the request's turn.
     const header: Field[] = [
       ["content-type", "application/proto"],
       ["accept-encoding", "gzip"],

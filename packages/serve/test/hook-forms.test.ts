@@ -23,7 +23,7 @@ type Hook = Exclude<
   "fallback" | "routes"
 >;
 
-/** The status of the response, and the reported fault. */
+/** The response's status, and the reported fault. */
 type Outcome = readonly [httpStatus: number, ...faults: string[]];
 
 interface Row {

@@ -50,7 +50,7 @@ function requestOf(format: WireFormat, bytes: number, ...more: readonly Field[])
   };
 }
 
-/** The code of a response, or 0 for a message. */
+/** A response's code, or 0 for a message. */
 function codeOf(format: WireFormat, response: HttpResponse): unknown {
   if (format.protocol !== "rest") return readOutcome(format, response).code;
   const body: unknown = JSON.parse(String(response.body));

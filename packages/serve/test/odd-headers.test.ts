@@ -164,7 +164,7 @@ describe.each(rows)("over $transport in $way.name", ({ transport, way }) => {
   });
 });
 
-/** The header of a response, with its date reduced to the day. */
+/** A response's header, with its date reduced to the day. */
 function dated({ header }: HttpResponse): readonly Field[] {
   return header.map(([name, value]) => (name === "date" ? [name, value.slice(0, 16)] : [name, value]));
 }

@@ -8,7 +8,7 @@ import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { readOutcome, readWebTrailer } from "../../testing/src/gateway/outcome.ts";
 import { rpcRequest, type WireFormatName, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
-// Metadata with names that a protocol reserves cannot change the status of a call.
+// Metadata with names that a protocol reserves cannot change a call's status.
 
 /** Metadata that a handler sets. Each would turn an error into OK, or OK into an error. */
 const statusOf = (code: string): readonly Field[] => [
@@ -20,11 +20,11 @@ const statusOf = (code: string): readonly Field[] => [
   ["x-kept", "kept"],
 ];
 
-/** The places where metadata can be set. An interceptor may also replace the response of a unary call. */
+/** The places where metadata can be set. An interceptor may also replace a unary call's response. */
 const places = ["header", "trailer", "removed", "replaced header", "replaced trailer"] as const;
 type Place = (typeof places)[number];
 
-/** Changes the metadata of a response as the header of the request specifies. */
+/** Changes a response's metadata as the header of the request specifies. */
 function forge({ requestHeader, responseHeader, responseTrailer }: HandlerContext): void {
   const place = requestHeader.get("x-place");
   const fields = statusOf(requestHeader.get("x-status") ?? "");

@@ -111,7 +111,7 @@ test("heartbeats pause under backpressure and stop when the client disconnects",
   connection.write(watchEvents);
   const heldBytes = (): number => greenhouse.gateway.load.backlogBytes;
   let before = -1;
-  // Waits until the buffers of the system are full.
+  // Waits until the system's buffers are full.
   await expect.poll(() => heldBytes() > 0 && before === (before = heldBytes()), { interval: 20 }).toBe(true);
   for (let count = 0; count < 10; count++) heartbeats.beat();
   await nextTurn();

@@ -170,7 +170,7 @@ const rows = [...wrongMethods, ...unknownMethods, ...wrongTypes, ...otherTypes].
   })),
 );
 
-/** The error record of the program, with all its arguments. */
+/** The program's error record, with all its arguments. */
 const configured: GatewayOptions["rest"] = {
   errorRecord: ({ rawMessage }, { httpStatus, procedure = "none" }) => ({
     httpStatus,

@@ -6,7 +6,7 @@ import { FailedRules } from "../src/evaluation-error.ts";
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => vi.useRealTimers());
 
-/** Returns whether the failure of a rule is reported to `onFault`. */
+/** Returns whether a rule's failure is reported to `onFault`. */
 function isReported(
   rules: FailedRules,
   text: string,

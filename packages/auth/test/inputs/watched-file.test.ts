@@ -10,7 +10,7 @@ import { createTempFolder, type TempFolder } from "../../../testing/src/process/
 interface Watching extends WatchedFile, Disposable {
   /** The contents that were applied, oldest first. */
   readonly applied: readonly string[];
-  /** The messages of the log, oldest first. */
+  /** The log's messages, oldest first. */
   readonly messages: readonly string[];
   /** Resolves once a content that includes this text was applied. */
   hasApplied(part: string): Promise<void>;
@@ -130,7 +130,7 @@ describe("a watched file", () => {
     await watching.hasApplied("other");
   });
 
-  // The timestamps of a file in /proc do not change when it is written, as if all writes were in one clock tick.
+  // A file's timestamps in /proc do not change when it is written, as if all writes were in one clock tick.
   test.runIf(existsSync("/proc/self/comm"))(
     "is read again shortly after a write, even with unchanged timestamps",
     async () => {
@@ -151,7 +151,7 @@ describe("a watched file", () => {
     },
   );
 
-  // This file contains the timer slack of the process, in nanoseconds.
+  // This file contains the process's timer slack, in nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
     "is not read again once it is old",
     { concurrent: true },

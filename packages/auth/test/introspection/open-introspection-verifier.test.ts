@@ -71,7 +71,7 @@ async function outcomeOf({ verifier }: Endpoint, token = "opaque-token"): Promis
   return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 }
 
-/** Mocks `performance.now()`, which a test can advance. Dispose of it with `using`. */
+/** Mocks `performance.now()`, which a test can advance. Dispose it with `using`. */
 function startClock(): Disposable & { readonly advance: (ms: number) => void } {
   const realNow = performance.now.bind(performance);
   let aheadMs = 0;

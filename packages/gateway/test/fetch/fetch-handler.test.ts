@@ -16,7 +16,7 @@ import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
-// Only what is specific to Fetch. The tables of packages/gateway/test cover what all transports share, and run over
+// Only what is specific to Fetch. The tables in packages/gateway/test cover what all transports share, and run over
 // Fetch, too.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;

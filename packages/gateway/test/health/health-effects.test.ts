@@ -19,7 +19,7 @@ const stopping = new Readiness({});
 stopping.startDraining();
 const usual: HealthOptions = { readiness: ready, services: ["shop.v1.Shop"] };
 
-/** Compares the health of a service. */
+/** Compares a service's health. */
 function compareHealth(on: Partial<HealthOptions>): Promise<Differs> {
   return compareValues<Partial<HealthOptions>>({}, on, async (options) => {
     const { fetch } = createGateway({

@@ -83,7 +83,7 @@ function openTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
-/** Watches until the first response, and returns its status, or the code of the error. */
+/** Watches until the first response, and returns its status, or the error's code. */
 async function firstStatusOf(
   { health }: Pick<Served, "health">,
   request: { readonly service?: string } = {},

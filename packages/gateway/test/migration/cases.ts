@@ -16,7 +16,7 @@ export interface Case {
   /** The header fields of the response that they check. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly trailer?: readonly Field[];
-  /** Whether the client disconnects as soon as the handler runs, which must abort the signal of the handler. */
+  /** Whether the client disconnects as soon as the handler runs, which must abort the handler's signal. */
   readonly leaves?: true;
   /** The options that are all required for the same response. */
   readonly by?: readonly (keyof RestServiceOptions)[];

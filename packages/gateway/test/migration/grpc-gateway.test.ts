@@ -57,7 +57,7 @@ function requestOf({ request, header = [], body }: Case): HttpRequest {
   return { httpMethod, path, header: sent, ...(body !== undefined && { body: Buffer.from(body) }) };
 }
 
-/** The part of the response that a case compares, in the form of the case. */
+/** The part of the response that a case compares, in the case's form. */
 async function responseTo(one: Case, address: Address): Promise<Pick<Case, "response" | "fields" | "trailer">> {
   const { httpStatus, header, trailer, body } = await exchangeHttp1(address, requestOf(one));
   const text = String(body);

@@ -108,7 +108,7 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
   };
 }
 
-/** Responds with a request, and with its mask as a header field: JSON cannot express all of its names. */
+/** Responds with a request, and with its mask as a header field: JSON cannot express all its names. */
 function moveMaskToHeader<Request extends { updateMask?: FieldMask | undefined }>(
   request: Request,
   { responseHeader }: HandlerContext,

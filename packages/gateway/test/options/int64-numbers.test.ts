@@ -7,7 +7,7 @@ import { kitchenSinkRegistry } from "../../../testing/src/gateway/kitchen-sink.t
 
 // The option int64Numbers of rest.service.
 
-/** Returns the body of a response over REST, and over Connect, which REST options do not change. */
+/** Returns a response's body over REST, and over Connect, which REST options do not change. */
 async function answersOf(
   sink: MessageInitShape<typeof SinkSchema>,
   rest: RestOptions,

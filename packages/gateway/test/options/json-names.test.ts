@@ -45,10 +45,10 @@ const styles = [
 
 type Served = typeof strict;
 
-/** The maps of the request, by all their names. */
+/** The request's maps, by all their names. */
 const isMap = /^(?:labels|filter$|note|plain)/;
 
-/** Sends a request, and resolves to the status and the body of the response. */
+/** Sends a request, and resolves to the status and the response's body. */
 async function ask({ gateway }: Served, method: string, target: string, body?: JsonValue) {
   const headers = { "content-type": "application/json" };
   const request = new Request(`http://gateway${target}`, {
@@ -86,7 +86,7 @@ describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ serve
   test("exists once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
-    // The special and the exchanged names of each message, then the seven names that only the request has.
+    // The special and each message's exchanged names, then the seven names that only the request has.
     expect(names.filter((name) => !isMap.test(name))).toHaveLength(2 * (specialNames.length + 4) + 7);
   });
 });

@@ -14,9 +14,9 @@ import { createMcp } from "../../../mcp/src/index.ts";
 
 // Each request that an option accepts: without it, the error names the option. With it, the request is served.
 
-/** A request that an option accepts. `refuses` are the options of the gateway without it. */
+/** A request that an option accepts. `refuses` are the gateway's options without it. */
 interface Refusal {
-  /** The row of docs/reference/gateway-options.md. */
+  /** The row in docs/reference/gateway-options.md. */
   readonly row: string;
   readonly option: NamedOption;
   readonly refuses?: Partial<GatewayOptions>;

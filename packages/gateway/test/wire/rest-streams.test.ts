@@ -403,7 +403,7 @@ describe("a server stream on REST", () => {
     );
     const answer = exchange(greenhouse.address, "1.1", { ...request, header: [] });
     await within(asked.promise, "the call");
-    // Waits as long as the header of a stream without a message is delayed.
+    // Waits as long as a stream's header without a message is delayed.
     using _ = await openResponse(greenhouse, "1.1", "/sensors/a/readings");
     failure.reject(new ConnectError("no sensor", Code.NotFound));
     expect((await answer).httpStatus).toBe(404);
@@ -470,7 +470,7 @@ describe("a server stream on REST", () => {
       {
         async *watchReadings() {
           yield { sensor: "s0" };
-          // In a later turn, so that the length of the response is not known when it begins.
+          // In a later turn, so that the response's length is not known when it begins.
           await new Promise((resolve) => setTimeout(resolve, 20));
           yield { sensor: "s1" };
         },

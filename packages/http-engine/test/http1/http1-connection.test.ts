@@ -22,7 +22,7 @@ const receiver: RequestReceiver = {
   onWritable: () => {},
 };
 
-/** Both ends of a connection whose server responds to every request with a page. Dispose of it with `using`. */
+/** Both ends of a connection whose server responds to every request with a page. Dispose it with `using`. */
 interface Ends extends Disposable {
   readonly client: Socket;
   readonly socket: Socket;

@@ -118,7 +118,7 @@ function chunksOf(text: string, cuts: number): string[] {
   return ends.map((end, at) => text.slice(ends[at - 1] ?? 0, end));
 }
 
-/** Returns the length of each section, then the rest, or "invalid". Retains bytes in mode 2. */
+/** Returns each section's length, then the rest, or "invalid". Retains bytes in mode 2. */
 function sectionsOf(chunks: readonly string[], mode: number): (number | string)[] {
   const incoming = new Incoming();
   const found: (number | string)[] = [];

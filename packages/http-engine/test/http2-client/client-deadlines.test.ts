@@ -103,7 +103,7 @@ class SilentServer implements Disposable {
   }
 }
 
-/** Returns a socket that buffers each write until the next turn of the event loop, as TLS sockets do. */
+/** Returns a socket that buffers each write until the event loop's next turn, as TLS sockets do. */
 function deferWrites(client: Duplex): Duplex {
   const socket = new Duplex({
     read: () => undefined,

@@ -41,7 +41,7 @@ interface FrameCase {
   readonly want: StreamEnd;
 }
 
-/** Returns test cases with the same outcome: the frames by the name of the case. */
+/** Returns test cases with the same outcome: the frames by the case's name. */
 function casesWith(want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameCase[] {
   return Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
 }

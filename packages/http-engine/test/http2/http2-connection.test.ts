@@ -51,7 +51,7 @@ const farOff = {
   intervalMs: hour,
 };
 
-/** Three responses take longer than the idle timeout of a test case, and almost none of it passes between two. */
+/** Three responses take longer than a test case's idle timeout, and almost none of it passes between two. */
 function respondSlowly(stream: Http2Stream): void {
   setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
 }
@@ -62,7 +62,7 @@ const opening = Buffer.concat([
   ...[frame(frameType.settings, 0, 0), frame(frameType.settings, ack, 0)].map(frameBytes),
 ]);
 
-/** A connection without a kernel buffer between both ends. Dispose of it with `using`. */
+/** A connection without a kernel buffer between both ends. Dispose it with `using`. */
 function quietPair(): { readonly client: Duplex; readonly server: Duplex; [Symbol.dispose](): void } {
   const [client, server]: Duplex[] = duplexPair();
   if (client === undefined || server === undefined) throw new Error("there is no pair");

@@ -152,7 +152,7 @@ test("short responses are not blocked by long ones in small windows", async () =
     connection.send(windowUpdateFrame(0, data.payload.byteLength));
   }
   expect(completed).toStrictEqual(shorts);
-  // The bytes of its first window, and then at most as many turns as the others.
+  // Its first window's bytes, and then at most as many turns as the others.
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 

@@ -20,7 +20,7 @@ let greenhouse: TestGreenhouse;
 let called: PromiseWithResolvers<void>;
 let response: PromiseWithResolvers<{ note: string }>;
 let aborted: PromiseWithResolvers<unknown>;
-/** The next messages of the stream. */
+/** The stream's next messages. */
 let readings: PromiseWithResolvers<{ sensor: string }>[];
 
 beforeEach(async () => {

@@ -14,9 +14,9 @@ const channels = ["http.server.request.start", "http.server.response.finish"] as
 interface Published {
   readonly channel: string;
   readonly message: unknown;
-  /** The status of the response at that time, if it had one. */
+  /** The response's status at that time, if it had one. */
   readonly status: readonly unknown[];
-  /** The request of the message at that time. */
+  /** The message's request at that time. */
   readonly request: object;
 }
 

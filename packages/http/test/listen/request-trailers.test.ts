@@ -60,7 +60,7 @@ const trailers: readonly { readonly name: string; readonly fields: readonly Fiel
 
 const rows = calls.flatMap((call) => trailers.map((trailer) => ({ call, trailer })));
 
-/** A response, and the record of its call. */
+/** A response, and its call's record. */
 interface Outcome {
   readonly fields: readonly string[];
   readonly body: string;

@@ -13,7 +13,7 @@ import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-/** A client's TLS connection that speaks HTTP/1.1 and shows the certificate of its server. */
+/** A client's TLS connection that speaks HTTP/1.1 and shows its server's certificate. */
 async function openTls(address: Address, options: ConnectionOptions): Promise<Http1Connection & { peerName: string }> {
   const socket = connectTls({ host: address.address, port: address.port, servername: "localhost", ...options });
   const reader = createByteReader(socket);

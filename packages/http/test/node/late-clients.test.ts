@@ -80,7 +80,7 @@ describe.concurrent("on node:http, a client that is late", () => {
   });
 
   test("to send another request keeps its connection until the idle timeout", async ({ expect }) => {
-    // The end of a body that follows its response must not be parsed as the head of the next request.
+    // The end of a body that follows its response must not be parsed as the next request's head.
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
     using connection = await openHttp1(greenhouse.address);

@@ -11,7 +11,7 @@ import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 
 // After the header of a request with Connection: Upgrade, node's parser drops the rest of the read, and parses the next
-// read as a new request, although it may be the middle of a body.
+// read as a new request, although it may be a body's middle.
 
 const certificate = createCertificate("upgrade");
 

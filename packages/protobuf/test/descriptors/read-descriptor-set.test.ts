@@ -291,7 +291,7 @@ describe("a definition", () => {
     wrap(0x22);
     wrap(0x0a);
     expect(() => readDescriptorSet(Buffer.concat(pieces.toReversed()))).toThrow(
-      // Older releases of protobuf-es read as much as fits their stack, and then the name of the file is missing.
+      // Older releases of protobuf-es read as much as fits their stack, and then the file's name is missing.
       /^(?:messages must not be nested|a file has no name)/,
     );
   });

@@ -7,7 +7,7 @@ import {
   openEveryTransport,
 } from "../../../testing/src/gateway/every-transport.ts";
 
-// A google.api.HttpBody may come from anywhere, but browsers give it the origin of this server.
+// A google.api.HttpBody may come from anywhere, but browsers give it this server's origin.
 
 let files: EveryTransport;
 let contentType = "";
@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => files[Symbol.asyncDispose]());
 
-/** Returns the status, the policy and the sniffing of a response. */
+/** Returns the status, the policy and a response's sniffing. */
 async function ask(
   path: string,
   type: string,

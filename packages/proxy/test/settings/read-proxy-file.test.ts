@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { proxyFileSchema, readProxyFile, settingTable } from "../../src/settings/index.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 
-// The configuration file of the proxy: what it accepts, and which messages mistakes get.
+// The proxy's configuration file: what it accepts, and which messages mistakes get.
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -15,7 +15,7 @@ const read = (text: string, flags: Parameters<typeof readProxyFile>[1] = {}) =>
 
 const upstream = "upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n";
 
-/** Returns the problems of a file. */
+/** Returns a file's problems. */
 function problemsOf(text: string, flags: Parameters<typeof readProxyFile>[1] = {}): string {
   try {
     read(text, flags);

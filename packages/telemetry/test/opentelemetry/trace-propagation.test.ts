@@ -12,7 +12,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-// The upstream calls of a proxy are client spans below the request's span, and parents of the upstream's spans.
+// A proxy's upstream calls are client spans below the request's span, and parents of the upstream's spans.
 
 /** Makes a traced call through a proxy with OpenTelemetry, and returns the header that the upstream gets. */
 async function forward(

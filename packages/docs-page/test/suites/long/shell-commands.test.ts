@@ -17,7 +17,7 @@ function callOf(changes: Partial<Call>): Call {
   };
 }
 
-/** Returns the arguments that a shell passes to the program of a command. */
+/** Returns the arguments that a shell passes to a command's program. */
 async function wordsOf(command: string): Promise<readonly string[]> {
   const print = String.raw`printf '%s\0' "$@"`;
   const programs = ["curl", "grpcurl", "buf"].map((name) => `${name}() { ${print}; }`).join("\n");

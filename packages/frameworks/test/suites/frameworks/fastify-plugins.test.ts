@@ -5,7 +5,7 @@ import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginsOfFastify, requireFrom } from "./frameworks.ts";
 import { type Application, type Injected, noteOf, plugins, reading } from "./usual-plugins.ts";
 
-// The usual plugins of Fastify, each registered before and after the gateway, which is mounted in several ways.
+// The usual Fastify plugins, each registered before and after the gateway, which is mounted in several ways.
 
 /** The ways to mount the gateway, and the prefixes of its paths. */
 const ways: Readonly<

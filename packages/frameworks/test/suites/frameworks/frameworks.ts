@@ -13,7 +13,7 @@ export const folders: Readonly<Record<"oldest" | "newest", string>> = {
 /** The folder with plugins for Fastify, and with middleware for Express. */
 export const pluginFolder: string = join(projectFolder, "packages/frameworks/test/suites/frameworks/plugins");
 
-/** Returns a function that loads a plugin for a version of Fastify by its name without the scope. */
+/** Returns a function that loads a plugin for a Fastify version by its name without the scope. */
 export function pluginsOfFastify(version: string): (name: string) => unknown {
   const require = requireFrom(pluginFolder);
   return (name) => require(version === "oldest" ? `@fastify-4/${name}` : `@fastify/${name}`);
@@ -34,7 +34,7 @@ export function greenhouse(implementation: Partial<ServiceImpl<typeof Greenhouse
 /** The key of what middleware has found out about a caller. */
 export const noteKey: ContextKey<string> = createContextKey("");
 
-/** The path of an RPC. */
+/** An RPC's path. */
 export function pathOf(rpc: string): string {
   return `/${GreenhouseService.typeName}/${rpc}`;
 }

@@ -111,7 +111,7 @@ export class PageController {
   }
 }
 
-/** The module that exports the dependencies of the provider. */
+/** The module that exports the provider's dependencies. */
 export class SensorModule {
   readonly sensors = 1;
 }
@@ -127,7 +127,7 @@ export async function ask(url: string, body?: string): Promise<[number, unknown,
 /** The origin of all requests of {@link ask}. */
 export const origin = "https://shop.example";
 
-/** Mounts the gateway, and returns the URL of the application. */
+/** Mounts the gateway, and returns the application's URL. */
 export async function listen(app: Application): Promise<string> {
   app.get(ConnectGateway).mount(app);
   await app.listen(0, "127.0.0.1");

@@ -150,7 +150,7 @@ const guardCases: readonly Case[] = [
 
 const getReading = `/${GreenhouseService.typeName}/GetReading`;
 
-/** Calls an RPC over REST, or with a body over Connect, and returns the HTTP status and the message of an error. */
+/** Calls an RPC over REST, or with a body over Connect, and returns the HTTP status and an error's message. */
 async function call(url: string, path: string, header: Record<string, string> = {}): Promise<readonly unknown[]> {
   const isRest = path.startsWith("/sensors/");
   const headers = { "content-type": "application/json", connection: "close", ...header };

@@ -10,7 +10,7 @@ import { type Application as NestApplication, Greenhouse, nestVersions } from ".
 import { type Ask, middlewares, noteOf, origin, surround } from "./usual-middleware.ts";
 import { type Application as Fastify, noteOf as noteOfPlugins, plugins } from "./usual-plugins.ts";
 
-// The usual middleware of Express, and the usual plugins of Fastify, in Nest on these platforms.
+// The usual middleware of Express, and the usual Fastify plugins, in Nest on these platforms.
 
 /** A provider that returns what middleware has found out about the caller. */
 class Nursery extends Greenhouse {

@@ -22,7 +22,7 @@ interface Response {
 
 type Handler = (request: Request, response: Response, next: () => void) => void;
 
-/** An application of Express. */
+/** An Express application. */
 export interface Application extends RequestListener {
   use(...handlers: unknown[]): void;
   get(path: string, handler: Handler): void;
@@ -45,7 +45,7 @@ interface AskedRequest {
 export interface Surroundings {
   /** A folder with a file. */
   readonly folder: string;
-  /** The URL of another server. */
+  /** Another server's URL. */
   readonly other: string;
   readonly log: PassThrough;
 }

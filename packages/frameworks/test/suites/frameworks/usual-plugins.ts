@@ -22,7 +22,7 @@ export interface Injected {
   readonly body: string;
 }
 
-/** An application of Fastify. */
+/** A Fastify application. */
 export interface Application extends FastifyLike {
   readonly server: Server;
   register(plugin: unknown, options?: object): void;
@@ -48,7 +48,7 @@ export interface Plugin {
 }
 
 const origin = "https://shop.example";
-/** The request of a browser for a reading. */
+/** A browser's request for a reading. */
 export const reading: { readonly method: string; readonly url: string; readonly headers: object } = {
   method: "GET",
   url: "/sensors/palm/reading",
@@ -64,7 +64,7 @@ function page(_request: Request, reply: Reply): unknown {
   return reply.send("a page ".repeat(1000));
 }
 
-/** The usual plugins of Fastify. */
+/** The usual Fastify plugins. */
 export const plugins: readonly Plugin[] = [
   {
     name: "static",

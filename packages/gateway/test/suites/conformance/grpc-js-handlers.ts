@@ -13,8 +13,8 @@ import { addGrpcJsService } from "../../../../grpc-handlers/src/grpc-js.ts";
 import { conformanceService } from "./conformance-service.ts";
 import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The conformance service with handlers of grpc-js. They read the metadata and the deadline of a call of grpc-js, and
-// respond with its methods. The messages are those of protobuf-es.
+// The conformance service with grpc-js handlers. They read the metadata and the deadline of a grpc-js call, and respond
+// with its methods. The messages are those of protobuf-es.
 
 type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
 

@@ -18,7 +18,7 @@ const outputLimitBytes = 64 * 1024 * 1024;
  */
 const serversMax = 1;
 
-/** The servers of the gateway; "none" is for the client, which the suite's own servers serve. */
+/** The gateway's servers; "none" is for the client, which the suite's own servers serve. */
 export interface Served {
   readonly server: "own" | "mounted" | "none";
   /** The library of the handlers. Defaults to Connect. */
@@ -66,7 +66,7 @@ export function runConformance(servers: readonly Served[]): void {
   }
 }
 
-/** The outcome of the suite. */
+/** The suite's outcome. */
 interface Run {
   readonly exitCode: number;
   readonly passed: number;
@@ -127,7 +127,7 @@ function isInstalled(): boolean {
   return error === undefined && stdout.includes(suiteVersion);
 }
 
-// Taken from the module of the suite, so that the messages are always those of the suite that runs.
+// Taken from the suite's module, so that the messages are always those of the suite that runs.
 function generateMessages(): void {
   const download = execFileSync("go", ["mod", "download", "-json", `${suiteModule}@${suiteVersion}`], {
     encoding: "utf8",

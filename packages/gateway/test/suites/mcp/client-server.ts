@@ -8,7 +8,7 @@ import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink
 /** The credential of the clients. */
 export const credential = "Bearer gardener";
 
-/** A server for clients. Dispose of it with `await using`. */
+/** A server for clients. Dispose it with `await using`. */
 export interface ClientServer {
   readonly url: string;
   /** Resolves when a call of a stream is cancelled. */

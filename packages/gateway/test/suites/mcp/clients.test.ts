@@ -8,7 +8,7 @@ import { inspect } from "./inspector.ts";
 import { everyType, expected, greenhouse, type Results } from "./results.ts";
 import { callAll, connect1, connect2 } from "./typescript-clients.ts";
 
-// The official clients of MCP. They validate each structured result against the schema of its tool.
+// The official MCP clients. They validate each structured result against its tool's schema.
 
 const folder = import.meta.dirname;
 let server: ClientServer;

@@ -12,7 +12,7 @@ import { connect1, connect2, connectToProxy } from "./typescript-clients.ts";
 
 const upstreams = echoServers.filter(({ name }) => name === "grpc-go" || name === "grpcio");
 
-/** Returns the flags of a proxy in front of a server. */
+/** Returns the flags for a proxy in front of a server. */
 function flagsFor(address: string, files: readonly DescFile[], folder: TempFolder): readonly string[] {
   const descriptors = folder.file("descriptors.binpb");
   writeFileSync(descriptors, descriptorSetOf(...files));

@@ -4,9 +4,9 @@ export interface Results {
   readonly tools: readonly string[];
   /** The structured result of a call with an int64 above 2^53. */
   readonly call: unknown;
-  /** The text of a failed call. */
+  /** A failed call's text. */
   readonly error: string;
-  /** The structured result of a stream, and the number of progress notifications. */
+  /** A stream's structured result, and the number of progress notifications. */
   readonly stream: unknown;
   readonly progress: number;
   /** The structured result of a message with a field of every type. */

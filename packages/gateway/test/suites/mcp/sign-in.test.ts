@@ -34,10 +34,10 @@ import { signInAndCall1, signInAndCall2, type SignInAndCall } from "./sign-in-cl
 // The official clients of MCP, which have no token, find out where to get one, sign in and call a tool.
 
 const tools = ["greenhouse.v1.*"];
-// The settings of the proxy in docs/how-to/mcp.md.
+// The proxy's settings in docs/how-to/mcp.md.
 const scopes = { GetReading: "orders:read", WaterBed: "orders:delete" };
 
-/** A server that requires tokens. Dispose of it with `await using`. */
+/** A server that requires tokens. Dispose it with `await using`. */
 interface ProtectedServer extends AsyncDisposable {
   /** The URL of MCP. */
   readonly url: string;

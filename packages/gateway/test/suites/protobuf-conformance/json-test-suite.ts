@@ -20,7 +20,7 @@ const refused: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads the text of a case as a google.protobuf.Value.
+ * Reads a case's text as a google.protobuf.Value.
  *
  * @returns what is wrong, or `undefined` if the text is accepted with its value, or refused, as it should be
  */

@@ -9,7 +9,7 @@ import { type JsonCase, problemOf } from "./json-test-suite.ts";
 // messages and of JSON, and JSONTestSuite against the readers of JSON, once with generated code and once without.
 // Arguments go to protobuf's runner: `-- --test Required.Proto3.JsonInput.DurationMaxValue.JsonOutput`.
 
-/** The cases of this release, without those of the text format, which are skipped. */
+/** This release's cases, without those of the text format, which are skipped. */
 const casesWanted = 5567;
 
 /** The newest edition of its messages, and its recommended cases next to the required ones. */

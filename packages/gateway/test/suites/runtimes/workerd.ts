@@ -22,7 +22,7 @@ const config :Workerd.Config = (
   return ["serve", "--verbose", "--socket-addr=http=127.0.0.1:0", "--control-fd=1", folder.file("config.capnp")];
 }
 
-/** Returns the path of a runtime in this folder. */
+/** Returns a runtime's path in this folder. */
 export function resolveRuntime(command: string): string {
   return createRequire(join(import.meta.dirname, "package.json")).resolve(command);
 }

@@ -46,7 +46,7 @@ export function invalid(message: string): Want {
 /** No such resource. */
 export const notFound: Want = { httpStatus: 404, code: 5, message: "" };
 
-/** Returns the expectation of a path without the method. */
+/** Returns a path's expectation without the method. */
 export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }

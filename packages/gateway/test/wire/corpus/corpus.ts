@@ -20,7 +20,7 @@ export const corpusGroups: readonly { readonly name: string; readonly cases: rea
   { name: "responses", cases: responseCases },
 ];
 
-/** Returns the request of a test case. */
+/** Returns a test case's request. */
 export function toRequest(row: Case): HttpRequest {
   const [httpMethod = "", path = ""] = row.request.split(" ");
   const contentType = row.contentType === undefined ? row.body !== undefined && "application/json" : row.contentType;
@@ -50,7 +50,7 @@ export function expectResponse(answer: HttpResponse, want: Want): void {
   expect(record).toMatchObject({ code: want.code, message: expect.stringContaining(want.message) });
 }
 
-/** Returns a request in one line, for the name of its test case. */
+/** Returns a request in one line, for its test case's name. */
 export function describeRequest({ request, body, contentType }: Case): string {
   if (body === undefined) return request;
   const type = contentType === undefined ? "" : ` as ${contentType ?? "no type"}`;

@@ -26,10 +26,10 @@ import {
   unimplementedService,
 } from "./test-service.ts";
 
-// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with handlers of grpc-js, on the server of
-// grpc-js and on a gateway. The clients are those of grpc-js and of grpc-go. The cases of compression and of credentials
-// are missing, because handlers of grpc-js do not see whether a message was compressed, and the gateway verifies no
-// credentials.
+// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-js handlers, on the server
+// of grpc-js and on a gateway. The clients are those of grpc-js and of grpc-go. The cases of compression and of
+// credentials are missing, because handlers of grpc-js do not see whether a message was compressed, and the gateway
+// verifies no credentials.
 
 interface TestServer extends AsyncDisposable {
   readonly port: number;
@@ -105,7 +105,7 @@ function duplex(
   return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata, options);
 }
 
-/** Returns the messages and the status of a stream. */
+/** Returns the messages and a stream's status. */
 async function collect(
   call: ClientDuplexStream<StreamRequest, Response>,
   onMessage: (count: number) => void = () => {},

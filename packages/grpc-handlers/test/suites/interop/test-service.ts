@@ -15,7 +15,7 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
-// The service of gRPC's interop tests, with handlers of grpc-js.
+// The service of gRPC's interop tests, with grpc-js handlers.
 
 const folder = join(projectFolder, "packages/grpc-handlers/test/proto");
 const loaded = loadSync("grpc/testing/test.proto", { includeDirs: [folder] });

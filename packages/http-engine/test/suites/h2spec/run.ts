@@ -26,7 +26,7 @@ interface Tally {
 
 const suiteModule = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
-/** The cases of this release, including the strict ones. */
+/** This release's cases, including the strict ones. */
 const casesWanted = 146;
 
 /** The strict cases that node:http2 does not pass, on a port that it shares with HTTP/1.1. */

@@ -113,7 +113,7 @@ describe("the buffered part of a response is counted", () => {
   const kib = 1024;
   const certificate = createCertificate("localhost");
   const tls = { ca: certificate.cert, servername: "localhost" };
-  // The deadlines of a connection are checked four times in its shortest timeout.
+  // A connection's deadlines are checked four times in its shortest timeout.
   const limits = { headerTimeoutMs: 1000 };
   /** A page whose size in KiB is in a header field. */
   const page: Endpoint = {

@@ -62,7 +62,7 @@ export async function clientProblem(seed: number): Promise<string | undefined> {
   return problemOf(bytes.subarray(clientPreface.byteLength));
 }
 
-/** A call that checks the order of the events of its response. */
+/** A call that checks the order of its response's events. */
 class RandomCall implements ResponseReceiver {
   readonly #stream: ClientStream;
   readonly #keepsBytes: boolean;

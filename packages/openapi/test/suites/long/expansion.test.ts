@@ -27,7 +27,7 @@ function texts(length: number, from = 1): FieldInit[] {
   return Array.from({ length }, (_, at) => stringField(`t${at}`, at + from));
 }
 
-/** Returns the service of a file without imports. */
+/** Returns a file's service without imports. */
 function serviceOf(file: FileInit): DescService {
   const whole = { name: "nested.proto", package: "nested", syntax: "proto3", ...file, dependency: [] };
   const set = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, whole)] });

@@ -119,7 +119,7 @@ describe("a writer", () => {
   test("allocates the size of the last large message plus an eighth", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
-    // Nearly all of the first buffer.
+    // Nearly all the first buffer.
     const bytes = writeFast(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
     expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
   });

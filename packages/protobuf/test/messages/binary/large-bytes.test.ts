@@ -134,7 +134,7 @@ async function beginEcho(port: number, first: number): Promise<{ readToEnd: () =
   };
 }
 
-/** Returns the only message of a file. */
+/** Returns a file's only message. */
 function messageOf(file: MessageInitShape<typeof FileDescriptorProtoSchema>): DescMessage {
   const [message] = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
   if (message?.kind !== "message") throw new Error("the file has no message");

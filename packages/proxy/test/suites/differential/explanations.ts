@@ -17,7 +17,7 @@ export interface Difference {
   readonly peer: ResponseView;
 }
 
-/** Returns the path of a request, its query, and both with its body. */
+/** Returns a request's path, its query, and both with its body. */
 function partsOf({ target, json = "" }: CaseRequest): { path: string; query: string; all: string } {
   const [path = "", query = ""] = target.split("?", 2);
   return { path, query, all: `${target} ${json}` };

@@ -5,7 +5,7 @@ export interface ResponseView {
   readonly status: number;
   /** The media type without parameters. */
   readonly type: string;
-  /** The message, the code of an error, or text; JSON with sorted members. */
+  /** The message, an error's code, or text; JSON with sorted members. */
   readonly body: string;
 }
 

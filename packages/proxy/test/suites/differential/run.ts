@@ -21,7 +21,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The timeout of a request on a busy machine, in ms. */
+/** A request's timeout on a busy machine, in ms. */
 const timeoutMs = 15_000;
 
 const folders = await build();

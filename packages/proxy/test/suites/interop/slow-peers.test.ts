@@ -105,7 +105,7 @@ test.each([
     "0",
   ]);
   using connection = await openHttp2({ address: "127.0.0.1", port: proxy.port });
-  // Responses that are not read must not exhaust the window of the connection.
+  // Responses that are not read must not exhaust the connection's window.
   connection.session.setLocalWindowSize(2 ** 30);
   for (let i = 0; i < 20; i++) await callAll(connection);
   const { pid } = proxy.command.process;

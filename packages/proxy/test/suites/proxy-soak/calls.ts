@@ -9,7 +9,7 @@ import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink, SinkSchema, type Sink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { contentOf, piecesOf } from "./content.ts";
 
-/** The outcome of a call: the response to its own message, the response to another one, an error, or no result. */
+/** A call's outcome: the response to its own message, the response to another one, an error, or no result. */
 export type Outcome = "right" | "wrong" | "error" | "lost";
 
 /** Timeout of a call in milliseconds. */
@@ -125,7 +125,7 @@ function digestOf(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Returns the unique message of a call. Most have a few bytes. Every 25th is larger than a window. */
+/** Returns a call's unique message. Most have a few bytes. Every 25th is larger than a window. */
 function messageOf(number: number): Sink {
   const length = number % 50 === 4 || number % 50 === 5 ? 100_000 : number % 997;
   return create(SinkSchema, { fInt32: number, fString: `${number}.`.repeat(1 + Math.floor(length / 8)) });

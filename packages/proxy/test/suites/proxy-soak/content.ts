@@ -1,7 +1,7 @@
 /** Bytes of a piece of an upload or a download. */
 const pieceBytes = 8 * 1024;
 
-/** Returns the unique content of a file: 50 to 150 kB, which is more than a window of the upstream's connection. */
+/** Returns a file's unique content: 50 to 150 kB, which is more than a window of the upstream's connection. */
 export function contentOf(number: number): Buffer {
   return Buffer.alloc(50_000 + (number % 100_000), `${number}.`);
 }

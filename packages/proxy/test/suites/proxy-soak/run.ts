@@ -14,8 +14,8 @@ import { UpstreamProcess } from "./upstreams.ts";
 
 // `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, uploads and
 // downloads among them, while its three upstreams are killed, suspended and restarted, and its configuration is
-// reloaded. No call may get the response of another call, end without a response or an error, or reach the upstreams
-// twice. The upstreams record each call. `-- --seconds 600` for a longer run, `-- --seed 42` for other failures.
+// reloaded. No call may get another call's response, end without a response or an error, or reach the upstreams twice.
+// The upstreams record each call. `-- --seconds 600` for a longer run, `-- --seed 42` for other failures.
 
 const { values } = parseArgs({
   options: {

@@ -67,7 +67,7 @@ function ruleOf(get: string) {
   return { pattern: { case: "get" as const, value: get }, body: "", responseBody: "" };
 }
 
-/** Returns the request target of a message, or the error. */
+/** Returns a message's request target, or the error. */
 function targetOf(method: DescMethod | undefined, values: object, write: { useProtoFieldName?: boolean } = {}): string {
   if (method === undefined) throw new Error("the RPC is missing");
   const message = Object.assign(create(method.input), values);

@@ -19,7 +19,7 @@ interface Reply {
   readonly body: string;
 }
 
-/** Compares the request that the server gets, and the outcome of the call. */
+/** Compares the request that the server gets, and the call's outcome. */
 async function compare(
   off: Options,
   on: Options,

@@ -13,7 +13,7 @@ import { openUpload } from "../../../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../../../testing/src/gateway/rest-ways.ts";
 
-// Client streams over REST: lines of JSON in the body of a request.
+// Client streams over REST: JSON lines in a request's body.
 
 type Rules = NonNullable<NonNullable<GatewayOptions["rest"]>["rules"]>;
 const service = "greenhouse.v1.GreenhouseService";

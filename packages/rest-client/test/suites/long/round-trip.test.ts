@@ -28,7 +28,7 @@ import {
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-// The transport is the inverse of the gateway: a message arrives unchanged at the RPC that was called, or is not sent.
+// The transport is the gateway's inverse: a message arrives unchanged at the RPC that was called, or is not sent.
 
 let gateway: TestGateway;
 

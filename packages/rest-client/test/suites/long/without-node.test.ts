@@ -38,7 +38,7 @@ test("the bundle is 28 KB gzipped, without peers", async () => {
   expect(gzipSync(output[0].code).byteLength).toBeLessThan(gzippedBytesMax);
 });
 
-/** Bundles the code of a page, and runs it with only web globals and without code generation. */
+/** Bundles a page's code, and runs it with only web globals and without code generation. */
 async function openPage(more: object): Promise<typeof import("../../../../testing/src/gateway/rest-page.ts")> {
   const { output } = await build({
     input: join(projectFolder, "packages/testing/src/gateway/rest-page.ts"),

@@ -16,7 +16,7 @@ import {
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 type Client = ReturnType<typeof greenhouseClient>;
 
-/** The outcome of a call: its messages by sensor or note, and its error. */
+/** A call's outcome: its messages by sensor or note, and its error. */
 interface End {
   readonly messages: readonly string[];
   readonly code: Code | undefined;

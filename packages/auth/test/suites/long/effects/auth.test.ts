@@ -50,7 +50,7 @@ const hourMs = 3_600_000;
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-/** Opens the sources, and returns the outcome of a token, or the problems if they cannot be opened. */
+/** Opens the sources, and returns a token's outcome, or the problems if they cannot be opened. */
 async function outcomeWith(sources: TokenSources, text: string, more?: () => Promise<unknown>): Promise<unknown> {
   const opened = await openTokenVerifier(sources, quietLog);
   if (opened.kind === "problems") return opened.problems;

@@ -24,7 +24,7 @@ import {
 import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 
-// Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table of
+// Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in
 // docs/reference/gateway-options.md.
 
 type SocketName = Exclude<TransportName, "Fetch">;
@@ -36,7 +36,7 @@ interface Door {
   readonly isLimited: boolean;
 }
 
-/** A limit, the options that set it, and what a client sees that exceeds it, in the words of the table. */
+/** A limit, the options that set it, and what a client sees that exceeds it, in the table's words. */
 interface Row {
   /** What a client exceeds, in the first column of the table. */
   readonly about: string;
@@ -132,7 +132,7 @@ const sendsIncompleteHeader = sends({
   "2": [...http2Start, requestFrame("GET", "/", 0x1)],
 });
 
-/** The rows of the table. A limit without a row does not compile. */
+/** The table's rows. A limit without a row does not compile. */
 const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connectionWindowBytes">, Row>> &
   Readonly<Record<string, Row>> = {
   headerBytes: {

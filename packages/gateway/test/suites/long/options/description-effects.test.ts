@@ -41,7 +41,7 @@ const routes: GatewayOptions["routes"] = (router) => {
   });
 };
 
-/** Compares the responses to a request of MCP. */
+/** Compares the responses to an MCP request. */
 function compareTools(
   on: Partial<McpOptions>,
   method: string = "tools/list",

@@ -238,7 +238,7 @@ function hasRecursionLimit(): boolean {
   }
 }
 
-/** Returns the comparisons of the members of an option. */
+/** Returns the comparisons of an option's members. */
 function named(option: string, ofMembers: Readonly<Record<string, () => Promise<Differs>>>): typeof ofMembers {
   return Object.fromEntries(Object.entries(ofMembers).map(([name, comparison]) => [`${option}.${name}`, comparison]));
 }

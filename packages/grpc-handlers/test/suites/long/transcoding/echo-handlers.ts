@@ -18,7 +18,7 @@ import { addGrpcJsService } from "../../../../src/grpc-js.ts";
 import type { Message } from "../../../grpc-js-client.ts";
 import type { Library } from "./libraries.ts";
 
-// The backends of the transcoding suite and of the corpus, as handlers of grpc-js.
+// The backends of the transcoding suite and of the corpus, as grpc-js handlers.
 
 type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
 type Handler = (call: Call, callback: sendUnaryData<Message>) => void;

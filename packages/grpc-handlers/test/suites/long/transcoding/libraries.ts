@@ -9,7 +9,7 @@ import { generateTsProto } from "../../../generate-ts-proto.ts";
 
 /** A library that reads and writes the messages of handlers. */
 export interface Library extends Disposable {
-  /** Returns the definition of a service, and the options that it needs. */
+  /** Returns a service's definition, and the options that it needs. */
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
 }
 

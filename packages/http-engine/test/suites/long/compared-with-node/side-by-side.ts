@@ -24,7 +24,7 @@ import { isSince } from "../../../../../testing/src/peer-version.ts";
 export interface SideBySide {
   /** The addresses of connect-node, by HTTP version. */
   readonly connectNode: Readonly<Record<HttpVersion, Address>>;
-  /** The address of the gateway, for both versions. */
+  /** The gateway's address, for both versions. */
   readonly gateway: Address;
   [Symbol.asyncDispose](): Promise<void>;
 }

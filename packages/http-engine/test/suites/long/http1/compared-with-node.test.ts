@@ -36,7 +36,7 @@ interface Read {
 const connectionsPerProperty = numRunsOf(200);
 const concurrentConnections = 40;
 
-/** The requests of each server, by the port of the client. */
+/** Each server's requests, by the client's port. */
 const readByOwn = new Map<number | undefined, Read[]>();
 const readByNode = new Map<number | undefined, Read[]>();
 

@@ -71,7 +71,7 @@ const recorded: Buffer = Buffer.concat([
   ].map(frameBytes),
 ]);
 
-/** Returns the output of the engine for a connection in these chunks. */
+/** Returns the engine's output for a connection in these chunks. */
 async function replyTo(
   chunks: readonly Buffer[],
   serve: typeof echo,
@@ -123,7 +123,7 @@ test("the output for random frames is the same in any chunks", async () => {
   await fc.assert(property, { numRuns: numRunsOf(250) });
 });
 
-/** Returns the output of a server, independent of how it splits bodies into frames and windows into updates. */
+/** Returns a server's output, independent of how it splits bodies into frames and windows into updates. */
 function outputOf(reply: Buffer): Output {
   const output: Output = { bodies: {}, windows: {}, others: [] };
   for (let at = 0, end = 0; at < reply.byteLength; at = end) {

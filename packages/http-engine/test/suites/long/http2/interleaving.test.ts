@@ -30,10 +30,10 @@ import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 // connection when its frames are interleaved with those of others. The bodies are smaller than any window, so nothing
 // is queued.
 
-/** The steps of a client on a stream. The frames of a step are sent together. */
+/** A client's steps on a stream. A step's frames are sent together. */
 type Script = readonly ((streamId: number) => readonly Frame[])[];
 
-/** The output for a stream: its header sections, the bytes of its body, and its end. */
+/** The output for a stream: its header sections, its body's bytes, and its end. */
 interface Transcript {
   readonly sections: string[][];
   body: Buffer;

@@ -74,7 +74,7 @@ async function handTo(shared: SharedPort, worker: ChildProcess): Promise<void> {
 
 const request = "GET /sensors/any/reading HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/** Resolves to the process that serves the next request of a connection, or to how the connection closed. */
+/** Resolves to the process that serves a connection's next request, or to how the connection closed. */
 async function ask(socket: Socket): Promise<number | string> {
   socket.write(request);
   return await answererOf(socket);
@@ -107,7 +107,7 @@ async function openMany(shared: SharedPort, count: number): Promise<Socket[]> {
   return sockets;
 }
 
-/** Counts the responses of each process. */
+/** Counts each process's responses. */
 function countsOf(answers: readonly unknown[]): Map<unknown, number> {
   const counts = new Map<unknown, number>();
   for (const response of answers) counts.set(response, (counts.get(response) ?? 0) + 1);

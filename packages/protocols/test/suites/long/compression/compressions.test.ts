@@ -8,7 +8,7 @@ import { webGzip } from "../../../../../gateway/src/fetch/web-gzip.ts";
 import { brotli, gzip, zstd } from "../../../../src/compression/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 
-// The compressions of node, and the Compression Streams of a gateway over Fetch.
+// The compressions of node, and a gateway's Compression Streams over Fetch.
 const compressions = [
   { name: "gzip", compression: gzip, compressSync: gzipSync },
   { name: "gzip", compression: webGzip, compressSync: gzipSync },

@@ -32,7 +32,7 @@ import { projectFolder, runProgram } from "../../../../../testing/src/process/ch
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { someTurns } from "../../../../../testing/src/some-turns.ts";
 
-// Retried and cancelled calls lose no messages, and do not affect other calls or the exit of the process.
+// Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
 
 function readingOf(sensor: string): Buffer {
   return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));

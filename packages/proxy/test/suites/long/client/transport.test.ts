@@ -262,7 +262,7 @@ test("a client without calls sends no PING", async () => {
   for (const call of [1, 2, 3]) {
     await client.greenhouse.waterBed({});
     expect(server.requests).toBe(call);
-    // A timer fires after the turn of the event loop in which it is due.
+    // A timer fires after the event loop's turn in which it is due.
     for (let passed = 0; passed < 20; passed += 1) {
       vi.advanceTimersByTime(10);
       await someTurns();

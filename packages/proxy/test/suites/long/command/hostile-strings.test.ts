@@ -49,7 +49,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** Returns a definition with each kind of string, whose strings are all valid, and the rule of its RPC. */
+/** Returns a definition with each kind of string, whose strings are all valid, and its RPC's rule. */
 function createDefinition() {
   const label = FieldDescriptorProto_Label.OPTIONAL;
   const { STRING, MESSAGE, ENUM } = FieldDescriptorProto_Type;

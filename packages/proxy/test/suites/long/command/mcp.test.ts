@@ -12,7 +12,7 @@ import { eventsOf, statelessRequest } from "../../../../../testing/src/gateway/m
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 
-// The RPCs of an upstream as tools.
+// An upstream's RPCs as tools.
 
 const service = "greenhouse_v1_GreenhouseService";
 

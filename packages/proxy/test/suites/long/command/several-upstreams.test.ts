@@ -29,7 +29,7 @@ async function start(...services: readonly DescService[]): Promise<ReflectedUpst
   return upstream;
 }
 
-/** Returns the arguments of the command on the page, for these addresses. */
+/** Returns the command's arguments on the page, for these addresses. */
 function documentedArgs(first: string, second: string): readonly string[] {
   const page = readFileSync(join(projectFolder, "docs/how-to/proxy.md"), "utf8");
   const block = /```sh\nnpx @plantstore\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";

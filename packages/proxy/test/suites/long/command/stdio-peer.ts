@@ -21,7 +21,7 @@ export interface StdioPeer extends AsyncDisposable {
   readonly output: PassThrough;
 }
 
-/** Options of {@link openStdio}. */
+/** Options for {@link openStdio}. */
 export interface StdioPeerOptions {
   readonly token?: string;
   /** Collects what the server prints. */
@@ -93,7 +93,7 @@ export function createGreenhouse(
   return { ...gateway, begun };
 }
 
-/** A call of a tool, by the name of its RPC. */
+/** A call of a tool, by its RPC's name. */
 export function call(id: unknown, method: string, args: object, meta: object = {}): object {
   const params = { name: `${service}_${method}`, arguments: args, _meta: { ...statelessMeta, ...meta } };
   return { jsonrpc: "2.0", id, method: "tools/call", params };

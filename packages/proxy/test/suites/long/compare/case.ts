@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { RestOptions } from "../../../../../gateway/src/index.ts";
 
-/** A version of the definition of a test case: the parts that differ from {@link defaults}. */
+/** A version of a test case's definition: the parts that differ from {@link defaults}. */
 export interface Version {
   readonly syntax?: string;
   /** Options of the service, and other RPCs. */
   readonly methods?: string;
-  /** The signature of the RPC, or `""` for none. */
+  /** The RPC's signature, or `""` for none. */
   readonly rpc?: string;
   /** The rule of `google.api.http`, or `""` for none. */
   readonly http?: string;
@@ -33,7 +33,7 @@ export interface ComparisonCase {
    * `get` or `stream` (the message twice), such as `Call json`. Defaults to `POST /call`.
    */
   readonly request?: string;
-  /** The message of the request, in JSON of the old definition. */
+  /** The request's message, in JSON of the old definition. */
   readonly body?: JsonValue;
   /** The message with which the server responds, in JSON of the old definition. */
   readonly response?: JsonObject;

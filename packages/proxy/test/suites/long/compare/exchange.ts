@@ -24,7 +24,7 @@ export interface Exchange {
   readonly received: readonly unknown[];
 }
 
-/** Sends the recorded request of a test case to a gateway. @param recorded - the services of the old definition */
+/** Sends the recorded request of a test case to a gateway. @param recorded - the old definition's services */
 export async function exchange(
   { request = "POST /call", body, response = {}, rest = {} }: ComparisonCase,
   recorded: readonly DescService[],

@@ -68,7 +68,7 @@ const reading = "/sensors/4/reading";
 
 type Observe = (proxy: ProxyGateway) => Promise<unknown>;
 
-/** Starts a proxy with each value, and compares what is observed. The message of an error if it does not start. */
+/** Starts a proxy with each value, and compares what is observed. An error's message if it does not start. */
 function compare(off: Partial<ProxyOptions>, on: Partial<ProxyOptions>, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     for (const list of [calls, reflectionCalls]) list.length = 0;
@@ -102,7 +102,7 @@ const forwardedField =
     return calls.at(-1)?.get(name);
   };
 
-/** Returns the timeout of a call in seconds. */
+/** Returns a call's timeout in seconds. */
 const timeoutOf =
   (header: Readonly<Record<string, string>> = {}): Observe =>
   async (proxy) => {

@@ -249,7 +249,7 @@ const optionEffects: EffectsOf<UpstreamOptions> = {
   limits: limitEffects.callsPerConnection,
 };
 
-/** Compares two values of options with the name of a server. */
+/** Compares two values of options with a server's name. */
 function compareNamed(off: More, on: More, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     await using server = await startScriptedServer(respondWatered);

@@ -16,7 +16,7 @@ import { controlFields } from "../../../../src/forward/control-fields.ts";
 const names = controlFields.flatMap((each) => each.names.map((name) => name.toLowerCase().replace("*", "something")));
 const valueOf = (name: string): string => (name === "status" ? "302" : `${name} of the upstream`);
 
-/** Sets all of the fields. */
+/** Sets all the fields. */
 function control(fields: Headers): void {
   for (const name of names) fields.set(name, valueOf(name));
 }

@@ -14,7 +14,7 @@ import {
   toRequest,
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
 
-// The corpus of the gateway, with an upstream gRPC server instead of handlers.
+// The gateway's corpus, with an upstream gRPC server instead of handlers.
 
 let upstream: TestGateway;
 let proxy: TestProxy;

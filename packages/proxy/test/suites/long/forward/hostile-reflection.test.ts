@@ -121,7 +121,7 @@ test("a rule takes precedence over an earlier upstream's annotations", async () 
     expect(await sendAll(proxy, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([200, 200]);
     expect([a.calls, b.calls]).toEqual([[], ["Delete t", "Get t"]]);
     expect(proxy.descriptorReloads[0]?.conflicts).toContain(`route DELETE /v1/orders/7 belongs to ${b.authority}`);
-    // The rule applies before the upstream of its RPC is known, too.
+    // The rule applies before its RPC's upstream is known, too.
     await b.stop();
     const later = await open([reflected(a, "evil.*"), reflected(b, "shop.*", ruled)], options);
     expect(await sendAll(later, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([503, 503]);

@@ -10,7 +10,7 @@ import {
 } from "../../../../../testing/src/gateway/optional-files.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 
-// Files that only options need may be missing or invalid, in a descriptor set and in the reflection of an upstream.
+// Files that only options need may be missing or invalid, in a descriptor set and in an upstream's reflection.
 
 const sources: readonly {
   readonly source: string;

@@ -18,7 +18,7 @@ import {
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
 import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 
-// `reconfigure` replaces the upstreams of a running proxy.
+// `reconfigure` replaces a running proxy's upstreams.
 
 // Calls that began before `reconfigure` has replaced their upstream.
 

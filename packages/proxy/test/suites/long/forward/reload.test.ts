@@ -11,7 +11,7 @@ import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.t
 
 const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
 
-/** Returns the descriptors of a file, with only the selected RPCs. */
+/** Returns a file's descriptors, with only the selected RPCs. */
 function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));
   for (const { service } of set.file) {

@@ -9,7 +9,7 @@ import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.t
 import { requestFrom, startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// A connection uses one list object for all equal header sections, so the forwarded fields of a list can be cached.
+// A connection uses one list object for all equal header sections, so a list's forwarded fields can be cached.
 
 const names = ["x-set", "x-color", "x-forwarded-for", "authorization"];
 

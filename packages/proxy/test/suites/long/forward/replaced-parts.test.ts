@@ -182,7 +182,7 @@ test("only the last upstream is asked for its descriptors and its health", async
   expect(await water(proxy)).toBe(200);
   await expect.poll(() => servers.map(({ counts }) => counts.watches)).toEqual([0, 1]);
   const [oldReflected, currentReflected] = servers.map(({ counts }) => counts.reflected);
-  // The descriptors of the last upstream are read again every second.
+  // The last upstream's descriptors are read again every second.
   await expect
     .poll(() => servers[1].counts.reflected, { timeout: 10_000 })
     .toBeGreaterThan((currentReflected ?? 0) + 1);

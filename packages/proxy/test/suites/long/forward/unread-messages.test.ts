@@ -42,7 +42,7 @@ function bodyOf(type: string, message: Buffer): Buffer {
   return type === connect ? message : envelope(message);
 }
 
-/** Returns the error code of a response, as its protocol sends it, or `undefined` without an error. */
+/** Returns a response's error code, as its protocol sends it, or `undefined` without an error. */
 function codeOf({ header, trailer, body }: HttpResponse): string | undefined {
   const [, code] = /(?:grpc-status: ?|"code":")(\w+)/.exec(body.toString()) ?? [];
   return fieldValue([...header, ...trailer], "grpc-status") ?? code;

@@ -154,7 +154,7 @@ describe("over MCP", () => {
   });
 });
 
-/** Returns the OpenAPI document of a proxy. */
+/** Returns a proxy's OpenAPI document. */
 function describeApi({ proxy }: TestProxy): string {
   const info = { title: "t", version: "1" };
   return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));

@@ -97,7 +97,7 @@ function endsWith(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
-/** Reports SERVING, and ends the stream in the middle of the next message. */
+/** Reports SERVING, and ends the stream in the next message's middle. */
 function reportsAndFails(id: number): readonly Frame[] {
   return [
     ...reports(serving, serving.subarray(0, 6))(id),
@@ -256,7 +256,7 @@ test("a server that reports often does not exhaust the flow-control window", asy
   await using server = await startWatchedServer(reports(serving));
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe("ok");
-  // 280,000 bytes, more than the window of a stream.
+  // 280,000 bytes, more than a stream's window.
   for (let i = 0; i < 40; i++) {
     server.send((id) => [dataFrame(id, Buffer.concat(Array.from({ length: 1_000 }, () => serving)))]);
     expect(await wateringOf(client)).toBe("ok");

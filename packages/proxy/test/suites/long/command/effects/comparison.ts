@@ -92,7 +92,7 @@ export let address = "";
 export let otherAddress = "";
 /** The address of an upstream that requires {@link clientCertificate}. */
 export let secureAddress = "";
-/** Starts the upstreams before the tests of a file, and stops them afterwards. */
+/** Starts the upstreams before a file's tests, and stops them afterwards. */
 export function useUpstreams(): void {
   const upstreams = [
     createTestGateway({ routes: upstreamRoutes(21) }),
@@ -140,7 +140,7 @@ export const settledMs = 1_000;
 
 /** The path of a reading. */
 export const reading = "/sensors/4/reading";
-/** The full name of the service of the upstream. */
+/** The full name of the upstream's service. */
 export const greenhouse: string = GreenhouseService.typeName;
 
 /** Calls a proxy, and reads the response. */
@@ -155,12 +155,12 @@ export async function ask(
 
 type Observe<Result> = (proxy: RunningProxy) => Promise<Result>;
 
-/** Returns a function that observes the status of a call. */
+/** Returns a function that observes a call's status. */
 export function statusOf(path: string, init?: RequestInit): Observe<number> {
   return async (proxy) => (await ask(proxy, path, init)).status;
 }
 
-/** Returns a function that observes the body of a response. */
+/** Returns a function that observes a response's body. */
 export function bodyOf(path: string, init?: RequestInit): Observe<string> {
   return async (proxy) => (await ask(proxy, path, init)).body;
 }

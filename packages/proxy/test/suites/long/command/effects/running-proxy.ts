@@ -5,7 +5,7 @@ import { createTempFolder } from "../../../../../../testing/src/process/temp-fol
 /** The settings of a configuration file, and those of its first upstream. */
 export type TestSettings = Readonly<Record<string, unknown>> & { readonly upstream?: object };
 
-/** A proxy command in this process. Dispose of it with `await using`. */
+/** A proxy command in this process. Dispose it with `await using`. */
 export interface RunningProxy extends AsyncDisposable {
   /** The URL of calls, or "" if the command has not started to serve. */
   readonly baseUrl: string;
@@ -50,7 +50,7 @@ export async function runProxy(addresses: readonly string[], settings: TestSetti
   return {
     baseUrl,
     adminUrl,
-    // Without the place of a problem in the file, which differs each time.
+    // Without a problem's place in the file, which differs each time.
     outcome: services ?? lines.at(-1)?.replace(/^\S+:\d+:\d+: /, "") ?? "",
     lines,
     stop: stop.resolve,

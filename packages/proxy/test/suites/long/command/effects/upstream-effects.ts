@@ -272,7 +272,7 @@ export const upstreamEffects: Effects = {
       methodConfig: [{ name: [{ service: greenhouse }], timeout }],
     }));
     const both = { off: off ?? {}, on: on ?? {} };
-    // Instead of the timeout of the upstream, and at most.
+    // Instead of the upstream's timeout, and at most.
     await compare({ ...both, observe: (proxy) => timeoutOf(proxy) });
     return await compare({ ...both, observe: (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }) });
   },
