@@ -20,8 +20,7 @@ export class NiceCallContext {
   /** Sends the header now. Without this, it is sent with the first response. An own property, for middleware. */
   readonly sendHeader: () => void;
 
-  constructor(call: ContextSource) {
-    const canceller = new AbortController();
+  constructor(call: ContextSource, canceller: AbortController = new AbortController()) {
     call.on("cancelled", () => canceller.abort());
     this.metadata = new NiceMetadata(call.metadata);
     this.peer = call.getPeer();

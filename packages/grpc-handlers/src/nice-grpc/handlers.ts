@@ -58,7 +58,12 @@ async function respond(
 
 /** Calls a handler that returns messages. */
 async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
-  const context = new NiceCallContext(call);
+  const canceller = new AbortController();
+  const context = new NiceCallContext(call, canceller);
+  // A message that cannot be serialized ends the call. A generator that waits would never notice the end.
+  call.on("close", () => {
+    if (!call.writableFinished) canceller.abort();
+  });
   try {
     for await (const message of iterableOf(handle(context))) {
       context.sendHeader();

@@ -1,3 +1,4 @@
+import { EventEmitter, on } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -113,6 +114,37 @@ test.each([
   const { code } = await callGarden(server.address.port, ends === status.CANCELLED ? { ...call, onStart } : call);
   expect(code).toBe(ends);
   await closed.promise;
+});
+
+test("a generator that waits for an event closes when its message cannot be serialized", async () => {
+  const source = new EventEmitter();
+  const aborted = Promise.withResolvers<boolean>();
+  const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator<unknown> {
+    try {
+      yield { leavesByName: { oak: 7 } };
+      for await (const [tree] of on(source, "tree", { signal })) yield tree;
+    } finally {
+      aborted.resolve(signal.aborted);
+    }
+  };
+  await using server = await start("proto-loader", { listTrees });
+  expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.INTERNAL });
+  expect([await aborted.promise, source.listenerCount("tree")]).toEqual([true, 0]);
+});
+
+test("the signal of a stream does not abort after the last message", async () => {
+  const signals: AbortSignal[] = [];
+  const closed = Promise.withResolvers<void>();
+  const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator<object> {
+    signals.push(signal);
+    yield {};
+    closed.resolve();
+  };
+  await using server = await start("proto-loader", { listTrees });
+  expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.OK });
+  await closed.promise;
+  await setImmediate();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
 });
 
 test("a stream handler that returns no iterable is UNKNOWN", async () => {
