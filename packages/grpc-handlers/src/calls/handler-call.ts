@@ -52,7 +52,8 @@ export class HandlerCall extends Duplex {
     this.#exposesMessages = exposesMessages;
     this.on("error", (error: unknown) => {
       this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
-      if (this.destroyed) this.#call.sendStatus(this.#failure);
+      // A stream with an error of its own, such as a write after the end, does not finish.
+      if (this.destroyed || this.errored !== null) this.#call.sendStatus(this.#failure);
       else super.end();
     });
   }

@@ -156,6 +156,19 @@ const cases: readonly Case[] = [
     outcome: { code: status.OK, messages: said("first") },
   },
   {
+    name: "writing after the end while messages are pending is UNKNOWN",
+    method: "ListTrees",
+    handlers: {
+      listTrees: (call: Writable) => {
+        for (let sent = 0; sent < 40; sent += 1) call.write(say("many"));
+        call.end();
+        call.write(say("late"));
+      },
+    },
+    outcome: unknown,
+    faults: ["write after end"],
+  },
+  {
     name: "a message of another type ends a stream with INTERNAL",
     method: "ListTrees",
     handlers: {
