@@ -172,6 +172,12 @@ export class BaseCall implements ServerInterceptingCallInterface {
     this.#caller.request.report(error, failure);
   }
 
+  /** Ends the call after an exception in an interceptor, or reports the exception if the call has ended. */
+  failInterceptor(error: unknown): void {
+    if (this.#isEnded) this.report(error, interceptorFailed);
+    else this.#fail(toFault(error, interceptorFailed));
+  }
+
   /** Passes on the only message, and at the next call the end of the requests. */
   #readOnly(): void {
     const request = this.#request;
@@ -191,7 +197,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     try {
       this.#listener?.onReceiveMessage(value);
     } catch (error) {
-      this.#failListener(error);
+      this.failInterceptor(error);
     }
   }
 
@@ -200,13 +206,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
     try {
       this.#listener?.onReceiveHalfClose();
     } catch (error) {
-      this.#failListener(error);
+      this.failInterceptor(error);
     }
-  }
-
-  /** An interceptor that throws ends the call, instead of the process. */
-  #failListener(error: unknown): void {
-    this.#fail(toFault(error, interceptorFailed));
   }
 
   /** Ends the call with an error that is not the handler's. */

@@ -7,6 +7,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import type { AnyDefinition, BaseCall, CallListener } from "./base-call.ts";
+import { GuardedCall } from "./guarded-call.ts";
 import { HandlerCall } from "./handler-call.ts";
 import { UnaryHandlerCall } from "./unary-handler-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
@@ -35,7 +36,7 @@ export function serveCall(base: BaseCall, method: ServedMethod): void {
     return;
   }
   const intercepted = interceptors.reduce<ServerInterceptingCallInterface>(
-    (call, interceptor) => interceptor(definition, call),
+    (call, interceptor) => new GuardedCall(interceptor(definition, call), base),
     base,
   );
   const running = new RunningCall(intercepted, method, base);

@@ -320,6 +320,66 @@ test.each(methods)("an interceptor of grpc-js that throws at the start of %s is 
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
+type SentPart = "sendMetadata" | "sendMessage" | "sendStatus";
+const parts: readonly SentPart[] = ["sendMetadata", "sendMessage", "sendStatus"];
+/** How long a handler waits before it responds. */
+const responds = {
+  immediately: (respond: () => void) => respond(),
+  "after a promise": async (respond: () => void) => respond(),
+  "in a timer": (respond: () => void) => void setTimeout(respond),
+};
+
+test.each(
+  parts.flatMap((part) =>
+    (["immediately", "after a promise", "in a timer"] as const).flatMap((when) =>
+      methods.flatMap((method) => [0, 1].map((outer) => ({ part, when, method, outer }))),
+    ),
+  ),
+)(
+  "if $method responds $when, an exception in $part of interceptor $outer is INTERNAL",
+  async ({ part, when, method, outer }) => {
+    const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
+    const passes: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call);
+    const handlers = allHandlers((call, callback) =>
+      responds[when](() => {
+        call.sendMetadata(new Metadata());
+        if (callback !== undefined) return callback(null, {});
+        call.write({});
+        call.end();
+      }),
+    );
+    await using garden = await startGarden(handlers, {
+      interceptors: outer === 0 ? [passes, throws] : [throws, passes],
+    });
+    for (const _ of [1, 2]) {
+      expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
+    }
+    const [fault] = garden.faults;
+    expect([messageOf(fault?.error), fault?.what]).toEqual(["index out of range", "an interceptor of grpc-js failed"]);
+    await expect.poll(() => garden.openRequests()).toBe(0);
+  },
+);
+
+test("an exception in an interceptor is reported after the status was sent", async () => {
+  const throws: ServerInterceptor = (_definition, call) =>
+    new ServerInterceptingCall(call, {
+      sendStatus: (end, next) => {
+        next(end);
+        failing();
+      },
+    });
+  await using garden = await startGarden(
+    allHandlers((_call, callback) => callback?.(null, {})),
+    { interceptors: [throws] },
+  );
+  for (const _ of [1, 2]) {
+    expect(await callGarden(garden.address.port, { method: "GetTree" })).toMatchObject({ code: status.OK });
+  }
+  const [fault, second, ...others] = garden.faults;
+  expect([messageOf(fault?.error), messageOf(second?.error)]).toEqual(["index out of range", "index out of range"]);
+  expect([fault?.what, others]).toEqual(["an interceptor of grpc-js failed", []]);
+});
+
 test.each(methods)("the %s handler is not called if its call is cancelled", async (method) => {
   const passed: string[] = [];
   const waits: Interceptor = (next) => async (request) => {

@@ -1,0 +1,43 @@
+import { type Metadata, type ServerInterceptingCallInterface, ServerInterceptingCall } from "@grpc/grpc-js";
+import type { BaseCall, CallListener } from "./base-call.ts";
+import type { CallStatus } from "./status.ts";
+
+/** A call of an interceptor. An exception in the interceptor ends the call, instead of the process. */
+export class GuardedCall extends ServerInterceptingCall {
+  readonly #call: ServerInterceptingCallInterface;
+  readonly #base: BaseCall;
+
+  constructor(call: ServerInterceptingCallInterface, base: BaseCall) {
+    super(call);
+    this.#call = call;
+    this.#base = base;
+  }
+
+  override start(listener: CallListener): void {
+    this.#call.start(listener);
+  }
+
+  override sendMetadata(metadata: Metadata): void {
+    try {
+      this.#call.sendMetadata(metadata);
+    } catch (error) {
+      this.#base.failInterceptor(error);
+    }
+  }
+
+  override sendMessage(message: unknown, sent: () => void): void {
+    try {
+      this.#call.sendMessage(message, sent);
+    } catch (error) {
+      this.#base.failInterceptor(error);
+    }
+  }
+
+  override sendStatus(end: CallStatus): void {
+    try {
+      this.#call.sendStatus(end);
+    } catch (error) {
+      this.#base.failInterceptor(error);
+    }
+  }
+}
