@@ -56,6 +56,7 @@ class RunningCall implements CallListener {
   /** The call if it is a stream. */
   #stream: HandlerCall | undefined;
   #hasCalledBack = false;
+  #isClosed = false;
 
   constructor(call: ServerInterceptingCallInterface, method: ServedMethod, base: BaseCall) {
     this.#call = call;
@@ -104,6 +105,7 @@ class RunningCall implements CallListener {
 
   /** Releases the handler's object once the call has ended. Its last events come first. */
   close(): void {
+    this.#isClosed = true;
     if (this.#stream !== undefined) process.nextTick(() => this.#stream?.release());
   }
 
@@ -112,6 +114,8 @@ class RunningCall implements CallListener {
   }
 
   #run(): void {
+    // An interceptor may pass on events after the end of its call.
+    if (this.#isClosed) return;
     const { definition, handler, exposesMessages } = this.#method;
     const request = this.#request?.message;
     const init = { definition, call: this.#call, source: this, request, exposesMessages };

@@ -320,6 +320,40 @@ test.each(methods)("an interceptor of grpc-js that throws at the start of %s is 
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
+type Listener = Parameters<ServerInterceptingCall["start"]>[0];
+
+test.each(methods)("the %s handler is not called if an interceptor delays its start beyond the end", async (method) => {
+  const passed: string[] = [];
+  const called: string[] = [];
+  const handlers = allHandlers((call) => void called.push(call.getPath()));
+  // ServerInterceptingCall itself would drop the late metadata.
+  class Delayed extends ServerInterceptingCall {
+    override start(listener: Listener): void {
+      const late: (() => void)[] = [];
+      super.start({
+        onReceiveMetadata: (metadata) => void late.push(() => listener.onReceiveMetadata(metadata)),
+        onReceiveMessage: (message) => listener.onReceiveMessage(message),
+        onReceiveHalfClose: () => listener.onReceiveHalfClose(),
+        onCancel: () => {
+          listener.onCancel();
+          setImmediate(() => {
+            for (const pass of late) pass();
+            passed.push(method);
+          });
+        },
+      });
+    }
+  }
+  await using garden = await startGarden(handlers, { interceptors: [(_definition, call) => new Delayed(call)] });
+  for (const _ of [1, 2]) {
+    const response = await callWithDeadline(garden, method);
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  }
+  await expect.poll(() => passed).toEqual([method, method]);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+  expect([called, garden.faults]).toEqual([[], []]);
+});
+
 type SentPart = "sendMetadata" | "sendMessage" | "sendStatus";
 const parts: readonly SentPart[] = ["sendMetadata", "sendMessage", "sendStatus"];
 /** How long a handler waits before it responds. */
