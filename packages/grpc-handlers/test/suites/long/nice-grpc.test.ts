@@ -119,7 +119,7 @@ test.each([
 test("a generator that waits for an event closes when its message cannot be serialized", async () => {
   const source = new EventEmitter();
   const aborted = Promise.withResolvers<boolean>();
-  const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator<unknown> {
+  const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator {
     try {
       yield { leavesByName: { oak: 7 } };
       for await (const [tree] of on(source, "tree", { signal })) yield tree;

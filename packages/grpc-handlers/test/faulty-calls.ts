@@ -1,0 +1,46 @@
+import type { sendUnaryData, ServerDuplexStream, UntypedServiceImplementation } from "@grpc/grpc-js";
+import type { TestGarden } from "./garden.ts";
+import type { Message } from "./grpc-js-client.ts";
+
+/** The callback of a handler. */
+export type Callback = sendUnaryData<Message>;
+
+/** The RPCs of the garden, one of each kind. */
+export const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const;
+
+/** One handler for all RPCs. */
+export const allHandlers = (
+  handler: (call: ServerDuplexStream<Message, Message>, callback?: Callback) => unknown,
+): UntypedServiceImplementation => ({
+  getTree: handler,
+  addTrees: handler,
+  listTrees: handler,
+  tradeTrees: handler,
+});
+/** A call over Connect, whose deadline is the server's. One of grpc-js could pass before its client has connected. */
+export const callWithDeadline = ({ address }: TestGarden, method: string, messages = 1): Promise<Response> => {
+  const isStream = method !== "GetTree";
+  const message = [0, 0, 0, 0, 2, ...Buffer.from("{}")];
+  const body = isStream ? Uint8Array.from(Array.from({ length: messages }, () => message).flat()) : "{}";
+  return fetch(`http://127.0.0.1:${address.port}/garden.v1.Garden/${method}`, {
+    method: "POST",
+    body,
+    headers: { "content-type": `application/${isStream ? "connect+" : ""}json`, "connect-timeout-ms": "100" },
+  });
+};
+
+/** Returns the message of a reported error, or of its cause. */
+export function messageOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** A handler that reads the requests and never responds. */
+export function read(call: ServerDuplexStream<Message, Message>): void {
+  call.resume();
+}
+
+/** Throws a RangeError. */
+export function failing(): never {
+  throw new RangeError("index out of range");
+}

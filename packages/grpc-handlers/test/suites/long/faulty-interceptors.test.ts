@@ -1,0 +1,158 @@
+import { Metadata, ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { allHandlers, callWithDeadline, failing, messageOf, methods, read } from "../../faulty-calls.ts";
+import { startGarden } from "../../garden.ts";
+import { callGarden } from "../../grpc-js-client.ts";
+
+// Interceptors that break the rules of grpc-js. None of them ends the process, or keeps a call open.
+
+const throwsWhenCancelled: ServerInterceptor = (_definition, call) =>
+  new ServerInterceptingCall(call, { start: (next) => next({ onCancel: () => failing() }) });
+
+test.each(
+  methods.flatMap((method) => [
+    {
+      method,
+      name: "an interceptor of grpc-js",
+      handlers: allHandlers(() => undefined),
+      interceptors: [throwsWhenCancelled],
+      what: "an interceptor of grpc-js failed",
+    },
+    {
+      method,
+      name: "a listener of the handler",
+      handlers: allHandlers((call) => void call.on("cancelled", () => failing())),
+      interceptors: [],
+      what: 'a listener of "cancelled" failed',
+    },
+  ]),
+)("$name that throws when $method is cancelled is reported", async (one) => {
+  await using garden = await startGarden(one.handlers, { interceptors: one.interceptors });
+  for (const _ of [1, 2]) {
+    const response = await callWithDeadline(garden, one.method);
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  }
+  await expect
+    .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
+    .toEqual([1, 2].map(() => ["index out of range", one.what]));
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
+test.each(methods)("an interceptor of grpc-js sees the status of %s once", async (method) => {
+  const statuses: number[] = [];
+  const listens: ServerInterceptor = (_definition, call) =>
+    new ServerInterceptingCall(call, {
+      sendStatus: (end, next) => {
+        statuses.push(end.code);
+        next(end);
+      },
+    });
+  const handlers = allHandlers((call, callback) => (callback === undefined ? call.end() : callback(null, {})));
+  await using garden = await startGarden(handlers, { interceptors: [listens] });
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.OK });
+  expect(statuses).toEqual([status.OK, status.OK]);
+});
+
+test.each(methods)("an interceptor of grpc-js that throws at the start of %s is INTERNAL", async (method) => {
+  await using garden = await startGarden(allHandlers(read), { interceptors: [failing] });
+  for (const _ of [1, 2]) {
+    expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
+  }
+  expect(garden.faults.map(({ error }) => messageOf(error))).toEqual(["index out of range", "index out of range"]);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
+type Listener = Parameters<ServerInterceptingCall["start"]>[0];
+
+test.each(methods)("the %s handler is not called if an interceptor delays its start beyond the end", async (method) => {
+  const passed: string[] = [];
+  const called: string[] = [];
+  const handlers = allHandlers((call) => void called.push(call.getPath()));
+  // ServerInterceptingCall itself would drop the late metadata.
+  class Delayed extends ServerInterceptingCall {
+    override start(listener: Listener): void {
+      const late: (() => void)[] = [];
+      super.start({
+        onReceiveMetadata: (metadata) => void late.push(() => listener.onReceiveMetadata(metadata)),
+        onReceiveMessage: (message) => listener.onReceiveMessage(message),
+        onReceiveHalfClose: () => listener.onReceiveHalfClose(),
+        onCancel: () => {
+          listener.onCancel();
+          setImmediate(() => {
+            for (const pass of late) pass();
+            passed.push(method);
+          });
+        },
+      });
+    }
+  }
+  await using garden = await startGarden(handlers, { interceptors: [(_definition, call) => new Delayed(call)] });
+  for (const _ of [1, 2]) {
+    const response = await callWithDeadline(garden, method);
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  }
+  await expect.poll(() => passed).toEqual([method, method]);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+  expect([called, garden.faults]).toEqual([[], []]);
+});
+
+const passes: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call);
+type SentPart = "sendMetadata" | "sendMessage" | "sendStatus";
+const parts: readonly SentPart[] = ["sendMetadata", "sendMessage", "sendStatus"];
+/** How long a handler waits before it responds. */
+const responds = {
+  immediately: (respond: () => void) => respond(),
+  "after a promise": async (respond: () => void) => respond(),
+  "in a timer": (respond: () => void) => void setTimeout(respond),
+};
+
+test.each(
+  parts.flatMap((part) =>
+    (["immediately", "after a promise", "in a timer"] as const).flatMap((when) =>
+      methods.flatMap((method) => [0, 1].map((outer) => ({ part, when, method, outer }))),
+    ),
+  ),
+)(
+  "if $method responds $when, an exception in $part of interceptor $outer is INTERNAL",
+  async ({ part, when, method, outer }) => {
+    const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
+    const handlers = allHandlers((call, callback) =>
+      responds[when](() => {
+        call.sendMetadata(new Metadata());
+        if (callback !== undefined) return callback(null, {});
+        call.write({});
+        call.end();
+      }),
+    );
+    await using garden = await startGarden(handlers, {
+      interceptors: outer === 0 ? [passes, throws] : [throws, passes],
+    });
+    for (const _ of [1, 2]) {
+      expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
+    }
+    const [fault] = garden.faults;
+    expect([messageOf(fault?.error), fault?.what]).toEqual(["index out of range", "an interceptor of grpc-js failed"]);
+    await expect.poll(() => garden.openRequests()).toBe(0);
+  },
+);
+
+const throwsAfterStatus: ServerInterceptor = (_definition, call) =>
+  new ServerInterceptingCall(call, {
+    sendStatus: (end, next) => {
+      next(end);
+      failing();
+    },
+  });
+
+test("an exception of an interceptor after the status is reported", async () => {
+  await using garden = await startGarden(
+    allHandlers((_call, callback) => callback?.(null, {})),
+    { interceptors: [throwsAfterStatus] },
+  );
+  for (const _ of [1, 2]) {
+    expect(await callGarden(garden.address.port, { method: "GetTree" })).toMatchObject({ code: status.OK });
+  }
+  const [fault, second, ...others] = garden.faults;
+  expect([messageOf(fault?.error), messageOf(second?.error)]).toEqual(["index out of range", "index out of range"]);
+  expect([fault?.what, others]).toEqual(["an interceptor of grpc-js failed", []]);
+});
