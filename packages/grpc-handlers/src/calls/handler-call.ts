@@ -52,7 +52,7 @@ export class HandlerCall extends Duplex {
     this.#exposesMessages = exposesMessages;
     this.on("error", (error: unknown) => {
       this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
-      // A stream with an error of its own, such as a write after the end, does not finish.
+      // After a write that follows the end, a stream never finishes.
       if (this.destroyed || this.errored !== null) this.#call.sendStatus(this.#failure);
       else super.end();
     });
