@@ -45,7 +45,10 @@ describe("the runbooks", () => {
 
   test.each<{ alert: string; prints: readonly RegExp[] }>([
     { alert: "PlantstoreDown", prints: [/"msg":"call"[^]*reports no problem[^]*the configuration is valid/] },
-    { alert: "PlantstoreNotReady", prints: [/"status":"ready"[^]*the configuration is valid/] },
+    {
+      alert: "PlantstoreNotReady",
+      prints: [/"status":"ready"[^]*the configuration is valid/, / plantstore +\|[^]* plantstore +\| +-1 \| \d+$/m],
+    },
     { alert: "PlantstoreErrors", prints: [/^plantstore_deletes_waiting\{plantstore_wait_reason="lock"\} 0$/m] },
     { alert: "PlantstoreOverloaded", prints: [/^$/] },
     { alert: "PlantstoreCredentialsUnavailable", prints: [/the configuration is valid/] },
