@@ -1,11 +1,11 @@
 import type { DescEnum, DescEnumValue } from "@bufbuild/protobuf";
 import type { ChangeList } from "./change.ts";
-import { compareVisibility } from "./compare-visibility.ts";
+import { compareVisibility, compareVisibilityOfType } from "./compare-visibility.ts";
 import type { Usage } from "./usage.ts";
 
 /** Compares two enums, whose values have the same number, or otherwise the same name. */
 export function compareEnums(before: DescEnum, now: DescEnum, usage: Usage, changes: ChangeList): void {
-  compareVisibility(before, now, before.typeName, changes);
+  compareVisibilityOfType(before, now, changes);
   for (const old of before.values) compareValue(old, now, usage, changes);
   if (before.open && !now.open && usage.direction === "request")
     changes.add("enum-closed", before.typeName, now, {

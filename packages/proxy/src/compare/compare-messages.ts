@@ -2,9 +2,9 @@ import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import type { ChangeList } from "./change.ts";
 import type { Usage } from "./usage.ts";
 import { compareEnums } from "./compare-enums.ts";
-import { compareVisibility } from "./compare-visibility.ts";
+import { compareVisibility, compareVisibilityOfType } from "./compare-visibility.ts";
 import { fieldChecks } from "./field-checks.ts";
-import { hasSpecialJson, isPresenceRequired } from "./field-shape.ts";
+import { counterpartOf, hasSpecialJson, isPresenceRequired } from "./field-shape.ts";
 import type { CompareRules } from "./compare-rules.ts";
 import { isJsonGuaranteed } from "./json-format.ts";
 
@@ -24,7 +24,7 @@ export class MessageComparison {
     if (this.#isCompared(before, now, usage)) return;
     // The callers have compared the special type names.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
-    compareVisibility(before, now, before.typeName, this.#changes);
+    compareVisibilityOfType(before, now, this.#changes);
     this.#compareJsonFormats(before, now);
     for (const old of before.fields) this.#compareField(old, now, usage);
     if (usage.direction === "response") return;
@@ -95,11 +95,4 @@ export class MessageComparison {
     this.#compared.add(key);
     return false;
   }
-}
-
-/** Returns the field of a type that replaces one of another type. */
-function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
-  return (
-    type.fields.find(({ number }) => number === field.number) ?? type.fields.find(({ name }) => name === field.name)
-  );
 }

@@ -1,3 +1,4 @@
+import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
 import { visibilityLabelsOf } from "@plantstore/protobuf";
 import type { ChangeList } from "./change.ts";
 import type { Place } from "./source-line.ts";
@@ -16,4 +17,18 @@ export function compareVisibility(before: Restrictable, now: Restrictable, subje
     before: `visible to ${old.length === 0 ? "everyone" : old.join(", ")}`,
     now: `does not exist for ${old.length === 0 ? "others" : hidden.join(", ")}`,
   });
+}
+
+/** Reports whether fewer callers see a type than before. A hidden message also hides the types that it contains. */
+export function compareVisibilityOfType<Type extends DescEnum | DescMessage>(
+  before: Type,
+  now: Type,
+  changes: ChangeList,
+): void {
+  compareVisibility(before, now, before.typeName, changes);
+  let old: DescEnum | DescMessage = before;
+  for (let outer = now.parent; outer !== undefined; outer = outer.parent) {
+    old = old.parent ?? old;
+    compareVisibility(old, outer, old.typeName, changes);
+  }
 }

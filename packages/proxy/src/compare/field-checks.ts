@@ -2,7 +2,7 @@ import type { DescField } from "@bufbuild/protobuf";
 import type { ChangeText } from "./change.ts";
 import type { ChangeRule } from "./change-rules.ts";
 import type { Usage } from "./usage.ts";
-import { cardinalityOf, hasPresence, typeOf } from "./field-shape.ts";
+import { cardinalityOf, counterpartOf, hasPresence, typeOf } from "./field-shape.ts";
 
 /** Returns how a field changed, or `undefined` if it did not in this respect. */
 type FieldCheck = (old: DescField, field: DescField, usage: Usage) => ChangeText | undefined;
@@ -86,7 +86,7 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
       const change = `${field.name} is ${field.oneof === undefined ? "in no oneof" : `in the oneof ${field.oneof.name}`}`;
       // A new oneof whose other fields are new. Requests from old clients have only this field.
       if (joined === undefined)
-        return old.oneof === undefined
+        return old.oneof === undefined || !isSeparated(old, field)
           ? undefined
           : {
               change,
@@ -104,15 +104,38 @@ export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: 
   {
     rule: "field-default-changed",
     check: (old, field, { request }) =>
-      old.proto.defaultValue === field.proto.defaultValue
+      hasSameDefault(old, field)
         ? undefined
         : {
-            change: `the default of ${field.name} is ${field.proto.defaultValue || "empty"}`,
-            before: `no value of ${old.name} was ${old.proto.defaultValue || "empty"} (${request})`,
-            now: `it is ${field.proto.defaultValue || "empty"}`,
+            change: `the default of ${field.name} is ${defaultOf(field)}`,
+            before: `no value of ${old.name} was ${defaultOf(old)} (${request})`,
+            now: `it is ${defaultOf(field)}`,
           },
   },
 ];
+
+/** Returns whether two fields have one default. An enum's first value is the default, which may be renamed. */
+function hasSameDefault(old: DescField, field: DescField): boolean {
+  if (defaultOf(old) === defaultOf(field)) return true;
+  if (old.fieldKind !== "enum" || field.fieldKind !== "enum")
+    return old.proto.defaultValue === field.proto.defaultValue;
+  const [before, now] = [old, field].map(
+    (each) => each.enum.values.find(({ name }) => name === defaultOf(each))?.number,
+  );
+  return before === now;
+}
+
+function defaultOf(field: DescField): string {
+  const first = field.fieldKind === "enum" ? field.enum.values[0]?.name : undefined;
+  return field.proto.defaultValue || first || "empty";
+}
+
+/** Returns whether a field, or another field that was in its oneof, left the oneof. */
+function isSeparated(old: DescField, field: DescField): boolean {
+  if (field.oneof === undefined) return true;
+  const others = (old.oneof?.fields ?? []).map((each) => counterpartOf(each, field.parent));
+  return others.some((other) => other !== undefined && other.oneof !== field.oneof);
+}
 
 /** Returns whether a message had a field with this number that could be set together with another one. */
 function isSeparate(field: DescField, number: number): boolean {

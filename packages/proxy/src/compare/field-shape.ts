@@ -1,5 +1,12 @@
-import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+
+/** Returns the field of a type that replaces one of another type: with the same number, or otherwise the same name. */
+export function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
+  return (
+    type.fields.find(({ number }) => number === field.number) ?? type.fields.find(({ name }) => name === field.name)
+  );
+}
 
 /** How many values a field has. */
 export type Cardinality = "singular" | "repeated" | "map";

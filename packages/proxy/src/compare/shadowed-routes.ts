@@ -1,4 +1,5 @@
-import { ScalarType } from "@bufbuild/protobuf";
+import type { DescField } from "@bufbuild/protobuf";
+import { createUrlTextParser } from "@plantstore/protobuf";
 import {
   anyMethod,
   describeBinding,
@@ -40,12 +41,21 @@ function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOv
   return { httpMethod: pattern.httpMethod, template };
 }
 
-/** Returns whether a path's fields accept these values. Only strings accept every text. No number is "search". */
+/** Returns whether a path's fields accept these values. No number is "search". */
 function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
   return template.variables.every(({ fieldPath }, at) => {
     const path = resolveProtoPath(method.input, fieldPath);
-    return captures[at] === wildcardText || (path !== undefined && leafOf(path).scalar === ScalarType.STRING);
+    return captures[at] === wildcardText || (path !== undefined && accepts(leafOf(path), captures[at] ?? ""));
   });
+}
+
+function accepts(field: DescField, text: string): boolean {
+  try {
+    createUrlTextParser(field)?.(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A wildcard's text in {@link commonPath}, a value of most types. */

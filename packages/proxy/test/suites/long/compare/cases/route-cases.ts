@@ -294,4 +294,43 @@ export const routeCases: readonly ComparisonCase[] = [
     },
     body: { color: "RED" },
   },
+  {
+    name: "the outer message of a type becomes internal",
+    reports: ["error visibility-narrowed Outer"],
+    old: { req: "Outer.Inner item = 1;", types: "message Outer { message Inner { string id = 1; } }" },
+    now: {
+      types: `message Outer {
+        option (google.api.message_visibility).restriction = "INTERNAL";
+        message Inner { string id = 1; }
+      }`,
+    },
+    body: { item: { id: "a" } },
+  },
+  {
+    name: "the outer message of an enum becomes internal",
+    reports: ["error visibility-narrowed Outer"],
+    old: { req: "Outer.Color color = 1;", types: "message Outer { enum Color { NONE = 0; RED = 1; } }" },
+    now: {
+      types: `message Outer {
+        option (google.api.message_visibility).restriction = "INTERNAL";
+        enum Color { NONE = 0; RED = 1; }
+      }`,
+    },
+    body: { color: "RED" },
+  },
+  ...[
+    { value: "an enum", field: "Color", literal: "RED" },
+    { value: "a bool", field: "bool", literal: "true" },
+    { value: "bytes", field: "bytes", literal: "abcd" },
+    { value: "a StringValue", field: "google.protobuf.StringValue", literal: "search" },
+    { value: "a number", field: "int32", literal: "5" },
+  ].map(({ value, field, literal }): ComparisonCase => ({
+    name: `another RPC gets a literal that is a value of a path variable, which is ${value}`,
+    reports: ["warning route-shadowed S.Call GET /items/{id}"],
+    old: { http: 'get: "/items/{id}"', req: `${field} id = 1;`, types: "enum Color { NONE = 0; RED = 1; }" },
+    now: {
+      methods: `rpc Ask(Res) returns (Res) { option (google.api.http) = { get: "/items/${literal}" }; }`,
+    },
+    request: `GET /items/${literal}`,
+  })),
 ];
