@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { comparableOf, type ComparableValue, includesRange, isBound, type RangeRules } from "./value-range.ts";
 
 /** A field's rules as JSON, by paths such as `string.minLen`. Lists are values. */
 export type RuleValues = ReadonlyMap<string, JsonValue>;
@@ -7,16 +8,21 @@ export type RuleValues = ReadonlyMap<string, JsonValue>;
 export function flattenRules(rules: JsonValue, prefix = ""): RuleValues {
   if (typeof rules !== "object" || rules === null || Array.isArray(rules)) return new Map([[prefix, rules]]);
   const below = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
-  return new Map(Object.entries(rules).flatMap(([name, value]) => [...flattenRules(value, below(name))]));
+  const { celExpression = [], ...others } = rules;
+  // An expression has one meaning in both lists.
+  const expressions = [...listOf(others["cel"]), ...listOf(celExpression)];
+  const merged = expressions.length === 0 ? others : { ...others, cel: expressions };
+  return new Map(Object.entries(merged).flatMap(([name, value]) => [...flattenRules(value, below(name))]));
 }
 
 /** Whether a rule that changed accepts all values that it accepted before. */
 type IsWider = (old: JsonValue | undefined, value: JsonValue | undefined) => boolean;
 
 const ifRemoved: IsWider = (_old, value) => value === undefined || value === false;
-const ifLower: IsWider = (old, value) => value === undefined || (old !== undefined && toNumber(value) <= toNumber(old));
+const ifLower: IsWider = (old, value) =>
+  value === undefined || (old !== undefined && comparableOf(value) <= comparableOf(old));
 const ifHigher: IsWider = (old, value) =>
-  value === undefined || (old !== undefined && toNumber(value) >= toNumber(old));
+  value === undefined || (old !== undefined && comparableOf(value) >= comparableOf(old));
 const ifMore: IsWider = (old, value) => value === undefined || (old !== undefined && isSubset(old, value));
 const ifFewer: IsWider = (old, value) => value === undefined || (old !== undefined && isSubset(value, old));
 
@@ -26,47 +32,51 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   minBytes: ifLower,
   minItems: ifLower,
   minPairs: ifLower,
-  gt: ifLower,
-  gte: ifLower,
   maxLen: ifHigher,
   maxBytes: ifHigher,
   maxItems: ifHigher,
   maxPairs: ifHigher,
-  lt: ifHigher,
-  lte: ifHigher,
   within: ifHigher,
   in: ifMore,
   notIn: ifFewer,
   cel: ifFewer,
-  celExpression: ifFewer,
-  // Rules are ignored for fewer values.
-  ignore: () => false,
+  // Header names and values are checked strictly by default.
+  strict: (old) => old !== false,
+  ignore: (old, value) => ignored.indexOf(value) >= ignored.indexOf(old),
   // A documentation value.
   example: () => true,
 };
 
+/** The values of `ignore` after IGNORE_UNSPECIFIED. Each applies the rules to fewer values than the one before it. */
+const ignored: readonly (JsonValue | undefined)[] = ["IGNORE_IF_ZERO_VALUE", "IGNORE_ALWAYS"];
+
 /** Returns the paths to the rules that accept fewer values than before. */
 export function narrowedRules(old: RuleValues, rules: RuleValues): readonly string[] {
+  if (rules.get("ignore") === "IGNORE_ALWAYS") return [];
   return [...new Set([...old.keys(), ...rules.keys()])].filter((path) => {
     const [before, now] = [old.get(path), rules.get(path)];
     if (JSON.stringify(before) === JSON.stringify(now)) return false;
-    const name = path.split(".").at(-1) ?? "";
-    // "lte: 9" accepts what "lt: 9" accepts, and "gte" likewise.
-    const inclusive = name === "lte" || name === "gte" ? old.get(path.slice(0, -1)) : undefined;
-    return !(widerIf[name] ?? ifRemoved)(before ?? inclusive, now);
+    const [, prefix = "", name = ""] = /^(.*?)([^.]*)$/.exec(path) ?? [];
+    if (isBound(name)) return !includesRange(rangeAt(rules, prefix), rangeAt(old, prefix));
+    return !(widerIf[name] ?? ifRemoved)(before, now);
   });
 }
 
-// 64-bit numbers and durations are strings, such as "3.5s". Timestamps are dates.
-// 64-bit numbers and durations are strings, such as "3.5s".
-function toNumber(value: JsonValue): number {
-  if (typeof value !== "string") return Number(value);
-  return /^\d{4}-/.test(value) ? Date.parse(value) : Number.parseFloat(value);
+function rangeAt(rules: RuleValues, prefix: string): RangeRules {
+  const valueAt = (name: string): ComparableValue | undefined => {
+    const value = rules.get(`${prefix}${name}`);
+    return value === undefined ? undefined : comparableOf(value);
+  };
+  return { gt: valueAt("gt"), gte: valueAt("gte"), lt: valueAt("lt"), lte: valueAt("lte") };
 }
 
 function isSubset(some: JsonValue, all: JsonValue): boolean {
   const known = new Set(itemsOf(all));
   return itemsOf(some).every((item) => known.has(item));
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value : [];
 }
 
 // A CEL expression has an id and a message, which may change.

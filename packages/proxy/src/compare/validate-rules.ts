@@ -12,6 +12,7 @@ import type { ChangeList } from "./change.ts";
 import type { Usage } from "./usage.ts";
 import type { OpenRules } from "./compare-services.ts";
 import type { CompareRules } from "./compare-rules.ts";
+import { counterpartOf, hasPresence } from "./field-shape.ts";
 import { flattenRules, narrowedRules, type RuleValues } from "./narrowed-rules.ts";
 
 /**
@@ -36,7 +37,7 @@ export const withoutRules: OpenRules = () => ({
 
 type Schemas = Pick<
   typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
-  "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof" | "OneofRulesSchema"
+  "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof"
 >;
 
 class RuleComparison implements CompareRules {
@@ -59,17 +60,25 @@ class RuleComparison implements CompareRules {
         before: `${request} without ${old.jsonName}`,
         now: `400: ${field.jsonName} is required`,
       });
+    // Without presence, rules apply to the default value too.
+    else if (hasPresence(old) && !hasPresence(field) && !this.#isRequired(old))
+      this.#refuseWithout(field, subject, `the rules of ${field.name} refuse requests without it`, request);
     const others = narrowed.filter((name) => name !== "required");
     this.#addNarrowed(subject, field, others, old.jsonName, request);
   }
 
   /** Reports a field whose rules refuse a message without it: `required`, or rules that a default value breaks. */
   ofNewField(field: DescField, { request }: Usage): void {
+    const subject = `${field.parent.typeName}.${field.name}`;
+    this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);
+  }
+
+  #refuseWithout(field: DescField, subject: string, change: string, request: string): void {
     const { violations = [] } = this.#validator.validate(field.parent, create(field.parent));
     const violation = violations.find(({ field: [first] }) => first === field);
     if (violation === undefined) return;
-    this.#changes.add("field-required", `${field.parent.typeName}.${field.name}`, field, {
-      change: `the rules of the new field ${field.name} refuse requests without it`,
+    this.#changes.add("field-required", subject, field, {
+      change,
       before: `${request} without ${field.jsonName}`,
       now: `400: ${field.jsonName} ${violation.message}`,
     });
@@ -78,12 +87,25 @@ class RuleComparison implements CompareRules {
   ofMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
     const narrowed = narrowedRules(this.#ofMessage(before), this.#ofMessage(now));
     this.#addNarrowed(before.typeName, now, narrowed, "some values", request);
-    for (const old of before.oneofs) {
-      const oneof = now.oneofs.find(({ name }) => name === old.name);
-      if (oneof === undefined) continue;
-      const ofOneof = narrowedRules(this.#ofOneof(old), this.#ofOneof(oneof));
-      this.#addNarrowed(`${before.typeName}.${old.name}`, now, ofOneof, `no field of ${old.name}`, request);
+    // The fields of which old clients set one in each request.
+    const required = [
+      ...before.oneofs.filter((oneof) => this.#isRequired(oneof)).map(({ fields }) => fields),
+      ...before.fields.filter((field) => this.#isRequired(field)).map((field) => [field]),
+    ].map((fields) => fields.map((field) => counterpartOf(field, now)));
+    for (const oneof of now.oneofs.filter((each) => this.#isRequired(each))) {
+      if (required.some((fields) => fields.every((field) => field?.oneof === oneof))) continue;
+      this.#changes.add("rules-narrowed", `${before.typeName}.${oneof.name}`, now, {
+        change: `a rule requires a field of ${oneof.name}`,
+        before: `${request} without ${oneof.fields.map(({ jsonName }) => jsonName).join(", ")}`,
+        now: "400, if the server validates requests",
+      });
     }
+  }
+
+  /** Returns whether `buf.validate` refuses messages without a field, or without all fields of a oneof. */
+  #isRequired(part: DescField | DescOneof): boolean {
+    const { field, oneof } = this.#schemas;
+    return part.kind === "oneof" ? getOption(part, oneof).required : getOption(part, field).required;
   }
 
   #ofField(field: DescField): RuleValues {
@@ -94,11 +116,6 @@ class RuleComparison implements CompareRules {
   #ofMessage(type: DescMessage): RuleValues {
     const { message: option, MessageRulesSchema } = this.#schemas;
     return hasOption(type, option) ? flattenRules(toJson(MessageRulesSchema, getOption(type, option))) : none;
-  }
-
-  #ofOneof(oneof: DescOneof): RuleValues {
-    const { oneof: option, OneofRulesSchema } = this.#schemas;
-    return hasOption(oneof, option) ? flattenRules(toJson(OneofRulesSchema, getOption(oneof, option))) : none;
   }
 
   #addNarrowed(

@@ -64,7 +64,7 @@ import "buf/validate/validate.proto";
 import "google/api/annotations.proto";
 import "google/api/httpbody.proto";
 import "google/api/visibility.proto";
-import "google/protobuf/empty.proto";
+import "google/protobuf/duration.proto"; import "google/protobuf/empty.proto";
 import "google/protobuf/struct.proto";
 import "google/protobuf/timestamp.proto";
 import "google/protobuf/wrappers.proto";

@@ -236,4 +236,86 @@ export const compatibleCases: readonly ComparisonCase[] = [
     body: {},
     response: { id: "a" },
   },
+  {
+    name: "a literal that the enum does not have is added",
+    reports,
+    old: { http: 'get: "/items/{color}"', req: "Color color = 1;", types: "enum Color { NONE = 0; RED = 1; }" },
+    now: { methods: 'rpc Ask(Req) returns (Res) { option (google.api.http) = { get: "/items/search" }; }' },
+    request: "GET /items/RED",
+  },
+  {
+    name: "a oneof is renamed",
+    reports,
+    old: { req: "oneof one { string a = 1; string b = 2; }" },
+    now: { req: "oneof other { string a = 1; string b = 2; string c = 3; }" },
+    body: { b: "x" },
+  },
+  {
+    name: "a required oneof is renamed",
+    reports,
+    old: { req: "oneof one { option (buf.validate.oneof).required = true; string a = 1; string b = 2; }" },
+    now: { req: "oneof other { option (buf.validate.oneof).required = true; string a = 1; string b = 2; }" },
+    body: { b: "x" },
+  },
+  {
+    name: "a required field joins a new required oneof",
+    reports,
+    old: { req: "string id = 1 [(buf.validate.field).required = true];" },
+    now: { req: "oneof choice { option (buf.validate.oneof).required = true; string id = 1; string name = 2; }" },
+    body: { id: "a" },
+  },
+  {
+    name: "rules are ignored for more values",
+    reports,
+    old: { req: "string a = 1 [(buf.validate.field).string.min_len = 1]; string b = 2;" },
+    now: {
+      req: `string a = 1 [(buf.validate.field) = { string: { min_len: 1 } ignore: IGNORE_IF_ZERO_VALUE }];
+        string b = 2 [(buf.validate.field) = { string: { min_len: 1 } ignore: IGNORE_ALWAYS }];`,
+    },
+    body: { a: "x" },
+  },
+  {
+    name: "an expression moves to cel_expression",
+    reports,
+    old: {
+      req: `string id = 1 [(buf.validate.field).cel = { id: "short" message: "long" expression: "size(this) < 2" }];`,
+    },
+    now: { req: `string id = 1 [(buf.validate.field).cel_expression = "size(this) < 2"];` },
+    body: { id: "a" },
+  },
+  {
+    name: "header values are not checked strictly",
+    reports,
+    old: { req: "string id = 1 [(buf.validate.field).string.well_known_regex = KNOWN_REGEX_HTTP_HEADER_VALUE];" },
+    now: {
+      req: `string id = 1 [(buf.validate.field).string = { well_known_regex: KNOWN_REGEX_HTTP_HEADER_VALUE strict: false }];`,
+    },
+    body: { id: "a" },
+  },
+  {
+    name: "inclusive limits become wider exclusive ones",
+    reports,
+    old: { req: "int32 size = 1 [(buf.validate.field).int32 = { gte: 5 lte: 9 }];" },
+    now: { req: "int32 size = 1 [(buf.validate.field).int32 = { gt: 4 lt: 10 }];" },
+    body: { size: 5 },
+  },
+  {
+    name: "a range that the limits exclude becomes smaller",
+    reports,
+    old: { req: "int32 size = 1 [(buf.validate.field).int32 = { gt: 10 lt: 5 }];" },
+    now: { req: "int32 size = 1 [(buf.validate.field).int32 = { gt: 9 lte: 5 }];" },
+    body: { size: 11 },
+  },
+  {
+    name: "the default of a closed enum becomes explicit",
+    reports,
+    old: {
+      syntax: 'syntax = "proto2";',
+      req: "optional Color color = 1;",
+      res: "optional string id = 1;",
+      types: "enum Color { RED = 1; BLUE = 2; }",
+    },
+    now: { req: "optional Color color = 1 [default = RED];" },
+    body: { color: "BLUE" },
+  },
 ];

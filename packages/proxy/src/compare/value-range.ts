@@ -1,0 +1,56 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+
+/** A number, a duration or a timestamp: the last two in nanoseconds. JavaScript compares both types exactly. */
+export type ComparableValue = bigint | number;
+
+/** The rules that limit a value: at most one of `gt` and `gte`, and one of `lt` and `lte`. */
+export type RangeRules = Readonly<Record<"gt" | "gte" | "lt" | "lte", ComparableValue | undefined>>;
+
+/** Returns whether a rule is one of {@link RangeRules}. */
+export function isBound(name: string): boolean {
+  return ["gt", "gte", "lt", "lte"].includes(name);
+}
+
+/** Returns whether some rules accept all values that others accept. */
+export function includesRange(rules: RangeRules, others: RangeRules): boolean {
+  const intervals = intervalsOf(rules);
+  return intervalsOf(others).every(([start, end]) =>
+    intervals.some(([first, last]) => compare(first, start) <= 0 && compare(last, end) >= 0),
+  );
+}
+
+/** Returns a rule's value. In JSON, 64-bit numbers, durations such as "3.5s", timestamps and NaN are strings. */
+export function comparableOf(value: JsonValue): ComparableValue {
+  if (typeof value !== "string") return Number(value);
+  if (/^-?\d+$/.test(value)) return BigInt(value);
+  const [, seconds, secondFraction = ""] = /^(-?\d+)(?:\.(\d+))?s$/.exec(value) ?? [];
+  if (seconds !== undefined) return BigInt(seconds + secondFraction.padEnd(9, "0"));
+  const [, time, fraction = ""] = /^(\d{4}-[^.]+?)(?:\.(\d+))?Z$/.exec(value) ?? [];
+  if (time === undefined) return Number(value);
+  return BigInt(Date.parse(`${time}Z`)) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
+}
+
+/** A place between values: before (-1), at (0) or after (1) a value. */
+type Position = readonly [value: ComparableValue, side: -1 | 0 | 1];
+
+type Interval = readonly [first: Position, last: Position];
+
+/** Returns the intervals of accepted values: two if the upper limit is below the lower one. */
+function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly Interval[] {
+  const [start, end]: Interval = [
+    [-Infinity, -1],
+    [Infinity, 1],
+  ];
+  const lower: Position = gt !== undefined ? [gt, 1] : gte !== undefined ? [gte, 0] : start;
+  const upper: Position = lt !== undefined ? [lt, -1] : lte !== undefined ? [lte, 0] : end;
+  if (upper[0] >= lower[0]) return [[lower, upper]];
+  return [
+    [start, upper],
+    [lower, end],
+  ];
+}
+
+function compare([one, side]: Position, [other, otherSide]: Position): number {
+  if (one === other || !(one < other || one > other)) return side - otherSide;
+  return one < other ? -1 : 1;
+}
