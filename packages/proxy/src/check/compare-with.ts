@@ -32,7 +32,8 @@ export async function compareWith(
 ): Promise<SortedChanges> {
   const text = accept === undefined ? "" : await readText(accept, acceptedMaxBytes);
   const openRules = await loadRules().catch(() => {
-    warn("buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them");
+    if (haveRules([...before, ...now]))
+      warn("buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them");
     return withoutRules;
   });
   const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
@@ -48,4 +49,12 @@ export async function compareWith(
   } catch (error) {
     throw new InputError(`cannot compare with ${name}: ${messageOf(error)}`);
   }
+}
+
+/** Returns whether the files of services import the options of `buf.validate`. */
+function haveRules(services: readonly DescService[]): boolean {
+  const files = new Set(services.map(({ file }) => file));
+  // The loop visits the files that it adds.
+  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
+  return [...files].some(({ proto }) => proto.name === "buf/validate/validate.proto");
 }

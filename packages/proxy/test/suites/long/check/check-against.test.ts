@@ -182,18 +182,32 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     expect(await check(now, ...args, "--visibility", "INTERNAL")).toMatchObject({ exitCode: 1, stdout: removed });
   });
 
-  test("reports that rules are not compared if protovalidate is not installed", async () => {
-    const hook = `import { registerHooks } from "node:module";
+  test.for([
+    {
+      definition: "a definition that imports buf.validate",
+      set: () => now,
+      service: "c0.*",
+      stderr: "buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them\n",
+    },
+    {
+      definition: "a definition without buf.validate",
+      set: () => folder.write("plain.binpb", descriptorSetOf(file_files_v1_files)),
+      service: "files.v1.*",
+      stderr: "",
+    },
+  ])(
+    "warns without protovalidate only if rules are not compared, for $definition",
+    async ({ set, service, stderr }) => {
+      const hook = `import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
         if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");
         return next(name, context);
       } });`;
-    const args = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, main, "check", now, "--against", now];
-    expect(await runProgram(process.execPath, [...args, ...inFirst])).toMatchObject({
-      exitCode: 0,
-      stderr: "buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them\n",
-    });
-  });
+      const args = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, main, "check", set()];
+      args.push("--against", set(), "--service", service);
+      expect(await runProgram(process.execPath, args)).toMatchObject({ exitCode: 0, stderr });
+    },
+  );
 
   test("applies the rules, omissions and visibility of the command to both versions", async () => {
     const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c3.S.Call", get: "/call" }] }));
