@@ -13,6 +13,7 @@ export class MessageComparison {
   readonly #changes: ChangeList;
   readonly #compareRules: CompareRules;
   readonly #compared = new Set<string>();
+  readonly #pending: (readonly [before: DescMessage, now: DescMessage, usage: Usage])[] = [];
 
   constructor(changes: ChangeList, compareRules: CompareRules) {
     this.#changes = changes;
@@ -21,6 +22,12 @@ export class MessageComparison {
 
   /** Compares two types. Fields of both have the same number, or otherwise the same name. */
   compare(before: DescMessage, now: DescMessage, usage: Usage): void {
+    // A list instead of a recursion, which a chain of thousands of types would make too deep.
+    this.#pending.push([before, now, usage]);
+    for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#comparePair(...next);
+  }
+
+  #comparePair(before: DescMessage, now: DescMessage, usage: Usage): void {
     if (this.#isCompared(before, now, usage)) return;
     // The callers have compared the special type names.
     if (hasSpecialJson(before.typeName) || hasSpecialJson(now.typeName)) return;
@@ -62,7 +69,7 @@ export class MessageComparison {
         before: `every response to ${usage.request} had ${old.jsonName}`,
         now: "clients of the old definition cannot read a response without it (gRPC)",
       });
-    if (old.message && field.message) this.compare(old.message, field.message, usage);
+    if (old.message && field.message) this.#pending.push([old.message, field.message, usage]);
     if (old.enum && field.enum) this.#compareEnums(old.enum, field.enum, usage);
   }
 
