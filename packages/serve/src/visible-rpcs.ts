@@ -10,6 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
 import { HiddenParts, hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
+import { convertStream } from "./yielded-messages.ts";
 
 type BinaryOptions = ConnectRouterOptions["binaryOptions"];
 
@@ -83,11 +84,11 @@ export class VisibleRpcs {
     return (next) => async (request) => {
       const response = await next(
         request.stream
-          ? { ...request, message: map(request.message, toRegistered) }
+          ? { ...request, message: convertStream(request.message, toRegistered) }
           : { ...request, message: toRegistered(request.message) },
       );
       return response.stream
-        ? { ...response, message: map(response.message, toVisible) }
+        ? { ...response, message: convertStream(response.message, toVisible) }
         : { ...response, message: toVisible(response.message) };
     };
   }
@@ -95,8 +96,4 @@ export class VisibleRpcs {
 
 function retype(message: Message, from: DescMessage, to: DescMessage, options: BinaryOptions): Message {
   return fromBinary(to, toBinary(from, message), options);
-}
-
-async function* map(messages: AsyncIterable<Message>, convert: (message: Message) => Message): AsyncGenerator<Message> {
-  for await (const message of messages) yield convert(message);
 }

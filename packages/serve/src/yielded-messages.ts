@@ -20,7 +20,37 @@ export class YieldedMessages implements AsyncIterable<Message> {
     return create(this.#schema, init);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Message> {
-    for await (const init of this.source) yield this.toMessage(init);
+  [Symbol.asyncIterator](): AsyncIterator<Message> {
+    return convertStream(this.source, (init) => this.toMessage(init))[Symbol.asyncIterator]();
   }
+}
+
+/**
+ * Converts the messages of a stream. Not a generator, whose `return` would wait for the next message before it ends the
+ * stream.
+ */
+export function convertStream<Item>(
+  messages: AsyncIterable<Item>,
+  convert: (message: Item) => Message,
+): AsyncIterable<Message> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = messages[Symbol.asyncIterator]();
+      const end = async (): Promise<IteratorResult<Message>> => {
+        await iterator.return?.();
+        return { done: true, value: undefined };
+      };
+      const next = async (): Promise<IteratorResult<Message>> => {
+        const result = await iterator.next();
+        if (result.done === true) return result;
+        try {
+          return { done: false, value: convert(result.value) };
+        } catch (error) {
+          await end();
+          throw error;
+        }
+      };
+      return { next, return: end };
+    },
+  };
 }

@@ -259,6 +259,44 @@ async function* toStream<Item>(items: readonly Item[]): AsyncGenerator<Item> {
 }
 
 test.each([
+  ["a stream without hidden parts", ["INTERNAL"]],
+  ["a stream with hidden parts", []],
+])("%s ends immediately when the caller cancels", async (_, allow) => {
+  const { promise: returned, resolve } = Promise.withResolvers<string>();
+  const waiting: AsyncIterable<object> = {
+    [Symbol.asyncIterator]() {
+      let count = 0;
+      return {
+        next: () =>
+          count++ === 0
+            ? Promise.resolve({ done: false, value: { degreesCelsius: 1, mode: 2 } })
+            : Promise.withResolvers<IteratorResult<object>>().promise,
+        return() {
+          resolve("returned");
+          return Promise.resolve({ done: true, value: undefined });
+        },
+      };
+    },
+  };
+  const gateway = createGateway({
+    visibility: { allow },
+    routes: (router) => router.service(greenhouse, { watchReadings: () => waiting }),
+  });
+  onTestFinished(() => gateway.close());
+  const client = createClient(
+    greenhouse,
+    createGrpcTransport({ baseUrl: urlOf(await gateway.listen({ host: "127.0.0.1" })) }),
+  );
+  const cancel = new AbortController();
+  const read = async (): Promise<void> => {
+    for await (const { degreesCelsius } of client.watchReadings({ count: 1 }, { signal: cancel.signal }))
+      if (degreesCelsius === 1) cancel.abort();
+  };
+  expect(await errorOf(read())).toMatchObject({ code: Code.Canceled });
+  expect(await returned).toBe("returned");
+});
+
+test.each([
   ["lack hidden parts", [], [0, '{"bed":"1","liters":2}']],
   [
     "are unchanged if their label is allowed",
