@@ -40,8 +40,6 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   in: ifMore,
   notIn: ifFewer,
   cel: ifFewer,
-  // Header names and values are checked strictly by default.
-  strict: (old) => old !== false,
   ignore: (old, value) => ignored.indexOf(value) >= ignored.indexOf(old),
   // A documentation value.
   example: () => true,
@@ -57,6 +55,8 @@ export function narrowedRules(old: RuleValues, rules: RuleValues): readonly stri
     const [before, now] = [old.get(path), rules.get(path)];
     if (JSON.stringify(before) === JSON.stringify(now)) return false;
     const [, prefix = "", name = ""] = /^(.*?)([^.]*)$/.exec(path) ?? [];
+    // Header names and values are checked strictly by default.
+    if (name === "strict") return before === false && rules.has(`${prefix}wellKnownRegex`);
     if (isBound(name)) return !includesRange(rangeAt(rules, prefix), rangeAt(old, prefix));
     return !(widerIf[name] ?? ifRemoved)(before, now);
   });

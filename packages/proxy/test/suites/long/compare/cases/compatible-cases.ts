@@ -293,6 +293,15 @@ export const compatibleCases: readonly ComparisonCase[] = [
     body: { id: "a" },
   },
   {
+    name: "a rule about header names that is not strict is removed",
+    reports,
+    old: {
+      req: `string id = 1 [(buf.validate.field).string = { well_known_regex: KNOWN_REGEX_HTTP_HEADER_NAME strict: false }];`,
+    },
+    now: { req: "string id = 1;" },
+    body: { id: "a" },
+  },
+  {
     name: "inclusive limits become wider exclusive ones",
     reports,
     old: { req: "int32 size = 1 [(buf.validate.field).int32 = { gte: 5 lte: 9 }];" },
