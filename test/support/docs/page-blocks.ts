@@ -60,7 +60,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/openapi.md",
     language: "sh",
-    start: "buf build -o definition.binpb",
+    start: "npx buf build -o definition.binpb",
     run: { not: "openapi-command.test.ts of the proxy runs the command" },
   },
   {

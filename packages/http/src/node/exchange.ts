@@ -8,7 +8,7 @@ import {
 } from "../exchange/index.ts";
 import { AwaitedBody } from "../listen/index.ts";
 
-/** An exchange's connection in one of the gateway's own node servers. */
+/** An exchange's connection in a server of node:http or node:http2 that listens. */
 export interface ExchangeOwner {
   /** Whether the response that begins now is the last one of the connection. */
   readonly isLast: boolean;
