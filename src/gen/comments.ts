@@ -1,6 +1,6 @@
 // @generated from the comments of proto/plantstore
 
-/** The comments of the definition, by the full name of what they describe. */
+/** The definition's comments, by the full name of what they describe. */
 export const comments: ReadonlyMap<string, string> = new Map([
   [
     "plantstore.v1.PlantService",

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
@@ -65,6 +65,26 @@ console.log(response.status);
 await server.close();
 opened.value.close?.();`,
     prints: ["{ issuer: 'https://id.example', keys: 1 } keys changed\n204"],
+  },
+  {
+    page: "docs/how-to/authentication.md",
+    start: "import { createBearerAuth, createResourceMetadata, requiredScopesOf }",
+    before: `import { createGateway } from "@plantstore/gateway";
+const verifier = { verify: () => { throw new Error("no call has a token"); } };`,
+    after: `const greet = ({ name }) => ({ text: \`Hello \${name}\` });
+const routes = (router) => router.service(GreetService, { greet });
+const gateway = createGateway({ routes, admit: auth.admit });
+${listen}
+${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("www-authenticate")')}`,
+    prints: [
+      '401 Bearer realm="orders", resource_metadata="https://orders.example/.well-known/oauth-protected-resource"',
+    ],
+  },
+  {
+    page: "docs/how-to/hide-internal.md",
+    start: "import { createGateway, createOpenApi, visibleServices }",
+    after: `${listen}\nconsole.log(Object.keys(document.paths));\n${callGateway("/greetings/Ada")}`,
+    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
   },
   {
     page: "docs/how-to/clients.md",
@@ -310,6 +330,8 @@ export const greetings: UntypedServiceImplementation = {
 `,
   );
   generateGreetCode(folder);
+  // The published gateway contains these files.
+  cpSync(join(projectFolder, "packages/protobuf/proto"), join(folder, "proto"), { recursive: true });
   // The programs use paths below it.
   symlinkSync(join(projectFolder, "node_modules"), join(folder, "node_modules"));
   execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });
