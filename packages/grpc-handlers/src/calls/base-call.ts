@@ -4,7 +4,7 @@ import { type Caller, toFault } from "@plantstore/serve";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
-import { type CallStatus, toConnectError } from "./status.ts";
+import { type CallStatus, handlerFailed, toConnectError } from "./status.ts";
 
 /** Receives a call's events: the grpc-js listener, or an interceptor in front of it. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
@@ -49,6 +49,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
   #hasHeader = false;
   #isReading = false;
   #isEnded = false;
+  /** Whether the call ended with a status of its handler or of an interceptor. */
+  #hasStatus = false;
 
   /** @param requests - the only message, or the messages as they arrive */
   constructor(
@@ -111,7 +113,12 @@ export class BaseCall implements ServerInterceptingCallInterface {
   }
 
   sendStatus(end: CallStatus): void {
-    if (this.#isEnded) return;
+    if (this.#isEnded) {
+      // No response shows a late fault. After a cancellation, faults are expected.
+      if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailed);
+      return;
+    }
+    this.#hasStatus = true;
     this.#end();
     try {
       if (end.code !== status.OK) return this.#response.fail(toConnectError(end));

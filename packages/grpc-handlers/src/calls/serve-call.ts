@@ -140,6 +140,7 @@ class RunningCall implements CallListener {
 
   /** Ends the call with the status that grpc-js has for an exception, whose code is not meant for the client. */
   #fail(thrown: unknown): void {
+    if (this.#isClosed && isOfEnd(thrown)) return;
     const message = messageOf(thrown);
     const { details } = statusOf({ message }, undefined, this.#method.exposesMessages);
     const end: CallStatus = { code: status.UNKNOWN, details, fault: thrown };
@@ -150,6 +151,11 @@ class RunningCall implements CallListener {
   #refuse(details: string): void {
     this.#call.sendStatus({ code: status.UNIMPLEMENTED, details });
   }
+}
+
+/** Returns whether an error is that of a loop over the requests that the end of its call has left. */
+function isOfEnd(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 /** Returns an error message, or an empty string if its getter throws. An exception here would exit the process. */

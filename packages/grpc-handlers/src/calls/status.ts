@@ -16,6 +16,12 @@ export function okStatus(metadata: Metadata | null | undefined): CallStatus {
   return { code: status.OK, details: "OK", metadata: metadata ?? null };
 }
 
+/** The failure that `onFault` gets for a fault of a handler. */
+export const handlerFailed: Parameters<typeof toFault>[1] = {
+  errorCode: "ERR_HANDLER_FAILED",
+  what: "a handler of grpc-js failed",
+};
+
 /** The text that grpc-js sends for an exception. */
 const unknownText = "Unknown error";
 
@@ -46,8 +52,7 @@ export function toConnectError(end: CallStatus): ConnectError {
   const known = number in Code ? number : Code.Unknown;
   const error = new ConnectError(details, known, header, undefined, fault);
   error.details = detailsOf(metadata);
-  const failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler of grpc-js failed" } as const;
-  return "fault" in end ? toFault(error, failure) : error;
+  return "fault" in end ? toFault(error, handlerFailed) : error;
 }
 
 /** Returns the details in the field `grpc-status-details-bin`, a google.rpc.Status, or none if it is malformed. */

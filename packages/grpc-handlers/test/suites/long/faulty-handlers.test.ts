@@ -18,6 +18,7 @@ type Writable = ServerWritableStream<Message, Message>;
 
 const say = (speciesName: string): Message => ({ speciesName });
 const said = (speciesName: string): unknown => [expect.objectContaining({ speciesName })];
+const messagesOf = (call: AsyncIterable<Message>): AsyncIterable<Message> => call;
 const unary = (handler: (callback: Callback, call: ServerUnaryCall<Message, Message>) => unknown): object => ({
   getTree: (call: ServerUnaryCall<Message, Message>, callback: Callback) => handler(callback, call),
 });
@@ -32,6 +33,7 @@ interface Case {
   readonly name: string;
   readonly handlers: object;
   readonly method?: ClientCall["method"];
+  readonly keepsOpen?: boolean;
   readonly outcome: Partial<Record<keyof CallOutcome, unknown>>;
   /** The messages of the reported faults. */
   readonly faults?: readonly string[];
@@ -56,12 +58,46 @@ const cases: readonly Case[] = [
     outcome: { ...notFound, messages: [] },
   },
   {
-    name: "an exception after the callback has no effect",
+    name: "an exception after the callback is reported",
     handlers: unary((callback) => {
       callback(null, say("first"));
       throw new Error("late");
     }),
     outcome: { code: status.OK, messages: said("first") },
+    faults: ["late"],
+  },
+  {
+    name: "a promise that rejects after the callback is reported",
+    handlers: unary(async (callback) => {
+      callback(null, say("first"));
+      await Promise.resolve();
+      throw new Error("late");
+    }),
+    outcome: { code: status.OK, messages: said("first") },
+    faults: ["late"],
+  },
+  {
+    name: "an error with a status after the end is not reported",
+    method: "ListTrees",
+    handlers: {
+      listTrees: (call: Writable) => {
+        call.write(say("first"));
+        call.end();
+        call.on("close", () => call.emit("error", notFound));
+      },
+    },
+    outcome: { code: status.OK, messages: said("first") },
+  },
+  {
+    name: "a loop over requests is left at the end of its call, without a report",
+    method: "TradeTrees",
+    handlers: {
+      tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
+        for await (const _ of messagesOf(call)) call.end();
+      },
+    },
+    keepsOpen: true,
+    outcome: { code: status.OK },
   },
   {
     name: "a rejected promise is UNKNOWN",
@@ -195,12 +231,11 @@ const cases: readonly Case[] = [
   },
 ];
 
-test.each(cases)("$name", async ({ handlers, method = "GetTree", outcome, faults = [] }) => {
+test.each(cases)("$name", async ({ handlers, method = "GetTree", keepsOpen = false, outcome, faults = [] }) => {
   await using garden = await startGarden({ ...handlers });
   // A second call on the same server shows that the first has left it intact.
-  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(outcome);
-  const messages = garden.faults.map(({ error }) => messageOf(error));
-  expect(messages).toEqual([...faults, ...faults]);
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method, keepsOpen })).toMatchObject(outcome);
+  await expect.poll(() => garden.faults.map(({ error }) => messageOf(error))).toEqual([...faults, ...faults]);
   expect(garden.faults.every(({ errorCode }) => errorCode === "ERR_HANDLER_FAILED")).toBe(true);
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
