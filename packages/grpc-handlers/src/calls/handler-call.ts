@@ -3,16 +3,19 @@ import { type Metadata, type ServerInterceptingCallInterface, status } from "@gr
 import type { AnyDefinition } from "./base-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
-/** Creates a call's metadata, which few handlers read. */
-export interface MetadataSource {
+/** What the object of a call leaves to the call. */
+export interface CallOwner {
+  /** Creates the metadata, which few handlers read. */
   readMetadata(): Metadata;
+  /** Ends the call after an exception in a listener of the handler. */
+  failListener(event: string | symbol, error: unknown): void;
 }
 
 /** What a call object needs to know. */
 export interface HandlerCallInit {
   readonly definition: AnyDefinition;
   readonly call: ServerInterceptingCallInterface;
-  readonly source: MetadataSource;
+  readonly owner: CallOwner;
   /** The client's only message, or `undefined` if the client streams. */
   readonly request: unknown;
   readonly exposesMessages: boolean;
@@ -27,7 +30,7 @@ export class HandlerCall extends Duplex {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
   cancelled = false;
   readonly request: unknown;
-  readonly #source: MetadataSource;
+  readonly #owner: CallOwner;
   readonly #definition: AnyDefinition;
   readonly #call: ServerInterceptingCallInterface;
   readonly #exposesMessages: boolean;
@@ -35,7 +38,7 @@ export class HandlerCall extends Duplex {
   #trailer: Metadata | undefined;
   #isReleased = false;
 
-  constructor({ definition, call, source, request, exposesMessages }: HandlerCallInit) {
+  constructor({ definition, call, owner, request, exposesMessages }: HandlerCallInit) {
     const options = {
       objectMode: true,
       readable: definition.requestStream,
@@ -45,7 +48,7 @@ export class HandlerCall extends Duplex {
       autoDestroy: false,
     };
     super(options);
-    this.#source = source;
+    this.#owner = owner;
     this.request = request;
     this.#definition = definition;
     this.#call = call;
@@ -58,8 +61,18 @@ export class HandlerCall extends Duplex {
     });
   }
 
+  /** Catches exceptions in listeners. Node calls most of them outside the handler, where they would stop the process. */
+  override emit(event: string | symbol, ...values: readonly unknown[]): boolean {
+    try {
+      return super.emit(event, ...values);
+    } catch (error) {
+      this.#owner.failListener(event, error);
+      return true;
+    }
+  }
+
   get metadata(): Metadata {
-    return this.#source.readMetadata();
+    return this.#owner.readMetadata();
   }
 
   getPeer(): string {

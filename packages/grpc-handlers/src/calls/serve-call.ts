@@ -98,7 +98,7 @@ class RunningCall implements CallListener {
         call.emit("cancelled", "cancelled");
       } catch (error) {
         // In grpc-js, it would exit the process.
-        this.#base.report(error, { errorCode: "ERR_HANDLER_FAILED", what: 'a listener of "cancelled" failed' });
+        this.failListener("cancelled", error);
       }
     });
   }
@@ -113,12 +113,17 @@ class RunningCall implements CallListener {
     return (this.#metadata ??= this.#base.readMetadata());
   }
 
+  failListener(event: string | symbol, error: unknown): void {
+    if (!this.#isClosed) return this.#fail(error);
+    this.#base.report(error, { errorCode: "ERR_HANDLER_FAILED", what: `a listener of "${String(event)}" failed` });
+  }
+
   #run(): void {
     // An interceptor may pass on events after the end of its call.
     if (this.#isClosed) return;
     const { definition, handler, exposesMessages } = this.#method;
     const request = this.#request?.message;
-    const init = { definition, call: this.#call, source: this, request, exposesMessages };
+    const init = { definition, call: this.#call, owner: this, request, exposesMessages };
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {

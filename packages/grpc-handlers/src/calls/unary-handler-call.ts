@@ -29,7 +29,7 @@ export class UnaryHandlerCall extends EventEmitter {
   }
 
   get metadata(): Metadata {
-    return this.#init.source.readMetadata();
+    return this.#init.owner.readMetadata();
   }
 
   getPeer(): string {

@@ -320,3 +320,38 @@ test.each(["AddTrees", "TradeTrees"] as const)("a handler that pauses the reques
   expect(await response.text()).toContain('"code":"deadline_exceeded"');
   expect([held, received]).toEqual([1, []]);
 });
+
+test.each(
+  (["AddTrees", "TradeTrees"] as const).flatMap((method) =>
+    ["data", "end", "readable"].map((event) => ({ method, event })),
+  ),
+)("a listener of $event that throws ends $method with UNKNOWN", async ({ method, event }) => {
+  const handlers = allHandlers((call) => {
+    call.on(event, failing);
+    if (event === "end") call.resume();
+  });
+  await using garden = await startGarden(handlers);
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(unknown);
+  expect(garden.faults.map(({ error, what }) => [messageOf(error), what])).toEqual(
+    [1, 2].map(() => ["index out of range", "a handler of grpc-js failed"]),
+  );
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
+test.each(["AddTrees", "ListTrees", "TradeTrees"] as const)(
+  "a listener of close that throws in %s is reported",
+  async (method) => {
+    const handlers = allHandlers((call, callback) => {
+      call.on("close", failing);
+      if (callback === undefined) call.end();
+      else callback(null, {});
+    });
+    await using garden = await startGarden(handlers);
+    for (const _ of [1, 2]) {
+      expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.OK });
+    }
+    await expect
+      .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
+      .toEqual([1, 2].map(() => ["index out of range", 'a listener of "close" failed']));
+  },
+);
