@@ -24,7 +24,7 @@ export interface HandlerCallInit {
 /**
  * The object that a stream handler gets: `ServerReadableStream`, `ServerWritableStream` or `ServerDuplexStream`.
  *
- * One class for all three. As in grpc-js, the first is also writable.
+ * One class for all three. In grpc-js, the first is not writable.
  */
 export class HandlerCall extends Duplex {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */

@@ -4,7 +4,7 @@ import { type Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/pr
 import { type Caller, type Forwarder, type ForwardReply, toFault } from "@plantstore/serve";
 import { BaseCall, type MethodCodec } from "./base-call.ts";
 import { createRequestReader } from "./read-request.ts";
-import { StreamedResponse, UnaryResponse } from "./response.ts";
+import { SingleResponse, StreamedResponse, UnaryResponse } from "./response.ts";
 import { serveCall, type ServedMethod } from "./serve-call.ts";
 
 /** Passes an RPC's calls to a grpc-js handler. */
@@ -30,7 +30,7 @@ export class HandlerForwarder implements Forwarder {
   }
 
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {
-    const response = new StreamedResponse();
+    const response = this.#codec.definition.responseStream ? new StreamedResponse() : new SingleResponse();
     serveCall(new BaseCall(this.#codec, caller, requests, response), this.#method);
     return response;
   }

@@ -26,13 +26,18 @@ export class UnaryResponse implements CallResponse {
   }
 
   end(): void {
-    if (this.#message === undefined) this.fail(new ConnectError("the handler sent no message", Code.Internal));
+    if (this.#message === undefined) this.fail(wrongCount(0));
     else this.#reply.resolve(this.#message);
   }
 
   fail(error: unknown): void {
     this.#reply.reject(error);
   }
+}
+
+/** Returns the error of a response that must have one message. */
+function wrongCount(count: number): ConnectError {
+  return new ConnectError(`the handler sent ${count === 0 ? "no message" : "several messages"}`, Code.Internal);
 }
 
 /** A message, and what to call when the next one may follow. */
@@ -63,7 +68,8 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
 
   fail(error: unknown): void {
     this.#error ??= error;
-    this.end();
+    this.#isEnded = true;
+    this.#serve();
   }
 
   next(): Promise<IteratorResult<Envelope>> {
@@ -90,3 +96,23 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
     else next.reject(this.#error);
   }
 }
+
+/** A client-streaming call's response, which has one message. Its handler could write others, or none. */
+export class SingleResponse extends StreamedResponse {
+  #message: Envelope | undefined;
+  #count = 0;
+
+  override send(message: Envelope, sent: () => void): void {
+    this.#message = message;
+    this.#count += 1;
+    sent();
+  }
+
+  override end(): void {
+    if (this.#message === undefined || this.#count > 1) return this.fail(wrongCount(this.#count));
+    super.send(this.#message, nothing);
+    super.end();
+  }
+}
+
+function nothing(): void {}

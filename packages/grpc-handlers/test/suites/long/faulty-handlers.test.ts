@@ -215,6 +215,23 @@ const cases: readonly Case[] = [
     faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
   },
   {
+    name: "a client stream that ends without a callback is INTERNAL",
+    method: "AddTrees",
+    handlers: { addTrees: (call: ServerDuplexStream<Message, Message>) => call.resume().end() },
+    outcome: { code: status.INTERNAL, details: "the handler sent no message", messages: [] },
+  },
+  {
+    name: "a client stream with a message before the callback is INTERNAL",
+    method: "AddTrees",
+    handlers: {
+      addTrees: (call: ServerDuplexStream<Message, Message>, callback: Callback) => {
+        call.resume().write({});
+        callback(null, {});
+      },
+    },
+    outcome: { code: status.INTERNAL, details: "the handler sent several messages", messages: [] },
+  },
+  {
     name: "a destroyed stream is CANCELLED",
     method: "TradeTrees",
     handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(): void }) => call.destroy() },
