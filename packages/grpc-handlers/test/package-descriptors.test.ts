@@ -73,6 +73,21 @@ test("extensions in proto-loader definitions are left out", () => {
   ]);
 });
 
+test("the oneofs of optional fields are behind the others, as in protoc", () => {
+  const fields = "optional int32 the_one = 1; oneof kind { string text = 2; int32 number = 3; } optional int32 two = 4;";
+  const types = `${ask} message Mixed { ${fields} oneof last { string end = 5; } }`;
+  const [service] = readServices(load("Ordered", { types, rpc: "rpc Put(Mixed) returns (Mixed);" }));
+  const { field, oneofDecl } = service?.methods[1]?.input.proto ?? {};
+  expect(oneofDecl?.slice(0, 2).map(({ name }) => name)).toEqual(["kind", "last"]);
+  expect(field?.map(({ name, oneofIndex }) => [name, oneofIndex])).toEqual([
+    ["the_one", 2],
+    ["text", 0],
+    ["number", 0],
+    ["two", 3],
+    ["end", 1],
+  ]);
+});
+
 /** A method as static code describes it. */
 const described: MethodDefinition<string, string> = {
   path: "/garden.v1.Garden/GetTree",

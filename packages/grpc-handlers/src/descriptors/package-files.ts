@@ -176,6 +176,7 @@ class Names {
       entry.name = mapEntryName(field.name);
       field.typeName = `.${joinNames(typeName, entry.name)}`;
     }
+    sortOneofs(message);
   }
 
   /** Returns a type's full name, with a leading dot. The innermost scope that has the type wins, as in protoc. */
@@ -205,6 +206,17 @@ class Names {
 /** Returns the name that protoc gives to a map's entries. Reflection clients refuse other names. */
 function mapEntryName(field: string): string {
   return `${field.replaceAll(/(?:^|_+)([a-z]?)/g, (_, first: string) => first.toUpperCase())}Entry`;
+}
+
+/** Moves the oneofs of optional fields behind the others, as in protoc. Reflection clients refuse another order. */
+function sortOneofs(message: DescriptorProto): void {
+  const { field: fields, oneofDecl: oneofs } = message;
+  const members = fields.filter((field) => isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex));
+  const isSynthetic = (at: number): boolean =>
+    members.some(({ oneofIndex, proto3Optional }) => oneofIndex === at && proto3Optional);
+  const order = [...oneofs.keys()].toSorted((a, b) => Number(isSynthetic(a)) - Number(isSynthetic(b)));
+  message.oneofDecl = order.flatMap((at) => oneofs[at] ?? []);
+  for (const field of members) field.oneofIndex = order.indexOf(field.oneofIndex);
 }
 
 /** Returns whether a field has the keyword `optional`: protobufjs keeps only the oneof that protoc would add. */
