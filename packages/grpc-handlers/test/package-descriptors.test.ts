@@ -74,7 +74,8 @@ test("extensions in proto-loader definitions are left out", () => {
 });
 
 test("the oneofs of optional fields are behind the others, as in protoc", () => {
-  const fields = "optional int32 the_one = 1; oneof kind { string text = 2; int32 number = 3; } optional int32 two = 4;";
+  const fields =
+    "optional int32 the_one = 1; oneof kind { string text = 2; int32 number = 3; } optional int32 two = 4;";
   const types = `${ask} message Mixed { ${fields} oneof last { string end = 5; } }`;
   const [service] = readServices(load("Ordered", { types, rpc: "rpc Put(Mixed) returns (Mixed);" }));
   const { field, oneofDecl } = service?.methods[1]?.input.proto ?? {};
@@ -86,6 +87,20 @@ test("the oneofs of optional fields are behind the others, as in protoc", () => 
     ["two", 3],
     ["end", 1],
   ]);
+});
+
+test.each([false, true])("rules may name fields of two messages in two cases with keepCase %s", (keepCase) => {
+  const nested = "message Other { Inner inner_one = 1; message Inner { string petId = 1; } }";
+  const types = `message Ask { string the_name = 1; string pet_id = 2; } message Put { string petId = 1; } ${nested}`;
+  const rpc = [
+    'rpc Snake(Ask) returns (Ask) { option (google.api.http) = {get: "/snake/{pet_id}"}; }',
+    'rpc Camel(Put) returns (Put) { option (google.api.http) = {get: "/camel/{petId}"}; }',
+    'rpc Nested(Other) returns (Ask) { option (google.api.http) = {get: "/nested/{inner_one.petId}" response_body: "pet_id"}; }',
+  ].join(" ");
+  const [service] = readServices(load("Cases", { types, rpc, keepCase }));
+  const names = service?.methods.map(({ input }) => input.fields.map(({ name }) => name));
+  expect(names).toEqual([["the_name", "pet_id"], ["the_name", "pet_id"], ["petId"], ["inner_one"]]);
+  expect(service?.methods[3]?.input.fields[0]?.message?.fields.map(({ name }) => name)).toEqual(["petId"]);
 });
 
 /** A method as static code describes it. */
@@ -104,14 +119,19 @@ const ask = "message Ask { string the_name = 1; }";
 /** Returns the definition of a service that responds with the request. */
 function load(
   name: string,
-  { scope = "separate.v1", types = ask, rpc: more = "" }: { scope?: string; types?: string; rpc?: string },
+  {
+    scope = "separate.v1",
+    types = ask,
+    rpc: more = "",
+    keepCase = false,
+  }: { scope?: string; types?: string; rpc?: string; keepCase?: boolean },
 ): object {
   const folder = mkdtempSync(join(tmpdir(), "separate-"));
   try {
     const rpc = `rpc Get(Ask) returns (Ask) { option (google.api.http) = {get: "/${name}/{the_name}"}; }`;
     const head = `syntax = "proto3"; package ${scope}; import "google/api/annotations.proto";`;
     writeFileSync(join(folder, "one.proto"), `${head} service ${name} { ${rpc} ${more} } ${types}`);
-    return loadSync("one.proto", { includeDirs: [folder, ...includeDirs] });
+    return loadSync("one.proto", { keepCase, includeDirs: [folder, ...includeDirs] });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -10,6 +10,7 @@ import {
   FileDescriptorProtoSchema,
   type FileDescriptorSet,
   FileDescriptorSetSchema,
+  type MethodDescriptorProto,
   MethodOptionsSchema,
   type ServiceDescriptorProto,
   ServiceDescriptorProtoSchema,
@@ -59,7 +60,7 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
     .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
     // The gateway has these files as protoc gives them.
     .filter((file) => file.package !== "google.protobuf");
-  const names = new Names(files, fieldsOfRules(methods));
+  const names = new Names(files);
   const completeService = ({ method: rpcs }: ServiceDescriptorProto, serviceName: string): void => {
     for (const rpc of rpcs) {
       rpc.inputType = names.resolve(rpc.inputType, serviceName);
@@ -68,8 +69,13 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
       if (rule === undefined) continue;
       rpc.options ??= create(MethodOptionsSchema);
       setExtension(rpc.options, http, toHttpRule(rule));
+      names.keep(rule, rpc);
     }
   };
+  // The rules come first, because they decide the field names.
+  for (const { package: scope, service } of files) {
+    for (const each of service) completeService(each, joinNames(scope, each.name));
+  }
   for (const file of files) {
     file.dependency = [...wellKnownFiles];
     file.extension = [];
@@ -77,7 +83,6 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
       file.messageType = file.messageType.filter(({ name }) => !wellKnownInApi.has(name));
     }
     for (const message of file.messageType) names.complete(message, file.package);
-    for (const service of file.service) completeService(service, joinNames(file.package, service.name));
   }
   return files;
 }
@@ -139,24 +144,39 @@ function toHttpRule(rule: JsonObject): HttpRule {
   return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
 }
 
-/** Returns the field names in HTTP rules: path variables and bodies, but not literals. */
-function fieldsOfRules(methods: readonly DescribedMethod[]): ReadonlySet<string> {
-  const rules = JSON.stringify(methods.map((method) => ruleOf(method) ?? null));
-  const references = rules.matchAll(/\{([\w.]+)|body":"(\w+)"/g);
-  return new Set([...references].flatMap(([, variable = "", body = ""]) => [...variable.split("."), body]));
-}
-
 /** Restores the names that protobufjs has shortened or changed. */
 class Names {
-  readonly #typeNames = new Set<string>();
-  /** The field names in HTTP rules, which are as in the definition. */
-  readonly #ruleFields: ReadonlySet<string>;
+  /** The types by their full names. Enums are undefined. */
+  readonly #types = new Map<string, DescriptorProto | undefined>();
+  /** The names of the fields in HTTP rules, which are as in the definition. */
+  readonly #ruleFields = new Map<FieldDescriptorProto, string>();
 
-  constructor(files: readonly FileDescriptorProto[], ruleFields: ReadonlySet<string>) {
-    this.#ruleFields = ruleFields;
+  constructor(files: readonly FileDescriptorProto[]) {
     for (const file of files) {
-      for (const { name } of file.enumType) this.#typeNames.add(joinNames(file.package, name));
+      for (const { name } of file.enumType) this.#types.set(joinNames(file.package, name), undefined);
       for (const message of file.messageType) this.#addTypes(message, file.package);
+    }
+  }
+
+  /** Keeps the field names in an HTTP rule: path variables and bodies, but not literals. */
+  keep(rule: JsonObject, { inputType, outputType }: MethodDescriptorProto): void {
+    const references = JSON.stringify(rule).matchAll(/\{([\w.]+)|"(response_)?body":"(\w+)"/g);
+    for (const [, variable, response, body = ""] of references) {
+      this.#keepPath((variable ?? body).split("."), response === undefined ? inputType : outputType);
+    }
+  }
+
+  #keepPath(path: readonly string[], inputType: string): void {
+    let typeName = inputType;
+    for (const name of path) {
+      const scope = typeName.slice(1);
+      const fields = this.#types.get(scope)?.field ?? [];
+      const field =
+        fields.find((each) => each.name === name) ??
+        fields.find((each) => protoCamelCase(each.name) === protoCamelCase(name));
+      if (field === undefined) return;
+      this.#ruleFields.set(field, name);
+      typeName = this.resolve(field.typeName, scope);
     }
   }
 
@@ -168,7 +188,7 @@ class Names {
     // An extension name begins with a dot.
     message.field = message.field.filter(({ name }) => !name.startsWith("."));
     for (const field of message.field) {
-      field.name = this.#fieldName(field.name);
+      field.name = this.#fieldName(field);
       if (field.typeName !== "") field.typeName = this.resolve(field.typeName, typeName);
       if (isOptional(field, message)) field.proto3Optional = true;
       const entry = message.nestedType.find((nested) => field.typeName === `.${joinNames(typeName, nested.name)}`);
@@ -183,21 +203,22 @@ class Names {
   resolve(name: string, scope: string): string {
     if (name.startsWith(".")) return name;
     for (let outer = scope; outer !== ""; outer = outer.slice(0, Math.max(0, outer.lastIndexOf(".")))) {
-      if (this.#typeNames.has(joinNames(outer, name))) return `.${joinNames(outer, name)}`;
+      if (this.#types.has(joinNames(outer, name))) return `.${joinNames(outer, name)}`;
     }
     return `.${name}`;
   }
 
   #addTypes(message: DescriptorProto, scope: string): void {
     const typeName = joinNames(scope, message.name);
-    this.#typeNames.add(typeName);
-    for (const { name } of message.enumType) this.#typeNames.add(joinNames(typeName, name));
+    this.#types.set(typeName, message);
+    for (const { name } of message.enumType) this.#types.set(joinNames(typeName, name), undefined);
     for (const nested of message.nestedType) this.#addTypes(nested, typeName);
   }
 
   /** Returns a name in snake case, unless a rule has it in camel case, or its JSON name would change. */
-  #fieldName(name: string): string {
-    if (this.#ruleFields.has(name)) return name;
+  #fieldName(field: FieldDescriptorProto): string {
+    const { name } = field;
+    if (this.#ruleFields.get(field) === name) return name;
     const snake = name.replaceAll(/(?<!^)[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return protoCamelCase(snake) === protoCamelCase(name) ? snake : name;
   }
