@@ -49,8 +49,8 @@ export class HiddenParts {
   /** The visible extensions by the names of the messages that they extend. */
   readonly #extensions: ReadonlyMap<string, readonly DescExtension[]>;
 
-  /** Whether messages of a type that were received as bytes may have a hidden part. */
-  readonly #encodedTypes = new Map<DescMessage, boolean>();
+  /** The names of messages that may have a hidden part, at any depth. */
+  readonly #partlyHidden: ReadonlySet<string>;
 
   /** The update masks of messages whose target may have a hidden part. */
   readonly #masks = new Map<DescMessage, UpdateMask | "none">();
@@ -65,6 +65,7 @@ export class HiddenParts {
         .filter(({ extendee }) => (this.#ownerOf(extendee.typeName) ?? definition) === definition),
     );
     this.#extensions = Map.groupBy(extensions, ({ extendee }) => extendee.typeName);
+    this.#partlyHidden = this.#usersOf(new Set([...this.#restricted, AnySchema.typeName]));
   }
 
   /**
@@ -79,16 +80,21 @@ export class HiddenParts {
 
   /** Returns whether messages of these types may have a hidden part, at any depth. */
   mayBeIn(messages: readonly DescMessage[]): boolean {
-    const reached = new Set(messages);
-    // The loop also visits the messages that it adds.
-    for (const { typeName, fields } of reached) {
-      if (this.#restricted.has(typeName) || typeName === AnySchema.typeName) return true;
-      for (const field of [...fields, ...(this.#extensions.get(typeName) ?? [])]) {
-        if (field.enum !== undefined && this.#restricted.has(field.enum.typeName)) return true;
-        if (field.message !== undefined) reached.add(field.message);
-      }
-    }
-    return false;
+    return messages.some(({ typeName }) => this.#partlyHidden.has(typeName));
+  }
+
+  /** Returns types, and all messages that contain one of them at any depth, by their names. */
+  #usersOf(used: ReadonlySet<string>): ReadonlySet<string> {
+    const messages = this.#definitions.flatMap(({ types }) => [...types].filter((type) => type.kind === "message"));
+    const uses = [
+      ...messages.flatMap(({ typeName, fields }) => fields.map((field) => [typeName, field] as const)),
+      ...[...this.#extensions].flatMap(([typeName, all]) => all.map((extension) => [typeName, extension] as const)),
+    ];
+    const users = Map.groupBy(uses, ([, { message, enum: desc }]) => (message ?? desc)?.typeName);
+    const found = new Set(used);
+    // The loop also visits the names that it adds.
+    for (const name of found) for (const [user] of users.get(name) ?? []) found.add(user);
+    return found;
   }
 
   /** Removes the hidden parts of a message, and its unknown fields. */
@@ -194,9 +200,7 @@ export class HiddenParts {
     if (owner === undefined) return bytes;
     const desc = owner.types.getMessage(typeName);
     if (desc === undefined) return undefined;
-    let mayBeHidden = this.#encodedTypes.get(desc);
-    if (mayBeHidden === undefined) this.#encodedTypes.set(desc, (mayBeHidden = this.mayBeIn([desc])));
-    if (!mayBeHidden) return bytes;
+    if (!this.mayBeIn([desc])) return bytes;
     return place.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, place) : new Uint8Array();
   }
 

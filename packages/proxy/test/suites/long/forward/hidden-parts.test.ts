@@ -17,6 +17,7 @@ import {
   anyUnpack,
   EnumValueOptionsSchema,
   FieldOptionsSchema,
+  file_google_protobuf_descriptor,
   MessageOptionsSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
@@ -299,7 +300,11 @@ describe.each(transports)("over $name", ({ open }) => {
 });
 
 describe("messages", () => {
-  const types = createRegistry(...file_kitchensink_v1_legacy.dependencies, file_kitchensink_v1_legacy);
+  const types = createRegistry(
+    ...registry,
+    ...file_kitchensink_v1_legacy.dependencies,
+    file_google_protobuf_descriptor,
+  );
   const mayBeIn = (desc: DescMessage, restricted: string): boolean =>
     HiddenParts.of([{ types, restricted: new Set([restricted]) }], undefined)?.mayBeIn([desc]) === true;
 
