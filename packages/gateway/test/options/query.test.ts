@@ -205,12 +205,16 @@ describe("entries of maps in a query", () => {
     });
   });
 
-  test("with unknown enum values are ignored by a lenient service", async () => {
-    const lenient = createSink({ service: () => ({ mapsInQuery: true, lenient: true }) });
-    expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toEqual({
-      sink: { palette: { b: "COLOR_RED" } },
-    });
-  });
+  test.each(["grpc-gateway", "envoy"] as const)(
+    "with an unknown enum name are refused by the profile %s",
+    async (profile) => {
+      const lenient = createSink({ profile, service: () => ({ mapsInQuery: true }) });
+      expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toMatchObject({
+        httpStatus: 400,
+        message: expect.stringContaining('query parameter "palette[a]" is not valid'),
+      });
+    },
+  );
 
   test("are unknown parameters by default", async () => {
     expect(await createSink({})("GET /v1/query?labels[a]=b")).toEqual({

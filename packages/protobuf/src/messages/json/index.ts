@@ -43,7 +43,7 @@ export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";
 export { integerRangeOf } from "./numbers.ts";
-export { findField, isUnknownEnumName, jsonNameOf } from "./names.ts";
+export { findField, jsonNameOf } from "./names.ts";
 export { parseGoDuration } from "./times.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { memoize } from "../codegen/index.ts";

@@ -46,11 +46,3 @@ export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly u
 export function enumNumberByName(desc: DescEnum, name: string): number | undefined {
   return enumValuesByName(desc).get(name)?.number;
 }
-
-// A protobuf identifier. Any other text cannot be a name from a newer schema.
-const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
-
-/** Returns whether a text may be a name from a newer schema: it is an identifier, but not a value of this enum. */
-export function isUnknownEnumName(desc: DescEnum, text: string): boolean {
-  return identifier.test(text) && enumNumberByName(desc, text) === undefined;
-}

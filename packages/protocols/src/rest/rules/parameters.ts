@@ -7,7 +7,6 @@ import {
   FieldProblem,
   findField,
   type FieldValues,
-  isUnknownEnumName,
   type LocalForm,
   localFormOf,
   parseGoDuration,
@@ -30,7 +29,10 @@ export interface ParameterBinding {
   readonly message: DescMessage;
   /** The fields that the path or the body sets, which no parameter may set. */
   readonly boundFields: BoundFields;
-  /** Whether unknown and bound parameters and unknown enum values are ignored and reported instead of refused. */
+  /**
+   * Whether unknown and bound parameters are ignored and reported instead of refused. An unknown enum name is refused in
+   * any case, because a filter that is dropped makes a list or a deletion larger.
+   */
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets a map entry. */
   readonly acceptsMaps: boolean;
@@ -75,7 +77,6 @@ export function setParameter(
     throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${reason}`);
   }
   const { path, key } = parameter;
-  if (binding.lenient && isOfNewerEnum(parameter, value)) return unknown.addEnumValue(value, path);
   const leaf = leafOf(path);
   try {
     const parsed = parseParameter(binding, leaf, key, value);
@@ -87,8 +88,7 @@ export function setParameter(
     createPathSetter(path)(fields, parsed);
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
-    const option = isOfNewerEnum(parameter, value) ? "lenient" : undefined;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`, { option });
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`);
   }
 }
 
@@ -182,13 +182,6 @@ function findPath(message: DescMessage, name: string): FieldPath | undefined {
   if (names.length > parameterNamesMax) return undefined;
   // Almost no JSON name contains a dot, so the cheaper lookup comes first.
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
-}
-
-/** Returns whether a value may belong to a newer enum version. */
-function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
-  const leaf = leafOf(path);
-  const isEnumValue = leaf.fieldKind !== "map" || key !== undefined;
-  return isEnumValue && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
 }
 
 /** Returns the value for a field or its element; for a map, an entry's key and value. */

@@ -13,9 +13,9 @@ export interface RestServiceOptions {
   /** The profile for the options that are not set here. Defaults to `profile` in `rest`. */
   readonly profile?: RestProfile;
   /**
-   * Ignores what is otherwise refused: unknown query parameters, JSON fields and enum value names, and fields that the
-   * path sets. Ignored values have no effect. Still refused is a query parameter such as `size.max` if `size` is not a
-   * message.
+   * Ignores what is otherwise refused: unknown query parameters, unknown fields and enum names in JSON bodies, and
+   * fields that the path sets. Ignored values have no effect. Still refused are an unknown enum name in the query, and a
+   * query parameter such as `size.max` if `size` is not a message.
    */
   readonly lenient?: boolean;
   /**

@@ -87,7 +87,7 @@ export const explanations: readonly Explanation[] = [
   },
   {
     peer: "envoy",
-    why: "a name that is not a value of the enum is refused; the proxy's `lenient` leaves the field out",
+    why: "a name that is not a value of the enum is refused in a body; the proxy's `lenient` leaves the field out",
     covers: (difference) => isStatus(difference, 200, 400) && unknownEnum.test(partsOf(difference.request).all),
   },
   {
@@ -202,7 +202,7 @@ export const explanations: readonly Explanation[] = [
   },
   {
     peer: "grpc-gateway",
-    why: "a name that is not a value of the enum is refused in a query or as a body; `lenient` leaves the field out",
+    why: "a name that is not a value of the enum is refused as a body; `lenient` leaves the field out",
     covers: (difference) => isStatus(difference, 200, 400) && unknownEnum.test(partsOf(difference.request).all),
   },
   {
