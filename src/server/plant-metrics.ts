@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@plantstore/auth";
 import type { FileReload, WatchedFile } from "@plantstore/auth/inputs";
-import type { CompletedRequest } from "@plantstore/gateway";
+import { type CompletedRequest, errorCodeOf } from "@plantstore/gateway";
 import type { OnBatch } from "../stores/index.ts";
-import type { PlantStore } from "../service/index.ts";
+import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import {
   type Attributes,
   createRequestMetrics,
@@ -178,13 +178,17 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
   };
 }
 
+const protectedCode: PlantErrorCode = "ERR_PLANT_PROTECTED";
+
 /**
- * Returns why a request was refused: a refused credential's kind, `unmatched` for an unknown path, and
- * `resource_exhausted` for a message that is too large, too many calls or a full queue.
+ * Returns why a request was refused: a refused credential's kind, `unmatched` for an unknown path,
+ * `plant_protected` for a deletion that the database does not allow, and `resource_exhausted` for a message that is too
+ * large, too many calls or a full queue.
  */
 function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {
   const credential = credentialRefusalOf(error);
   if (credential !== undefined) return credential.kind;
   if (error?.code === Code.ResourceExhausted) return "resource_exhausted";
+  if (error !== undefined && errorCodeOf(error) === protectedCode) return "plant_protected";
   return procedure === undefined && httpRoute === undefined ? "unmatched" : undefined;
 }

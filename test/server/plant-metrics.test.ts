@@ -4,6 +4,7 @@ import { connect as connectSocket } from "node:net";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PlantMetrics } from "../../src/server/plant-metrics.ts";
+import { plantProtected } from "../../src/service/index.ts";
 import type { StartedServer } from "../../src/server/index.ts";
 import {
   createSigningKey,
@@ -177,7 +178,19 @@ describe("metrics", () => {
   });
 });
 
-test("metrics count no refusal when a probe's client disconnects early", () => {
+test.each<{ name: string; error: ConnectError; kinds: readonly string[] }>([
+  { name: "no refusal when a client disconnects early", error: new ConnectError("", Code.Canceled), kinds: [] },
+  {
+    name: "a refusal when the database does not allow a deletion",
+    error: plantProtected(1n),
+    kinds: ["plant_protected"],
+  },
+  {
+    name: "no refusal when another precondition fails",
+    error: new ConnectError("", Code.FailedPrecondition),
+    kinds: [],
+  },
+])("metrics count $name", ({ error, kinds }) => {
   using metrics = new PlantMetrics("sqlite");
   metrics.onResponse({
     procedure: undefined,
@@ -188,12 +201,13 @@ test("metrics count no refusal when a probe's client disconnects early", () => {
     httpVersion: "2.0",
     scheme: "http",
     httpStatus: 0,
-    error: new ConnectError("", Code.Canceled),
+    error,
     durationMs: 1,
     contextValues: createContextValues(),
     peer: { address: "127.0.0.1", port: 1 },
   });
-  expect(metrics.collect().find(({ name }) => name === "gateway.refusals")?.points).toEqual([]);
+  const points = metrics.collect().find(({ name }) => name === "gateway.refusals")?.points;
+  expect(points?.map(({ attributes }) => attributes["kind"])).toEqual(kinds);
 });
 
 test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([

@@ -125,6 +125,24 @@ const onPostgres: readonly Incident[] = [
     repair: runAs("DROP TRIGGER broken ON plants"),
   },
   {
+    name: "a trigger refuses every deletion",
+    alert: "PlantstoreDeletionsProtected",
+    begin: runAs(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+       'BEGIN RAISE EXCEPTION ''plants are frozen''; END'`,
+      "CREATE TRIGGER refuse BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ),
+    prints: /"problem":"plants are frozen"/,
+    repair: runAs("DROP TRIGGER refuse ON plants"),
+  },
+  {
+    name: "the file of tokens is empty",
+    alert: "PlantstoreCredentialsRefused",
+    begin: ({ run }) => run("cp tokens kept\n: > tokens"),
+    prints: /\d "refusal":"invalid"/,
+    repair: ({ run }) => run("cp kept tokens"),
+  },
+  {
     name: "another program locks all plants and does nothing",
     alert: "PlantstoreErrors",
     begin: holdTransaction("SELECT FROM plants FOR UPDATE"),

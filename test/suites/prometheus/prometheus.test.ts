@@ -42,7 +42,7 @@ test.each(["prometheus.yml", "../proxy/prometheus.yml"])(
   "promtool finds no problems in %s and its rules",
   async (name) => {
     const { code, output } = await promtool("check", "config", join(deployedFolder, name));
-    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 22 rules found") });
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 23 rules found") });
   },
 );
 
@@ -113,7 +113,7 @@ describe("a Prometheus", () => {
       const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
     };
-    await expect.poll(healths).toEqual(Array(22).fill("ok"));
+    await expect.poll(healths).toEqual(Array(23).fill("ok"));
     expect(await prometheus.firing()).toEqual([]);
   });
 

@@ -50,6 +50,7 @@ describe("the runbooks", () => {
       prints: [/"status":"ready"[^]*the configuration is valid/, / plantstore +\|[^]* plantstore +\| +-1 \| \d+$/m],
     },
     { alert: "PlantstoreErrors", prints: [/^plantstore_deletes_waiting\{plantstore_wait_reason="lock"\} 0$/m] },
+    { alert: "PlantstoreDeletionsProtected", prints: [/^$/, /Table "public\.plants"/] },
     { alert: "PlantstoreOverloaded", prints: [/^$/] },
     { alert: "PlantstoreCredentialsUnavailable", prints: [/the configuration is valid/] },
     { alert: "PlantstoreCertificateExpires", prints: [/notAfter=/] },
