@@ -64,7 +64,10 @@ describe("the runbooks", () => {
     { alert: "GatewayUpstreamUnavailable", prints: [/"status":"ready"[^]*gateway_upstream_connections\{/] },
     { alert: "GatewayUpstreamBusy", prints: [/gateway_upstream_re/] },
     { alert: "GatewayUpstreamQueued", prints: [/gateway_upstream_requests_active\{/] },
-    { alert: "GatewayDescriptorsRefused", prints: [/serves plantstore\.v1[^]*The gateway would start/, /^$/] },
+    {
+      alert: "GatewayDescriptorsRefused",
+      prints: [/reload_successful\{.*\} 1$[^]*serves plantstore\.v1[^]*The proxy would serve:/m, /^$/],
+    },
   ])("for $alert print what a healthy server has", async ({ alert, prints }) => {
     const commands = blocksOf(alert)
       .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
