@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
@@ -24,20 +24,21 @@ const imports: Readonly<Record<string, string>> = {
   "@connectrpc/connect/protocol-connect": "/node_modules/@connectrpc/connect/dist/esm/protocol-connect/index.js",
   "@connectrpc/connect/protocol-grpc": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc/index.js",
   "@connectrpc/connect/protocol-grpc-web": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc-web/index.js",
-  ...gatewayImports(),
+  ...packageImports(),
   "@connectrpc/connect-web": "/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
 };
 
-/** Returns the import map for the gateway's entries, which the REST transport imports. */
-function gatewayImports(): Readonly<Record<string, string>> {
-  const manifest = readFileSync(join(projectFolder, "packages/gateway/package.json"), "utf8");
-  const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
-  return Object.fromEntries(
-    Object.entries(exports).map(([name, file]) => [
-      `@plantstore/gateway${name.slice(1)}`,
-      `/packages/gateway${file.slice(1)}`,
-    ]),
-  );
+/** Returns the import map for the entries of this project's packages, which the REST transport and generated code import. */
+function packageImports(): Readonly<Record<string, string>> {
+  const entries = readdirSync(join(projectFolder, "packages")).flatMap((folder) => {
+    const manifest = readFileSync(join(projectFolder, "packages", folder, "package.json"), "utf8");
+    const { name, exports = {} }: { name: string; exports?: Readonly<Record<string, string>> } = JSON.parse(manifest);
+    return Object.entries(exports).map(([entry, file]) => [
+      `${name}${entry.slice(1)}`,
+      `/packages/${folder}${file.slice(1)}`,
+    ]);
+  });
+  return Object.fromEntries(entries);
 }
 
 const page = `<!doctype html><title>A shop</title><script type="importmap">${JSON.stringify({ imports })}</script>`;
