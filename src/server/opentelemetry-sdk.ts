@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { hostname } from "node:os";
+import { join, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import type { Log } from "@plantstore/telemetry/logs";
@@ -122,8 +123,10 @@ function findSdk(): Load {
   try {
     return createRequire(createRequire(import.meta.filename).resolve("@opentelemetry/sdk-node"));
   } catch {
+    // npm installs into the working directory, where the server does not search.
+    const [folder = ""] = import.meta.dirname.split(`${sep}node_modules${sep}`);
     throw new ConfigurationError([
-      "the OTEL_… variables request an export, but the OpenTelemetry SDK is not installed; " +
+      `the OTEL_… variables request an export, but the OpenTelemetry SDK is not installed in ${join(folder, "node_modules")}; ` +
         'run "npm install @opentelemetry/api @opentelemetry/sdk-node"',
     ]);
   }

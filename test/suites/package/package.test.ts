@@ -246,6 +246,7 @@ test.each(["serve", "check"])(
     const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
     const output = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
     expect(output).toContain('run "npm install @opentelemetry/api @opentelemetry/sdk-node"\n');
+    expect(output).toMatch(/ is not installed in \/(?:(?!node_modules).)+\/node_modules; run /);
     expect(output).toMatch(/\n78\n$/);
   },
 );
