@@ -201,7 +201,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
 }
 
 `,
-      "/** The situations of each RPC, which",
+      "/** Each RPC's situations, which",
     ],
     [
       `import { encodeMessage } from "../../packages/testing/src/gateway/wire-format.ts";
