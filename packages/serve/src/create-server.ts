@@ -203,10 +203,12 @@ export function* compileRoutesInSteps(
     options,
   );
   const jsonOptions = { ...options.jsonOptions, registry };
-  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, {
-    form: errorFormOf(rest),
-    contentType: contentTypeOf(rest),
-  });
+  const writeErrorRecord = createErrorRecordWriter(
+    rest.errorRecord,
+    registry,
+    { form: errorFormOf(rest), contentType: contentTypeOf(rest) },
+    (error) => report(error, callbackFailedProblem("rest.errorRecord")),
+  );
   yield;
   const restRoutes = yield* compileInSteps(
     rpcs.map(({ method }) => method),

@@ -55,17 +55,6 @@ describe.each(http2Servers)("a response that cannot be written, server: %s,", (h
       },
       options: { acceptCompression: [brokenGzip] },
     },
-    {
-      name: "an unknown path",
-      request: get("/nothing"),
-      options: {
-        rest: {
-          errorRecord: () => {
-            throw new TypeError("no record");
-          },
-        },
-      },
-    },
   ])("immediately ends only its request ($name)", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {

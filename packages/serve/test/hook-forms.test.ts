@@ -141,6 +141,10 @@ describe("routes", () => {
 });
 
 describe("an option of REST", () => {
+  const internalError = '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}';
+  const throwFailing = (): never => {
+    throw failing;
+  };
   const asynchronous = async (): Promise<never> => {
     throw failing;
   };
@@ -152,21 +156,40 @@ describe("an option of REST", () => {
     );
   });
 
-  test.each(transportNames)("over %s, rest.errorRecord is reported if it returns a promise", async (transport) => {
-    const faults: unknown[] = [];
-    const rest: object = { errorRecord: asynchronous };
+  test.each<{ name: string; errorRecord: () => unknown; cause: string }>([
+    { name: "throws", errorRecord: throwFailing, cause: "Error: the registry is away" },
+    { name: "returns a promise", errorRecord: asynchronous, cause: "rest.errorRecord must be synchronous" },
+    { name: "returns undefined", errorRecord: () => undefined, cause: "httpStatus must be an integer" },
+    { name: "returns no body", errorRecord: () => ({ httpStatus: 418 }), cause: "body must be JSON, got undefined" },
+    { name: "returns no status", errorRecord: () => ({ body: {} }), cause: "httpStatus must be an integer" },
+    {
+      name: "returns the status 42",
+      errorRecord: () => ({ httpStatus: 42, body: {} }),
+      cause: "httpStatus must be an integer between 200 and 599, got 42",
+    },
+    { name: "returns a BigInt", errorRecord: () => ({ httpStatus: 418, body: 1n }), cause: "BigInt" },
+    {
+      name: "returns a line break in the content type",
+      errorRecord: () => ({ httpStatus: 418, contentType: "a\nb", body: {} }),
+      cause: "content-type",
+    },
+  ])("rest.errorRecord is reported and replaced by a 500 when it $name", async ({ errorRecord, cause }) => {
+    const faults: string[] = [];
+    const rest: object = { errorRecord };
     await using gateway = await openEveryTransport({
       ...routesOf(fail),
       rest,
       onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
     });
-    // Without an error record there is no response, so the connection or the stream is reset.
-    await within(
-      gateway.ask(transport, water).catch(() => undefined),
-      "the end of the request",
-    );
-    expect(faults).toEqual([
-      "cannot write the response: TypeError: rest.errorRecord must be synchronous, got a promise",
-    ]);
+    for (const transport of transportNames) {
+      // The second request is sent on the first one's connection.
+      for (const request of [water, { ...water, path: "/no/such/path" }]) {
+        const response = await within(gateway.ask(transport, request), `the response by ${transport}`);
+        expect.soft([transport, response.httpStatus, String(response.body)]).toEqual([transport, 500, internalError]);
+      }
+      await new Promise(setImmediate);
+      const reported = expect.stringMatching(new RegExp(`^rest.errorRecord failed: .*${cause}`));
+      expect.soft(faults.splice(0)).toEqual([reported, reported]);
+    }
   });
 });

@@ -5,7 +5,11 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { type CompletedRequest, type Endpoint, type FetchHandler } from "../../src/fetch/entry.ts";
-import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  GreenhouseService,
+  ReadingSchema,
+  WaterBedRequestSchema,
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
 import { within } from "../../../testing/src/deadline.ts";
@@ -200,15 +204,17 @@ describe("a response over Fetch", () => {
   });
 
   test("is an empty 500 and a fault if it cannot be written", async () => {
+    const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
     const faults: unknown[] = [];
     const fetch = serveByFetch(
-      { getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) },
+      { getReading: () => Promise.reject(new ConnectError("secret", Code.NotFound, undefined, unwritable)) },
       {
-        rest: { errorRecord: () => ({ httpStatus: 404, contentType: "a\nb", body: "secret" }) },
         onFault: (error) => void faults.push(error),
       },
     );
-    const answer = await exchangeFetch(fetch, reading);
+    const path = `/${GreenhouseService.typeName}/GetReading`;
+    const header: Field[] = [["content-type", "application/json"]];
+    const answer = await exchangeFetch(fetch, { httpMethod: "POST", path, header, body: Buffer.from("{}") });
     expect([answer.httpStatus, answer.header, answer.body.toString()]).toEqual([500, [], ""]);
     expect(faults).toHaveLength(1);
   });

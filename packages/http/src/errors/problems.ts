@@ -104,7 +104,7 @@ export const problems = {
   ERR_REQUEST_FAILED: { code: "Internal", httpStatus: 500 },
   /** The response cannot be written, for example because a field has a value that JSON cannot represent. */
   ERR_RESPONSE_FAILED: { code: "Internal", httpStatus: 500 },
-  /** A callback threw, such as `onResponse` or `onFault` itself. Only a failed `toError` changes the response. */
+  /** A callback threw, such as `onResponse`. Only `toError` and `rest.errorRecord` change the response when they fail. */
   ERR_CALLBACK_FAILED: { code: "Internal", httpStatus: 500 },
   /** Reported to `onFault`: a defect of the gateway closed a connection. Report it. */
   ERR_CONNECTION_FAILED: {},

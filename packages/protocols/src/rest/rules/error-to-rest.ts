@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { create, createRegistry, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { toUtf8, refusePromise } from "@plantstore/http";
+import { refusePromise, requireField, toUtf8, withCode } from "@plantstore/http";
 import { problemStatusOf, anyToJson, type JsonStyle } from "@plantstore/protobuf";
 import { file_google_rpc_error_details } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
 import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
@@ -62,14 +62,17 @@ export interface ErrorStyle {
 /**
  * Creates a gateway's error writer.
  *
- * @param policy - replaces the form
+ * @param policy - replaces the form. If it fails, the response is the default record of an internal error, because the
+ * default record of the error itself could reveal what the policy hides.
  * @param registry - the error detail types that arrive as bytes, from an upstream service, in addition to those in
  * google/rpc/error_details.proto
+ * @param onPolicyFault - called when the policy throws or returns a record that cannot be sent
  */
 export function createErrorRecordWriter(
   policy?: ErrorRecordPolicy,
   registry?: Registry,
   { form, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
+  onPolicyFault: (error: unknown) => void = () => undefined,
 ): ErrorRecordWriter {
   // Errors with details are rare, so no code is generated for them.
   const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
@@ -79,13 +82,34 @@ export function createErrorRecordWriter(
     contentType: standardType,
     body: toJson(partsOf(error, httpStatus, options)),
   });
-  const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
-    const record = refusePromise(recordOf(error, failure), "rest.errorRecord must be synchronous");
-    const { httpStatus, body, contentType = jsonType } = record;
-    return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
+    if (policy === undefined) return toResponse(standard(error, failure), jsonType);
+    try {
+      const record = refusePromise(policy(error, failure), "rest.errorRecord must be synchronous");
+      return toResponse(record, jsonType);
+    } catch (fault) {
+      onPolicyFault(fault);
+      const internal = new ConnectError("internal error", Code.Internal);
+      return toResponse(standard(internal, { ...failure, httpStatus: 500 }), jsonType);
+    }
   };
   return Object.assign(write, { isDefault: policy === undefined, isStatus: policy === undefined && form === "status" });
+}
+
+/** Returns a record as a response. @throws TypeError if it is not a record, or cannot be sent */
+function toResponse(record: Partial<ErrorRecord> | null | undefined, jsonType: string): ErrorResponse {
+  const { httpStatus = Number.NaN, body, contentType = jsonType } = record ?? {};
+  if (!Number.isInteger(httpStatus) || httpStatus < 200 || httpStatus > 599) {
+    throw invalidRecord("httpStatus must be an integer between 200 and 599", record?.httpStatus);
+  }
+  const text: string | undefined = JSON.stringify(body);
+  if (text === undefined) throw invalidRecord("body must be JSON", body);
+  requireField("content-type", contentType);
+  return { httpStatus, contentType, body: toUtf8(text) };
+}
+
+function invalidRecord(requirement: string, got: unknown): TypeError {
+  return withCode(new TypeError(`${requirement}, got ${String(got)}`), "ERR_OPTIONS");
 }
 
 /** Returns an error's HTTP status: the status of its identifier if it has one, otherwise that of its code. */
