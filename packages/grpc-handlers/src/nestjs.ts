@@ -31,13 +31,21 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
 /** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
 
+/** The parts of a Nest application that a strategy uses. */
+export interface MountableApplication {
+  use(middleware: Gateway["handler"]): unknown;
+}
+
 /** The members that a strategy adds to Nest's server. */
 export interface GatewayStrategy {
   /**
    * Serves the RPCs in an application on Express or Fastify. Call it before `app.init` and `app.listen`, which add
-   * Nest's body parsers, and call `app.startAllMicroservices` before `app.listen`.
+   * Nest's body parsers and its response for unknown paths. Call `app.startAllMicroservices` after it, and before
+   * `app.listen`.
+   *
+   * @throws Error if the application is already initialized
    */
-  mount(app: { use(middleware: Gateway["handler"]): unknown }): void;
+  mount(app: MountableApplication): void;
   /** Returns the gateway. @throws Error before Nest has started the microservice */
   unwrap(): Gateway;
 }
@@ -62,6 +70,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
   const closing = new AbortController();
   const { shutdownSignal = closing.signal } = gatewayOptions;
   let gateway: Gateway | undefined;
+  let isMounted = false;
   const server = new ServerGrpc(grpcOptions);
   const getMessageHandler = server.getMessageHandler.bind(server);
   const started = (): Gateway => {
@@ -79,6 +88,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       return handler && holdRequests(handler);
     },
     async start(callback?: () => void): Promise<void> {
+      if (listen === undefined && !isMounted) throw new Error(`no client can reach the RPCs: ${howToServe}`);
       await server.bindEvents();
       gateway = createGateway({
         ...gatewayOptions,
@@ -97,8 +107,17 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       setTimeout(abort, closeTimeoutMs).unref();
     },
     unwrap: started,
-    mount: (app: { use(middleware: Gateway["handler"]): unknown }): void => {
+    mount: (app: MountableApplication): void => {
+      if (isInitialized(app)) throw new Error("call strategy.mount(app) before app.init() and app.listen()");
+      isMounted = true;
       app.use((request, response, next) => started().handler(request, response, next));
     },
   });
+}
+
+const howToServe = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
+
+/** Returns whether Nest has added its response for unknown paths, after which no middleware runs. */
+function isInitialized(app: object): boolean {
+  return "isInitialized" in app && app.isInitialized === true;
 }

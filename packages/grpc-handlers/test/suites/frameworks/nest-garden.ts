@@ -13,6 +13,7 @@ interface Application {
   startAllMicroservices(): Promise<unknown>;
   use(middleware: unknown): void;
   useGlobalGuards(...guards: object[]): void;
+  init(): Promise<unknown>;
   listen(port: number, host: string): Promise<unknown>;
   getUrl(): Promise<string>;
   close(): Promise<void>;

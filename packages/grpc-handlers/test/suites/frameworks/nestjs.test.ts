@@ -220,8 +220,24 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     await expect(create({ ...options })).rejects.toThrow('unknown option "listens"');
   });
 
+  test("a strategy that neither listens nor is mounted is refused by startAllMicroservices", async () => {
+    const { app } = await create();
+    const error = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
+    await expect(app.startAllMicroservices()).rejects.toThrow(error);
+  });
+
+  test.each<{ name: string; start: (app: NestGarden["app"]) => Promise<unknown> }>([
+    { name: "init", start: (app) => app.init() },
+    { name: "listen", start: (app) => app.listen(0, "127.0.0.1") },
+  ])("mount is refused after app.$name", async ({ start }) => {
+    const { app, strategy } = await create();
+    await start(app);
+    expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");
+  });
+
   test("another service's descriptors are refused by startAllMicroservices", async () => {
-    const { app } = await create({ descriptors: [] });
+    const { app, strategy } = await create({ descriptors: [] });
+    strategy.mount(app);
     const error = 'the definition is of service "garden.v1.Garden", and the descriptors have no service';
     await expect(app.startAllMicroservices()).rejects.toThrow(error);
   });
