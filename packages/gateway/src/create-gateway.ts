@@ -104,9 +104,12 @@ export interface Gateway extends FetchGateway {
   readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;
-  /** Stops accepting connections, waits for requests in flight, and aborts the remaining ones after `timeoutMs`. */
+  /**
+   * Stops accepting connections, and waits for requests in flight. After `timeoutMs`, closes the connections of the
+   * remaining requests, which get no response. To end calls with a status, abort `shutdownSignal` before.
+   */
   drain(timeoutMs: number): Promise<void>;
-  /** Closes immediately, and aborts calls in flight. */
+  /** Closes immediately. Calls in flight are aborted without a response. */
   close(): Promise<void>;
 }
 
