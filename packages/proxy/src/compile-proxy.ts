@@ -26,7 +26,7 @@ interface Compiler {
   readonly report: FaultReporter;
 }
 
-/** Creates all RPCs' handlers and their routes, with a few steps per RPC. */
+/** Creates the handlers of all RPCs and their routes, with a few steps per RPC. */
 export function* compileProxy(
   { upstreams, owners, localMethods, local, options, report }: Compiler,
   descriptors: readonly UpstreamDescriptors[],

@@ -56,7 +56,7 @@ export {
 } from "./upstreams/index.ts";
 
 /**
- * Options for {@link createProxy}: a gateway's options, with upstreams instead of handlers. By default,
+ * Options for {@link createProxy}: those of a gateway, with upstreams instead of handlers. By default,
  * `limits.headerBytes` is 64 KiB and `limits.connectionWindowBytes` 64 MiB. `validation` decodes each request to check
  * it, and forwards the original bytes. Rules that an upstream sends by reflection could take long to evaluate, so they
  * require `openValidation({ untrusted: true })`.
@@ -100,7 +100,7 @@ export interface ProxyGateway extends Gateway {
   readonly omitted: readonly string[];
   /** The rules' labels in the current descriptors; empty without `visibility`. */
   readonly visibilityLabels: ReadonlySet<string>;
-  /** The descriptor sets in use, including comments, in upstream order. */
+  /** The descriptor sets in use, including comments, in the order of the upstreams. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
    * The last reload of each upstream's descriptors, in upstream order. Until all were read once, calls to
@@ -154,7 +154,7 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
 }
 
-/** The caller limits whose defaults differ from a gateway's. */
+/** The limits of callers whose defaults differ from those of a gateway. */
 const proxyLimits = {
   // Header fields that an upstream may send can also be sent to it.
   headerBytes: upstreamLimits.headerBytes,
@@ -166,7 +166,7 @@ const proxyLimits = {
 /** Milliseconds for which replaced upstreams serve the calls that hold them. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
-/** What a proxy's options determine. */
+/** What the options of a proxy determine. */
 interface Serving {
   readonly table: ProxyTable;
   readonly server: Server;

@@ -5,7 +5,7 @@ import { compareServices, loadRules, withoutRules, sortAccepted, type SortedChan
 import { InputError } from "./input-error.ts";
 import { readText } from "./read-input.ts";
 
-/** Maximum size for an accepted changes file. 1 MiB: ten thousand changes. */
+/** Maximum size of the file of accepted changes. 1 MiB: ten thousand changes. */
 const acceptedMaxBytes = 1024 * 1024;
 
 /** A comparison's options. */
@@ -13,7 +13,7 @@ export interface ComparisonOptions {
   readonly rest: RestOptions;
   /** Whether both versions contain only what callers with some visibility labels see. */
   readonly isRestricted: boolean;
-  /** The accepted changes file. */
+  /** The file of accepted changes. */
   readonly accept: string | undefined;
   /** The folder that contains the definition's files, for reports. */
   readonly sourceRoot: string;

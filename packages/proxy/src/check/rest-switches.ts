@@ -49,7 +49,7 @@ export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName
   );
 }
 
-/** Returns options that enable these switches for every service, in addition to a profile's. */
+/** Returns options that enable these switches for every service, in addition to those of a profile. */
 export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfile = "strict"): RestOptions {
   const { fullyDecodeReservedExpansion = false, ...ofServices } = Object.fromEntries(
     [...names].map((name) => [name, true]),

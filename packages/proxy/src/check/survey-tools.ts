@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 
-/** The AI agent tools that `--mcp` selects. RPCs are `package.Service.Method`. */
+/** The tools for AI agents that `--mcp` selects. RPCs are `package.Service.Method`. */
 export interface ToolSurvey {
   /** The tool names, by RPC. */
   readonly names: ReadonlyMap<string, string>;
@@ -15,7 +15,7 @@ export interface ToolSurvey {
 
 /** Surveys the tools of RPCs. */
 export async function surveyTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<ToolSurvey> {
-  // A dynamic import, like the gateway's.
+  // A dynamic import, as in the gateway.
   const { createMcp } = await import("@plantstore/mcp");
   const tools = createMcp({ tools: selectors }).toolNamesOf(methods);
   const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));

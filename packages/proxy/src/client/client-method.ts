@@ -51,7 +51,7 @@ export abstract class ClientMethod<T> {
     return "own";
   }
 
-  /** Converts a large message's part. Returns `undefined` if messages must be complete. */
+  /** Converts a part of a large message. Returns `undefined` if messages must be complete. */
   get openPart(): ((part: Uint8Array) => T) | undefined {
     return undefined;
   }
@@ -93,7 +93,7 @@ export function cannotEncode(cause: unknown): ConnectError {
   return new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, cause);
 }
 
-/** A transport's RPC. */
+/** One RPC of a transport. */
 export class MessageMethod extends ClientMethod<Message> {
   readonly #write: ReturnType<typeof createBinaryWriter>;
   readonly #read: ReturnType<typeof createBinaryReader>;

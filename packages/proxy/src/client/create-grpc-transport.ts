@@ -59,7 +59,7 @@ export interface GrpcTransportOptions {
   readonly connections?: number;
   /** Compression for messages of at least {@link compressMinBytes}. None by default. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
-  /** Minimum message size to compress, in bytes. Default 1,024. */
+  /** Size in bytes from which messages are compressed. Default 1,024. */
   readonly compressMinBytes?: number;
   /**
    * Maximum bytes in a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default 4 MiB.

@@ -43,7 +43,7 @@ export interface CallInit<T> {
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
 
-/** A call's end, after its last attempt. */
+/** The end of a call, after its last attempt. */
 export interface CallEnd {
   /** The call error, or `undefined` if its status is success. */
   readonly error: ConnectError | undefined;

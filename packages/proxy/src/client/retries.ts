@@ -20,7 +20,7 @@ export interface RetryPolicy {
   /** Returns whether a method's calls may be processed twice. By default, all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * Limits all calls' retries together. Each failure removes one token, each success adds `tokenRatio` up to
+   * Limits the retries of all calls together. Each failure removes one token, each success adds `tokenRatio` up to
    * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1. If most calls
    * fail, ten successes allow one retry.
    */

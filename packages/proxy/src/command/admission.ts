@@ -35,7 +35,7 @@ export interface Admission {
 }
 
 /**
- * Opens the credential verifier and the rate limits from settings.
+ * Opens the verifier of credentials and the rate limits from settings.
  *
  * @throws SettingsProblem if tokens, a file or an issuer are not valid
  */
@@ -66,7 +66,7 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
   };
 }
 
-/** Returns the paths whose metadata differs from the base URL's. */
+/** Returns the paths whose metadata differs from that of the base URL. */
 export function challengedPathsOf({ tools }: ProxySettings): readonly string[] {
   return tools === undefined ? [] : [mcpPath];
 }

@@ -5,7 +5,7 @@ import type { FetchHandler } from "@plantstore/gateway";
 /** The streams for a client that has started this process, and its credential. */
 export interface StdioClient {
   readonly input: Readable;
-  /** Gets only protocol messages. */
+  /** Gets nothing but messages of the protocol. */
   readonly output: Writable;
   /** The bearer token for all calls, or `undefined` for none. */
   readonly token: string | undefined;
@@ -131,7 +131,7 @@ class StdioServer {
     this.#queuedLength += request.line.length;
   }
 
-  /** Runs a request, and afterwards the next queued one. */
+  /** Runs a request, and afterwards the next one in the queue. */
   #start(request: QueuedRequest): void {
     const call = this.#handle(request)
       .catch(() => undefined)

@@ -15,7 +15,7 @@ import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What proxy commands get. */
+/** What the commands of the proxy get. */
 type ProxyTerminal = Terminal & CommandOutput;
 
 /** Serves until a signal stops the process. */

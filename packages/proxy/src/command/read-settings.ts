@@ -55,7 +55,7 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   return await toProxySettings(read);
 }
 
-/** @throws UsageError if a flag `--service ADDRESS=NAME` has no upstream's address */
+/** @throws UsageError if a flag `--service ADDRESS=NAME` has the address of no upstream */
 function requireAddresses({ upstreams }: ProxyConfiguration, services: readonly string[]): void {
   const known = upstreams.flatMap(({ addresses }) => addresses);
   for (const { address } of services.map(parseServiceFlag)) {

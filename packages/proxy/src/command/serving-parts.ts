@@ -121,7 +121,7 @@ function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: Servi
   });
 }
 
-/** Returns the readiness parts: descriptors, any upstream, and each upstream if there are several. */
+/** Returns the parts of the readiness: descriptors, any upstream, and each upstream if there are several. */
 export function readinessOf(
   { settings, upstreams }: ServingParts,
   proxy: ProxyGateway | undefined,

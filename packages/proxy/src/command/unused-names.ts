@@ -4,7 +4,7 @@ import { selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 import { describeUnusedLabels } from "../check/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
-/** The RPC kinds that can be tools. */
+/** The kinds of RPCs that can be tools. */
 const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 
 /** More than for options, because a package's names have many letters in common. */

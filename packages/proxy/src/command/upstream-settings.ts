@@ -19,7 +19,7 @@ export interface UpstreamSettings {
   readonly forwarding: Omit<ProxiedUpstream, "upstream">;
 }
 
-/** Returns all upstreams' settings. @throws SettingsProblem for contradictions, InputError for an invalid file */
+/** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
 export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSettings[] {
   const { settings, problemAt, flagOf } = read;
   const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
@@ -37,7 +37,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
     if (first === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
     const usesHeader = descriptors === "reflection";
-    // A flag sets all upstreams' header, for those with reflection.
+    // A flag sets the header for all upstreams with reflection.
     if (!usesHeader && Object.keys(reflectionHeader).length > 0 && flagOf(`${path}.reflectionHeader`) === undefined)
       throw problemAt(`${path}.reflectionHeader`, "requires descriptors: reflection");
     if (settings.validate && !settings.validateReflected && descriptors === "reflection")

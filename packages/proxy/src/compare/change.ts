@@ -1,7 +1,7 @@
 import { type ChangeRule, severities, type Severity } from "./change-rules.ts";
 import { lineOf, type Place } from "./source-line.ts";
 
-/** A definition change that breaks clients, or may break some. */
+/** A change of a definition that breaks clients, or may break some. */
 export interface Change {
   readonly rule: ChangeRule;
   readonly severity: Severity;
@@ -19,7 +19,7 @@ export interface Change {
   readonly line: number | undefined;
 }
 
-/** The change parts that depend on the definitions. */
+/** The parts of a change that depend on the definitions. */
 export type ChangeText = Pick<Change, "change" | "before" | "now"> & { readonly severity?: Severity };
 
 /** Collects changes, each of them once. */
@@ -34,7 +34,7 @@ export class ChangeList {
     this.#changes.set(key, { rule, severity: severity ?? severities[rule], subject, ...text, file, line });
   }
 
-  /** Returns the changes: errors first, each group in file and line order. */
+  /** Returns the changes: errors first, each group in the order of files and lines. */
   sorted(): readonly Change[] {
     return [...this.#changes.values()].toSorted(
       (a, b) => a.severity.localeCompare(b.severity) || a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0),

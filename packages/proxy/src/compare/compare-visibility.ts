@@ -3,7 +3,7 @@ import { visibilityLabelsOf } from "@plantstore/protobuf";
 import type { ChangeList } from "./change.ts";
 import type { Place } from "./source-line.ts";
 
-/** A definition part that can have a `google.api.visibility` rule. */
+/** A part of a definition that can have a `google.api.visibility` rule. */
 type Restrictable = Exclude<Place, { readonly kind: "file" }>;
 
 /** Reports whether fewer callers see an element than before. */

@@ -17,7 +17,7 @@ export function cardinalityOf({ fieldKind }: DescField): Cardinality {
   return fieldKind === "map" ? "map" : "singular";
 }
 
-/** Returns the type name for a field or its elements. Messages with fields and enums have one name each. */
+/** Returns the name of the type of a field or its elements. Messages with fields and enums have one name each. */
 export function typeOf(field: DescField): string {
   const key = field.fieldKind === "map" ? `map<${scalarName(field.mapKey)}, ` : "";
   const value = field.scalar !== undefined ? scalarName(field.scalar) : namedTypeOf(field);
@@ -36,7 +36,7 @@ function scalarName(scalar: ScalarType): string {
   return (ScalarType[scalar] ?? "").toLowerCase();
 }
 
-/** Returns whether messages without a field are not valid: `required` in proto2. */
+/** Returns whether messages without a field are not valid: `required` of proto2. */
 export function isPresenceRequired({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

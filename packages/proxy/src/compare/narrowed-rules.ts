@@ -48,7 +48,7 @@ const widerIf: Readonly<Record<string, IsWider>> = {
 /** The values of `ignore` after IGNORE_UNSPECIFIED. Each applies the rules to fewer values than the one before it. */
 const ignored: readonly (JsonValue | undefined)[] = ["IGNORE_IF_ZERO_VALUE", "IGNORE_ALWAYS"];
 
-/** Returns the paths to the rules that accept fewer values than before. */
+/** Returns the paths of the rules that accept fewer values than before. */
 export function narrowedRules(old: RuleValues, rules: RuleValues): readonly string[] {
   if (rules.get("ignore") === "IGNORE_ALWAYS") return [];
   return [...new Set([...old.keys(), ...rules.keys()])].filter((path) => {

@@ -16,7 +16,7 @@ import {
 import type { ChangeList } from "./change.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 
-/** Reports other RPCs' routes that now match some paths on an old route. */
+/** Reports other RPCs' routes that now match some paths of an old route. */
 export function reportShadowed(pair: RoutePair, before: RestRoutes, now: RestRoutes, changes: ChangeList): void {
   const binding = pair.before;
   const { httpMethod } = binding.pattern;
@@ -41,7 +41,7 @@ function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOv
   return { httpMethod: pattern.httpMethod, template };
 }
 
-/** Returns whether a path's fields accept these values. No number is "search". */
+/** Returns whether the fields of a path accept these values. No number is "search". */
 function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
   return template.variables.every(({ fieldPath }, at) => {
     const path = resolveProtoPath(method.input, fieldPath);

@@ -10,7 +10,7 @@ export type Place =
   | DescMethod
   | DescService;
 
-/** Returns where a definition part is declared. */
+/** Returns where a part of a definition is declared. */
 export function lineOf(place: Place): { readonly file: string; readonly line: number | undefined } {
   const file = fileOf(place);
   const path = pathOf(place);

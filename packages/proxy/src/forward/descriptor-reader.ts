@@ -25,7 +25,7 @@ interface Reading {
 }
 
 /**
- * Reads and describes one upstream's set. If that is slow, it delays the other upstreams only for a limited time.
+ * Reads and describes the set of one upstream. If that is slow, it delays the other upstreams only for a limited time.
  */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;

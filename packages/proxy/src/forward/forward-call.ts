@@ -148,7 +148,7 @@ async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncG
   if (missingBytes === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
 }
 
-/** Yields a response's messages once its status is success. */
+/** Yields the messages of a response once its status is success. */
 async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   const complete: ForwardedMessage[] = [];
   for await (const message of messages) complete.push(message);
@@ -158,7 +158,7 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
   const { signal, takesParts: streamsLargeMessages } = caller;
-  // Created before the call, so that an error of the application's `set` is not reported as an upstream error.
+  // Created before the call, so that an error of the application's `set` is not reported as one of the upstream.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: caller.request.contextValues });
@@ -238,7 +238,7 @@ class ForwardedStream extends OutgoingStream<ForwardedMessage> {
   }
 }
 
-/** Returns a call's error for its caller. @param trailer - `undefined` if the upstream has not sent the error */
+/** Returns the error of a call for its caller. @param trailer - `undefined` if the upstream has not sent the error */
 function reportedError(
   { hidden }: ForwardTarget,
   error: ConnectError,

@@ -60,7 +60,7 @@ export interface ProxiedUpstream {
   readonly responseHeader?: ForwardRules;
   /**
    * Maximum bytes in a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Defaults to the
-   * smaller limit from the proxy's `readMaxBytes` and `writeMaxBytes`.
+   * smaller of `readMaxBytes` and `writeMaxBytes` of the proxy.
    */
   readonly readMaxBytes?: number;
   /**
@@ -158,7 +158,7 @@ export class OpenUpstream {
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
   readonly #owners: ServiceOwners;
-  /** Others' services that the read in progress, the last read, and the last description have listed. */
+  /** The services of others that the read in progress, the last read, and the last description have listed. */
   #listing = new Map<string, number>();
   #listed: ReadonlyMap<string, number> = new Map();
   #described: ReadonlyMap<string, number> = new Map();

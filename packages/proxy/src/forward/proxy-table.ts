@@ -48,7 +48,7 @@ export class ProxyTable {
   services: readonly DescService[] = [];
   /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
   omitted: readonly string[] = [];
-  /** Each upstream's descriptor set; {@link noBytes} if none has been used yet. */
+  /** The descriptor set of each upstream; {@link noBytes} if none has been used yet. */
   descriptorSets: readonly Uint8Array[];
   /** Each upstream's last reload. */
   reloads: readonly DescriptorReload[];
@@ -115,7 +115,7 @@ export class ProxyTable {
   }
 
   /**
-   * Reads all upstreams' descriptors for the first time. One upstream with descriptors is enough, but those that
+   * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but those that
    * the operator has given must be valid.
    *
    * @param findKnown - returns the descriptors of an earlier upstream with the same address, for an upstream whose own
@@ -130,7 +130,7 @@ export class ProxyTable {
   }
 
   /**
-   * Reads all upstreams' descriptors. Each upstream uses its new ones if they are valid, and otherwise keeps its
+   * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
    * previous ones. An upstream that cannot be reached is retried with a backoff.
    *
    * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
@@ -190,7 +190,7 @@ export class ProxyTable {
     if (described.size === 0 && this.#compiled !== undefined) return problems;
     const problem = await this.#use(described);
     if (problem === undefined) return problems;
-    // What one upstream offers must not prevent another one's reload.
+    // What one upstream offers must not prevent the reload of another.
     for (const [at, one] of described) {
       const own = described.size === 1 ? problem : await this.#use(new Map([[at, one]]));
       problems[at] ??= own;
