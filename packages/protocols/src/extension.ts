@@ -3,7 +3,7 @@ import type { Protocol, ProtocolParts } from "./protocol.ts";
 
 /** A protocol that not every gateway has. Its code is loaded only by the programs that create it. */
 export interface ProtocolExtension {
-  /** The path for all its requests, without the gateway's prefix. */
+  /** The path of all its requests, without the gateway's prefix. */
   readonly path: string;
   /** Returns the names of the tools among a gateway's RPCs. RPCs that are not tools are missing. */
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;

@@ -59,10 +59,10 @@ export interface Caller {
   begin(): void;
 }
 
-/** Receives the {@link Forwarder.unary} response. Only one method is called, once. */
+/** Receives the response of {@link Forwarder.unary}. Only one method is called, once. */
 export interface ForwardReply {
   resolve(message: Envelope): void;
-  /** Receives a large message's pieces. Only if {@link Caller.takesParts}. */
+  /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */
   resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
   reject(error: unknown): void;
 }
@@ -77,7 +77,7 @@ export class Forwarding {
   readonly intercept: Intercept | undefined;
   /** The memory for a request's bytes. */
   readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs it complete. */
+  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs the complete message. */
   readonly takesParts: boolean;
 
   /**

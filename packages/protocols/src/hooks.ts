@@ -4,7 +4,7 @@ import type { ProtocolName } from "./protocol-name.ts";
 
 /** A request's properties. Each hook gets some of them. */
 export interface RequestView {
-  /** The called RPC's `/package.Service/Method`, or `undefined` if the request matched none. */
+  /** `/package.Service/Method` of the called RPC, or `undefined` if the request matched none. */
   readonly procedure: string | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;

@@ -205,7 +205,7 @@ export interface BodyReply {
   readonly body?: Uint8Array;
 }
 
-/** Reads a {@link BodyTarget}'s body, and responds with an error if the body is not valid. */
+/** Reads the body of a {@link BodyTarget}, and responds with an error if the body is not valid. */
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**

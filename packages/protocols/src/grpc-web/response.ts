@@ -23,7 +23,7 @@ export function writeResponse(
   exchange.respond(200, header, isText ? encodeGrpcWebText(body) : body);
 }
 
-// Nearly every response's last envelope, encoded once.
+// The last envelope of nearly every response, encoded once.
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
 /** Returns a response's last envelope, which contains the trailer section. */

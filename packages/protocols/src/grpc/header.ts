@@ -4,7 +4,7 @@ import { negotiateEncodings } from "../shared/message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
 import { readGrpcTimeout } from "../shared/timeouts.ts";
 
-/** Reads a gRPC or gRPC-Web call header. */
+/** Reads the header of a gRPC or gRPC-Web call. */
 export function readGrpcHeader(exchange: Exchange, { options }: Rpc): EnvelopedHeader {
   const encodings = negotiateEncodings(
     options.acceptCompression,

@@ -37,7 +37,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The value's part from earlier pieces. */
+  /** The part of the value from earlier pieces. */
   #partial: CollectedBytes | undefined;
 
   /** @param mayBeArray - whether a body that starts with `[` is a message array instead of one message */
@@ -101,7 +101,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return this.#state !== "sequence";
   }
 
-  /** Advances to the value's end, and returns whether it is in this piece. */
+  /** Advances to the end of the value, and returns whether it is in this piece. */
   #findEnd(): boolean {
     const piece = this.#piece;
     const isScalar = this.#kind === "scalar";
@@ -128,7 +128,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return this.#depth === 0 && !this.#inString;
   }
 
-  /** Adds a value's part. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds a part of a value. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     const partial = (this.#partial ??= new CollectedBytes(0, this.#valueMaxBytes));
     if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLarge(this.#valueMaxBytes);

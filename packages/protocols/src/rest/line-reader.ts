@@ -17,7 +17,7 @@ const lineFeed = 0x0a;
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
   readonly #lineMaxBytes: number;
-  /** The line's part from earlier pieces. */
+  /** The part of the line from earlier pieces. */
   #partial: CollectedBytes | undefined;
   #piece: Uint8Array = noBytes;
   #at = 0;
@@ -70,7 +70,7 @@ export class LineReader implements MessageSplitter<Message> {
     return undefined;
   }
 
-  /** Adds a line's part. @throws ConnectError `ResourceExhausted` above the limit */
+  /** Adds a part of a line. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     if (part.byteLength === 0) return;
     const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
@@ -78,7 +78,7 @@ export class LineReader implements MessageSplitter<Message> {
     partial.add(part);
   }
 
-  /** Adds a line's remaining bytes, and returns the line. */
+  /** Adds the rest of a line, and returns the line. */
   #complete(rest: Uint8Array): Uint8Array {
     // Most lines arrive in one piece and are not copied.
     if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;

@@ -69,7 +69,7 @@ export function hasResponseStream({ methodKind }: DescMethod): boolean {
 }
 
 /**
- * Compiles an RPC's pattern.
+ * Compiles a pattern of an RPC.
  *
  * @throws Error if the template is not valid, names a field that does not exist or cannot be in a path, or cannot be
  * applied to a message stream

@@ -24,12 +24,12 @@ export interface RouteConstraints {
 /** The result from matching a REST request by method and path. */
 export type RestMatch = RouteMatch<RestBinding>;
 
-/** The routes for some RPCs. */
+/** The routes of a set of RPCs. */
 export interface RestRoutes {
   /** Every binding, in declaration order. */
   readonly bindings: readonly RestBinding[];
   /**
-   * Finds a request's binding.
+   * Finds the binding of a request.
    *
    * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
    * @param path - without the query, percent escapes as sent
@@ -42,7 +42,7 @@ export interface RestRoutes {
 /**
  * Compiles the RPC rules, and checks that each rule can be reached. Skips RPCs without a rule.
  *
- * @throws Error with the code ERR_HTTP_RULES and all rules' problems, one per line
+ * @throws Error with the code ERR_HTTP_RULES and all problems of all rules, one per line
  */
 export function compileRestRoutes(
   methods: Iterable<DescMethod>,
@@ -74,7 +74,7 @@ export function surveyRestRoutes(
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-/** The valid rules' routes, and the other rules' problems. */
+/** The routes of the valid rules, and the problems of the others. */
 interface SurveyedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];

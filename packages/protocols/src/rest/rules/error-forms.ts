@@ -11,7 +11,7 @@ import { reasonPhraseOf } from "@plantstore/http";
  */
 export type ErrorForm = "status" | "google" | "problem";
 
-/** The error parts that a format uses. */
+/** The parts of an error that a format uses. */
 export interface ErrorParts {
   readonly code: Code;
   /** The code's name in google/rpc/code.proto. */

@@ -13,7 +13,7 @@ export interface RestFailure {
    * The response's default HTTP status: set by the handler, derived from the error, or defined by HTTP (405, 413, 431).
    */
   readonly httpStatus: number;
-  /** The matched RPC's `/package.Service/Method`, or `undefined` if none matched. */
+  /** `/package.Service/Method` of the RPC that matched, or `undefined` if none matched. */
   readonly procedure: string | undefined;
 }
 

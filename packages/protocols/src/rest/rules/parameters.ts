@@ -34,7 +34,7 @@ export interface ParameterBinding {
    * any case, because a filter that is dropped makes a list or a deletion larger.
    */
   readonly lenient: boolean;
-  /** Whether `labels[color]=red` sets a map entry. */
+  /** Whether `labels[color]=red` sets an entry of a map. */
   readonly acceptsMaps: boolean;
   /** Whether JSON sets a Struct, a Value or a ListValue. */
   readonly acceptsStructs: boolean;
@@ -51,7 +51,7 @@ interface Parameter {
 /** The result from the parameters so far. */
 interface ParameterResults {
   readonly fields: FieldValues;
-  /** The paths for the fields that are set, with the map entry keys. */
+  /** The paths of the fields that are set, with the map entry keys. */
   readonly paths: Set<string>;
   readonly unknown: UnknownNames;
 }
@@ -184,7 +184,7 @@ function findPath(message: DescMessage, name: string): FieldPath | undefined {
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 
-/** Returns the value for a field or its element; for a map, an entry's key and value. */
+/** Returns the value for a field or one of its elements; for a map, the key and value of an entry. */
 function parseParameter(binding: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
     const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);

@@ -21,7 +21,7 @@ export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
   /** In template order. */
   readonly variables: readonly TemplateVariable[];
-  /** The decoded string after the colon that ends the template. */
+  /** The decoded string after the colon at the end of the template. */
   readonly verb: string | undefined;
 }
 

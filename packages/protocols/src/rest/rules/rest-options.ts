@@ -30,7 +30,7 @@ export interface RestOptions {
    * The format for errors, which have their code's HTTP status. Defaults to the profile's format, otherwise `"status"`.
    */
   readonly errors?: ErrorForm;
-  /** Returns each error's record and status. Replaces {@link errors}. */
+  /** Returns the record and the status of each error. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
    * The content type for JSON responses and errors, except streams and problem details: `application/json` or a

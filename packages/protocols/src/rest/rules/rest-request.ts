@@ -6,7 +6,7 @@ export interface RestBody {
   readonly body: Uint8Array;
 }
 
-/** The URL parts that set fields. */
+/** The parts of a URL that set fields. */
 export interface RequestUrl {
   /** The variable values in the path template, from the route table. */
   readonly captures: readonly string[];
@@ -14,5 +14,5 @@ export interface RequestUrl {
   readonly query: string;
 }
 
-/** The request parts that a binding reads. */
+/** The parts of a request that a binding reads. */
 export interface RestRequest extends RestBody, RequestUrl {}

@@ -25,11 +25,11 @@ interface Route<Binding> {
   readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** The template's `**` index. The segment count if it has none. */
+  /** The index of `**` in the template. The segment count if it has none. */
   readonly wildcardIndex: number;
 }
 
-/** Where a variable's value is, in the template's segments. */
+/** The position of a variable's value in the segments of the template. */
 interface Capture {
   readonly start: number;
   readonly end: number;
@@ -52,7 +52,7 @@ interface Node<Binding> {
   readonly routes: Route<Binding>[];
 }
 
-/** One trie search. */
+/** One search of the trie. */
 interface Walk {
   /** The path's segments, without this search's verb. */
   readonly raw: readonly string[];
@@ -95,7 +95,7 @@ export class RouteTable<Binding> {
   }
 
   /**
-   * Finds a request's binding.
+   * Finds the binding of a request.
    *
    * The method is part of the search: `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
    * falls back to GET where it has no route (RFC 9110 §9.3.2).
