@@ -77,7 +77,7 @@ export class Forwarding {
   readonly intercept: Intercept | undefined;
   /** The memory for a request's bytes. */
   readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs the complete message. */
+  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs it whole. */
   readonly takesParts: boolean;
 
   /**
