@@ -16,6 +16,7 @@ import { createBearerAuth } from "../src/bearer-auth.ts";
 import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
+import { isSince } from "../../testing/src/peer-version.ts";
 
 // The option plantstore.auth.v1.required_scopes of RPCs. A token's text is its scopes, separated by "+".
 
@@ -203,6 +204,12 @@ test("OpenAPI of a service that services lacks is refused", () => {
   );
 });
 
+const notUtf8 = {
+  name: "a scope that is not UTF-8",
+  wireType: WireType.LengthDelimited,
+  data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish(),
+};
+
 describe("createBearerAuth", () => {
   test.each([
     {
@@ -257,11 +264,8 @@ describe("createBearerAuth", () => {
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().string("(1").finish(),
     },
-    {
-      name: "a scope that is not UTF-8",
-      wireType: WireType.LengthDelimited,
-      data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish(),
-    },
+    // Older versions of protobuf-es replace bytes that are not UTF-8.
+    ...(isSince("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
     {
       name: "a truncated scope",
       wireType: WireType.LengthDelimited,

@@ -81,28 +81,32 @@ test.each([
       `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
     ],
   },
-  {
-    file: "packages/proxy/src/upstreams/upstream-limits.ts",
-    sentences: [
-      `for a connection or a stream. ${text(waitingCalls)}:`,
-      `Above it, new calls fail. ${queuedBytes / 1024 ** 2} MiB.`,
-      `for a stream of a connected server. ${queueTimeoutMs / 1000} s:`,
-      `needed only during a burst. ${additionalIdleTimeoutMs / 60_000} min.`,
-      `even if the server allows more. ${text(callsPerConnection)},`,
-      `before the SETTINGS of a server arrive. ${streamsBeforeSettings}, because`,
-      `or resolving a name. ${connectTimeoutMs / 1000} s:`,
-      `Above it, the call fails. ${upstreamLimits.headerBytes / 1024} KiB, because`,
-      `when the upstream is closed. ${closeTimeoutMs / 1000} s.`,
-      `the first connection is closed. ${idleTimeoutMs / 60_000} min,`,
-      `Default maximum of connections to a server. ${connectionsDefault}:`,
-      `Upper bound of the option \`connections\`. ${text(connectionsMax)},`,
-      `Further addresses of a name are ignored. ${text(defaults.serversMax)}:`,
-      `connections are lost. ${defaults.lookupGapMs / 1000} s.`,
-    ],
-  },
 ])("$file documents the defaults", ({ file, sentences }) => {
   const content = readFileSync(new URL(`../../../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
   expect(sentences.filter((part) => !content.includes(part))).toEqual([]);
+});
+
+const limitsFile = new URL("../../../../src/upstreams/upstream-limits.ts", import.meta.url);
+
+test.each([
+  { name: "waitingCalls", value: text(waitingCalls) },
+  { name: "queueTimeoutMs", value: `${queueTimeoutMs / 1000} s` },
+  { name: "queuedBytes", value: `${queuedBytes / 1024 ** 2} MiB` },
+  { name: "callsPerConnection", value: text(callsPerConnection) },
+  { name: "streamsBeforeSettings", value: text(streamsBeforeSettings) },
+  { name: "connectTimeoutMs", value: `${connectTimeoutMs / 1000} s` },
+  { name: "closeTimeoutMs", value: `${closeTimeoutMs / 1000} s` },
+  { name: "headerBytes", value: `${upstreamLimits.headerBytes / 1024} KiB` },
+  { name: "idleTimeoutMs", value: `${idleTimeoutMs / 60_000} min` },
+  { name: "additionalIdleTimeoutMs", value: `${additionalIdleTimeoutMs / 60_000} min` },
+  { name: "connectionsDefault", value: text(connectionsDefault) },
+  { name: "connectionsMax", value: text(connectionsMax) },
+  { name: "serversMax", value: text(defaults.serversMax) },
+  { name: "lookupGapMs", value: `${defaults.lookupGapMs / 1000} s` },
+])("the comment for $name has its value, $value, in a sentence", ({ name, value }) => {
+  const declaration = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:readonly|export const) ${name}\\b`);
+  const [, comment = ""] = declaration.exec(readFileSync(limitsFile, "utf8")) ?? [];
+  expect(comment).toMatch(new RegExp(`\\. ${value}[.,:]`));
 });
 
 function text(count: number): string {
