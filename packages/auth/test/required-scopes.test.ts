@@ -239,7 +239,7 @@ describe("createBearerAuth", () => {
   test.each([
     { name: "the stricter descriptor first", two: [greenhouse, otherGreenhouse] },
     { name: "the stricter descriptor last", two: [otherGreenhouse, greenhouse] },
-  ])("refuses two descriptors of a service with different scopes, $name", ({ two }) => {
+  ])("with $name, refuses two descriptors of a service with different scopes", ({ two }) => {
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
       expect.objectContaining({
         code: "ERR_OPTIONS",
@@ -271,7 +271,7 @@ describe("createBearerAuth", () => {
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
     },
-  ])("refuses an option with the same number that is $name", ({ wireType, data }) => {
+  ])("an option with the same number that is $name is refused", ({ wireType, data }) => {
     const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
     const refusal = expect.objectContaining({
       code: "ERR_OPTIONS",

@@ -35,7 +35,7 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** The end of the message of a failed reload. It says "these", because other upstreams may use new descriptors. */
+/** The end of the message of a failed reload. The word "these" excludes other upstreams, which may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** How `--check` reports what would be served, or `none` to serve. */

@@ -229,7 +229,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   test.each<{ name: string; start: (app: NestGarden["app"]) => Promise<unknown> }>([
     { name: "init", start: (app) => app.init() },
     { name: "listen", start: (app) => app.listen(0, "127.0.0.1") },
-  ])("mount is refused after app.$name", async ({ start }) => {
+  ])("after app.$name, mount is refused", async ({ start }) => {
     const { app, strategy } = await create();
     await start(app);
     expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");

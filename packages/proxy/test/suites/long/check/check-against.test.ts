@@ -196,7 +196,7 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       stderr: "",
     },
   ])(
-    "warns without protovalidate only if rules are not compared, for $definition",
+    "for $definition, warns without protovalidate only if rules are not compared",
     async ({ set, service, stderr }) => {
       const hook = `import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
