@@ -20,7 +20,7 @@ test("settingGroups has every setting once, in the table's order", () => {
 
 test("flags follow the documented rule, and only PLANTSTORE_TOKENS has none", () => {
   expect(docs.replaceAll("\n", " ")).toContain(
-    `\`--${String(flagOf(settings.jwtKeysUrls))}\` for \`${settings.jwtKeysUrls.variable}\``,
+    `for \`${settings.jwtKeysUrls.variable}\`, the flag is \`--${String(flagOf(settings.jwtKeysUrls))}\``,
   );
   const named = Object.values(settings).filter(({ variable }) => variable !== "PLANTSTORE_TOKENS");
   expect(named.map(flagOf)).toEqual(

@@ -37,6 +37,8 @@ export class StorageThread {
   readonly #worker: Worker;
   readonly #wakeUp = new ThreadWakeUp();
   readonly #exited = Promise.withResolvers<string>();
+  /** Resolves once the thread no longer has the file open. */
+  readonly #hasExited = Promise.withResolvers<void>();
   /** The callers that wait for a reply, in the order of their requests. */
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
   readonly #checking = Promise.withResolvers<void>();
@@ -56,9 +58,12 @@ export class StorageThread {
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
-    // Every error is followed by an exit, but only the first reason is used.
+    // Every error is followed by an exit, which closes the file. Only the first reason is used.
     this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
-    this.#worker.on("exit", () => this.#onExit("the storage thread has exited"));
+    this.#worker.on("exit", () => {
+      this.#onExit("the storage thread has exited");
+      this.#hasExited.resolve();
+    });
   }
 
   /**
@@ -95,7 +100,7 @@ export class StorageThread {
     return this.#opened;
   }
 
-  /** Resolves to the reason of the exit once the thread has exited. Never rejects. */
+  /** Resolves to the reason once the thread has failed or exited. Never rejects. */
   get exited(): Promise<string> {
     return this.#exited.promise;
   }
@@ -120,10 +125,10 @@ export class StorageThread {
     return reply.problem;
   }
 
-  /** Closes the file, and resolves once the thread has exited. */
+  /** Closes the file, and resolves once the thread has exited, even if it failed before. */
   async close(): Promise<void> {
     this.#send({ kind: "close" });
-    await this.#exited.promise;
+    await this.#hasExited.promise;
   }
 
   async #open(options: DatabaseOptions): Promise<void> {

@@ -142,7 +142,7 @@ test.each([
     file: pathOf("authentication.md"),
     code: "| `GetPlant` | `plants:read` |\n",
     runs: pathOf("rpc-policy.test.ts"),
-    fails: "authentication.md lists the scope of each RPC",
+    fails: "authentication.md lists each RPC's scope",
   },
   {
     forgotten: "the client's scope",
@@ -171,7 +171,7 @@ test.each([
     file: pathOf("queued-store.ts"),
     code: "if (error !== undefined) throw error;",
     runs: "test/stores/contract/memory-store.test.ts",
-    fails: "refuses later calls of has",
+    fails: "makes each later has call fail",
   },
   {
     forgotten: "the error of an unavailable PostgreSQL",
