@@ -12,7 +12,7 @@ export const suites: readonly Suite[] = [
     occasion: "test",
     isForMutants: true,
     // Each process compiles the sources again, which costs more than waiting for a few slow tests.
-    workers: 3,
+    workers: 6,
   },
   {
     kind: "files",

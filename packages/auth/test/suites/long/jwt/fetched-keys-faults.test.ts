@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { OperatorLog } from "../../src/inputs/operator-log.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import type { IdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
+import type { OperatorLog } from "../../../../src/inputs/operator-log.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import type { IdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import {
   byDemand,
   hourMs,
@@ -9,7 +9,7 @@ import {
   openVerifierAt,
   outcomeOf,
   startProvider,
-} from "../../../testing/src/auth/fetched-keys.ts";
+} from "../../../../../testing/src/auth/fetched-keys.ts";
 
 describe("a provider that fails", () => {
   test("leaves fetched keys valid for old and new tokens", async () => {

@@ -2,10 +2,10 @@ import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSy
 import { open } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 
-import { notParsed, parsed } from "../../src/inputs/parse-result.ts";
-import { type FileToWatch, type WatchedFile, watchFile } from "../../src/inputs/watched-file.ts";
-import { within } from "../../../testing/src/deadline.ts";
-import { createTempFolder, type TempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { notParsed, parsed } from "../../../../src/inputs/parse-result.ts";
+import { type FileToWatch, type WatchedFile, watchFile } from "../../../../src/inputs/watched-file.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { createTempFolder, type TempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 interface Watching extends WatchedFile, Disposable {
   /** The contents that were applied, oldest first. */

@@ -1,7 +1,7 @@
 import { createHook } from "node:async_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, describe, test } from "vitest";
-import { StoreHealth, type StoreProblem, retryIntervalMs } from "../../src/stores/contract/store-health.ts";
+import { StoreHealth, type StoreProblem, retryIntervalMs } from "../../../../src/stores/contract/store-health.ts";
 
 const full: StoreProblem = { text: "the disk is full", isTemporary: true };
 const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false };
