@@ -25,7 +25,7 @@ test.each([
   {
     name: "suites of test files run in one run of vitest",
     chosen: ["unit", "node-engine"],
-    want: [[...vitest, "--project", "unit", "--project", "node-engine", "--maxWorkers=3"]],
+    want: [[...vitest, "--project", "unit", "--project", "node-engine", "--maxWorkers=4"]],
   },
   {
     name: "suites that run together get the lowest number of workers of any of them",
