@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { refusePromise } from "@plantstore/http";
+import { refusePromise, withCode } from "@plantstore/http";
 import type { BearerAuthOptions } from "./bearer-auth-options.ts";
 import { openNameProblem } from "./open-names.ts";
 import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./required-scopes.ts";
@@ -90,5 +90,5 @@ function notDefined(procedure: string): TypeError {
 function requireOpenName(name: unknown): void {
   const problem = openNameProblem(name);
   if (problem === undefined) return;
-  throw Object.assign(new TypeError(`option "open" of createBearerAuth ${problem}`), { code: "ERR_OPTIONS" });
+  throw withCode(new TypeError(`option "open" of createBearerAuth ${problem}`), "ERR_OPTIONS");
 }

@@ -1,7 +1,7 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { openApiOptionsOf } from "@plantstore/protobuf";
+import { filesOf, openApiOptionsOf } from "@plantstore/protobuf";
 import { runSteps } from "@plantstore/http";
 
 /**
@@ -26,10 +26,7 @@ export function readComments(fileDescriptorSet: Uint8Array): Comments {
  * comment.
  */
 export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
-  const files = new Set(services.map(({ file }) => file));
-  // The loop also visits the files that it adds.
-  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
-  return yield* commentsIn([...files].map(({ proto }) => proto));
+  return yield* commentsIn([...filesOf(services)].map(({ proto }) => proto));
 }
 
 function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Comments> {

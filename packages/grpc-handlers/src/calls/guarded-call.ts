@@ -18,24 +18,20 @@ export class GuardedCall extends ServerInterceptingCall {
   }
 
   override sendMetadata(metadata: Metadata): void {
-    try {
-      this.#call.sendMetadata(metadata);
-    } catch (error) {
-      this.#base.failInterceptor(error);
-    }
+    this.#guard(() => this.#call.sendMetadata(metadata));
   }
 
   override sendMessage(message: unknown, sent: () => void): void {
-    try {
-      this.#call.sendMessage(message, sent);
-    } catch (error) {
-      this.#base.failInterceptor(error);
-    }
+    this.#guard(() => this.#call.sendMessage(message, sent));
   }
 
   override sendStatus(end: CallStatus): void {
+    this.#guard(() => this.#call.sendStatus(end));
+  }
+
+  #guard(send: () => void): void {
     try {
-      this.#call.sendStatus(end);
+      send();
     } catch (error) {
       this.#base.failInterceptor(error);
     }

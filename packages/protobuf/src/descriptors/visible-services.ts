@@ -1,6 +1,7 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
 import { runSteps } from "@plantstore/http";
 import { completeFiles } from "./complete-files.ts";
+import { filesOf } from "./files-of.ts";
 import { hideRestricted, type VisibilityOptions } from "./hide-restricted.ts";
 import { linkFiles } from "./link-files.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
@@ -22,10 +23,7 @@ export function hideInFiles(
   described: Iterable<{ readonly file: DescFile }>,
   visibility: VisibilityOptions,
 ): VisibleTypes {
-  const files = new Set([...described].map(({ file }) => file));
-  // The loop also visits the files that it adds.
-  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
-  const protos = distinctFiles([...files].map(({ proto }) => proto));
+  const protos = distinctFiles([...filesOf(described)].map(({ proto }) => proto));
   const { visible, restricted, labels } = runSteps(hideRestricted(protos, visibility));
   const { set } = runSteps(completeFiles(visible));
   const types = runSteps(linkFiles(set.file, () => true));

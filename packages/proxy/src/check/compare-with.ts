@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "@plantstore/http";
+import { filesOf } from "@plantstore/protobuf";
 import type { RestOptions } from "@plantstore/protocols";
 import { compareServices, loadRules, withoutRules, sortAccepted, type SortedChanges } from "../compare/index.ts";
 import { InputError } from "./input-error.ts";
@@ -53,8 +54,5 @@ export async function compareWith(
 
 /** Returns whether the files of services import the options of `buf.validate`. */
 function haveRules(services: readonly DescService[]): boolean {
-  const files = new Set(services.map(({ file }) => file));
-  // The loop visits the files that it adds.
-  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
-  return [...files].some(({ proto }) => proto.name === "buf/validate/validate.proto");
+  return [...filesOf(services)].some(({ proto }) => proto.name === "buf/validate/validate.proto");
 }
