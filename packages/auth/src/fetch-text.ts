@@ -10,7 +10,7 @@ export interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
-/** A response body, or why the request failed; with the HTTP status if there was a response. */
+/** A response body, or why the request failed. Contains the HTTP status if there was a response. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
 /** The largest response body, in bytes. A set of 100 RSA keys with certificate chains takes 400 KB. */

@@ -17,7 +17,7 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
  * Returns the scopes that the option `plantstore.auth.v1.required_scopes` of an RPC lists, `[]` if it accepts every
- * valid token; `undefined` if the RPC does not have the option. For `createResourceMetadata` and `createMcp`.
+ * valid token. Returns `undefined` if the RPC does not have the option. For `createResourceMetadata` and `createMcp`.
  *
  * @throws TypeError if an option with the same number is not a `RequiredScopes`, or has fields that are not known
  */
@@ -57,7 +57,8 @@ function readScopes({ wireType, data }: UnknownField): readonly string[] | undef
  *
  * @param isOpen - returns whether a procedure needs no credential, and so no option
  * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC of their service
- * has it, and for two descriptors of a service with different RPCs or scopes; as {@link requiredScopesOf} does
+ * has it, and for two descriptors of a service with different RPCs or scopes. Also throws as {@link requiredScopesOf}
+ * does
  */
 export function readRequiredScopes(
   services: readonly DescService[],

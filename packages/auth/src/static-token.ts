@@ -5,7 +5,7 @@ import type { PresentedToken, Principal, TokenOutcome, TokenVerifier } from "./t
 export interface StaticToken {
   /** The token's SHA-256 in lower-case hex. */
   readonly digest: string;
-  /** The principal's subject; unique among one set's tokens. */
+  /** The principal's subject, which is unique among one set's tokens. */
   readonly name: string;
   readonly scopes: ReadonlySet<string> | "all";
   /** When the token expires, in milliseconds since the epoch, or `undefined` for never. */

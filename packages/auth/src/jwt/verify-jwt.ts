@@ -15,7 +15,7 @@ export interface TrustedIssuer {
   readonly audiences: readonly string[];
   /** The claim that is checked instead of `aud` in tokens without `aud`. `undefined` rejects these tokens. */
   readonly audienceClaim: string | undefined;
-  /** The claims that contain a token's scopes; `undefined` grants every scope, because many providers issue none. */
+  /** The claims with a token's scopes. `undefined` grants every scope, because many providers issue none. */
   readonly scopeClaims: readonly string[] | undefined;
   /** The allowed `alg` values. */
   readonly algorithms: readonly JwtAlgorithm[];

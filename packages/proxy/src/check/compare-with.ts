@@ -2,7 +2,13 @@ import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "@plantstore/http";
 import { filesOf } from "@plantstore/protobuf";
 import type { RestOptions } from "@plantstore/protocols";
-import { compareServices, loadRules, withoutRules, sortAccepted, type SortedChanges } from "../compare/index.ts";
+import {
+  compareServices,
+  loadRules,
+  withoutRules,
+  partitionAccepted,
+  type PartitionedChanges,
+} from "../compare/index.ts";
 import { InputError } from "./input-error.ts";
 import { readText } from "./read-input.ts";
 
@@ -30,7 +36,7 @@ export async function compareWith(
   now: readonly DescService[],
   name: string,
   { rest, isRestricted, accept, sourceRoot, warn }: ComparisonOptions,
-): Promise<SortedChanges> {
+): Promise<PartitionedChanges> {
   const text = accept === undefined ? "" : await readText(accept, acceptedMaxBytes);
   const openRules = await loadRules().catch(() => {
     if (haveRules([...before, ...now]))
@@ -43,7 +49,7 @@ export async function compareWith(
     const changes = compareServices(before, now, rest, openRules).filter(
       ({ rule }) => !isRestricted || rule !== "visibility-narrowed",
     );
-    return sortAccepted(
+    return partitionAccepted(
       changes.map((change) => ({ ...change, file: `${root}${change.file}` })),
       text,
     );

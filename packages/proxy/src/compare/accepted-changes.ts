@@ -1,7 +1,7 @@
 import type { Change } from "./change.ts";
 
 /** Changes, apart from those that a file accepts. */
-export interface SortedChanges {
+export interface PartitionedChanges {
   readonly open: readonly Change[];
   readonly accepted: readonly Change[];
   /** The file's lines that accept nothing. */
@@ -13,7 +13,7 @@ export interface SortedChanges {
  *
  * @param text - a change per line, as `RULE SUBJECT`. After `#`, a line has a comment
  */
-export function sortAccepted(changes: readonly Change[], text: string): SortedChanges {
+export function partitionAccepted(changes: readonly Change[], text: string): PartitionedChanges {
   const lines = text.split("\n").map((line) => line.replace(/(^|\s)#.*$/, "").trim());
   const names = new Set(lines.filter((line) => line !== ""));
   const found = new Set(changes.map(nameOfChange));

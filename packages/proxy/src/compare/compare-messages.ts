@@ -38,9 +38,9 @@ export class MessageComparison {
     for (const field of now.fields) {
       if (counterpartOf(field, before) !== undefined) continue;
       if (isPresenceRequired(field)) this.#addRequired(field, usage);
-      this.#compareRules.ofNewField(field, usage);
+      this.#compareRules.checkNewField(field, usage);
     }
-    this.#compareRules.ofMessages(before, now, usage);
+    this.#compareRules.compareMessages(before, now, usage);
   }
 
   #compareField(old: DescField, now: DescMessage, usage: Usage): void {
@@ -62,7 +62,7 @@ export class MessageComparison {
     }
     if (usage.direction === "request") {
       if (isPresenceRequired(field) && !isPresenceRequired(old)) this.#addRequired(field, usage);
-      this.#compareRules.ofFields(old, field, usage);
+      this.#compareRules.compareFields(old, field, usage);
     } else if (isPresenceRequired(old) && !isPresenceRequired(field))
       this.#changes.add("field-optional", subject, field, {
         change: `${field.name} is not required`,

@@ -5,7 +5,7 @@
  * (compare-messages, field-checks), rules (validate-rules) → changes (change) → those that a file accepts
  * (accepted-changes) → a report (write-changes). No sockets.
  */
-export { sortAccepted, type SortedChanges } from "./accepted-changes.ts";
+export { partitionAccepted, type PartitionedChanges } from "./accepted-changes.ts";
 export { severities } from "./change-rules.ts";
 export { compareServices } from "./compare-services.ts";
 export { loadRules, withoutRules } from "./validate-rules.ts";

@@ -30,9 +30,9 @@ export async function loadRules(): Promise<OpenRules> {
 
 /** What compares no rules. */
 export const withoutRules: OpenRules = () => ({
-  ofFields: () => undefined,
-  ofNewField: () => undefined,
-  ofMessages: () => undefined,
+  compareFields: () => undefined,
+  checkNewField: () => undefined,
+  compareMessages: () => undefined,
 });
 
 type Schemas = Pick<
@@ -51,7 +51,7 @@ class RuleComparison implements CompareRules {
     this.#changes = changes;
   }
 
-  ofFields(old: DescField, field: DescField, { request }: Usage): void {
+  compareFields(old: DescField, field: DescField, { request }: Usage): void {
     const subject = `${old.parent.typeName}.${old.name}`;
     const narrowed = narrowedRules(this.#ofField(old), this.#ofField(field));
     if (narrowed.includes("required"))
@@ -68,7 +68,7 @@ class RuleComparison implements CompareRules {
   }
 
   /** Reports a field whose rules refuse a message without it: `required`, or rules that a default value breaks. */
-  ofNewField(field: DescField, { request }: Usage): void {
+  checkNewField(field: DescField, { request }: Usage): void {
     const subject = `${field.parent.typeName}.${field.name}`;
     this.#refuseWithout(field, subject, `the rules of the new field ${field.name} refuse requests without it`, request);
   }
@@ -84,7 +84,7 @@ class RuleComparison implements CompareRules {
     });
   }
 
-  ofMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
+  compareMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
     const narrowed = narrowedRules(this.#ofMessage(before), this.#ofMessage(now));
     this.#addNarrowed(before.typeName, now, narrowed, "some values", request);
     // The fields of which old clients set one in each request.

@@ -1,8 +1,8 @@
-import type { SortedChanges } from "./accepted-changes.ts";
+import type { PartitionedChanges } from "./accepted-changes.ts";
 import type { Change } from "./change.ts";
 
 /** Formats changes for people. */
-export function writeChanges(changes: SortedChanges): string {
+export function writeChanges(changes: PartitionedChanges): string {
   const blocks = changes.open.map((change) =>
     [
       `${placeOf(change)}: ${change.severity}: ${change.rule} ${change.subject}`,
@@ -15,7 +15,7 @@ export function writeChanges(changes: SortedChanges): string {
 }
 
 /** Formats changes, and the reasons for which the gateway would not start, as GitHub Actions annotations. */
-export function writeAnnotations(changes: SortedChanges, problems: readonly string[]): string {
+export function writeAnnotations(changes: PartitionedChanges, problems: readonly string[]): string {
   const annotations = changes.open.map(({ severity, file, line, rule, subject, change, before, now }) => {
     const place = [`file=${escapeProperty(file)}`, ...(line === undefined ? [] : [`line=${line}`])].join(",");
     const message = `${subject}: ${change}\nBefore: ${before}\nNow: ${now}`;
@@ -25,7 +25,7 @@ export function writeAnnotations(changes: SortedChanges, problems: readonly stri
   return [...failures, ...annotations, summaryOf(changes)].join("\n");
 }
 
-function summaryOf({ open, accepted }: SortedChanges): string {
+function summaryOf({ open, accepted }: PartitionedChanges): string {
   const errors = open.filter(({ severity }) => severity === "error").length;
   const count = `${errors} ${errors === 1 ? "change breaks" : "changes break"} clients, ${open.length - errors} may`;
   return `${count}; ${accepted.length} accepted.`;
