@@ -172,7 +172,8 @@ describe.runIf(isMountTried)("two servers on a folder that is also mounted elsew
     }
     const [first, second] = tallies.map(({ deleted }) => deleted);
     const [askedOfFirst, askedOfSecond] = tallies.map(({ asked }) => asked);
-    expect([...(askedOfFirst ?? [])].filter((id) => askedOfSecond?.has(id)).length).toBeGreaterThan(400);
+    // Each server was asked for at least 500 plants, half of them even.
+    expect([...(askedOfFirst ?? [])].filter((id) => askedOfSecond?.has(id)).length).toBeGreaterThanOrEqual(250);
     expect([...(first ?? [])].filter((id) => second?.has(id))).toEqual([]);
     const left = new Set(plantsIn(file));
     expect(tallies.flatMap(({ deleted }) => [...deleted]).filter((id) => left.has(id))).toEqual([]);

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { createUserProject, packed } from "../../support/package/user-project.ts";
+import { buf, createUserProject, packed } from "../../support/package/user-project.ts";
 
 // The files of googleapis that definitions import: those in the gateway's package, and others from npm.
 
@@ -41,7 +41,7 @@ service ShopService {
 test("the gateway serves an AIP definition with imports installed from npm", () => {
   const project = createUserProject();
   folders.push(project.path);
-  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);
+  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"], buf);
   project.write("buf.yaml", yamlOfGoogleApis);
   project.write(
     "buf.gen.yaml",

