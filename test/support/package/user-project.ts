@@ -60,7 +60,7 @@ type LibraryName =
   | "proxy";
 
 /** The package of buf, which pages run by npx, in the version of this repository. */
-export const buf = `@bufbuild/buf@${manifest.devDependencies["@bufbuild/buf"]}`;
+export const buf: string = `@bufbuild/buf@${manifest.devDependencies["@bufbuild/buf"]}`;
 
 /** Creates an empty project of ES modules. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
