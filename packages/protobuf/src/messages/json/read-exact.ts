@@ -97,6 +97,9 @@ const noRules: TextRules = { sameAsBound: false, notes: undefined };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** node's Buffer, if there is one. It decodes text with characters such as "ü" in half the time of a TextDecoder. */
+const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
+
 /**
  * Decodes JSON to a string.
  *
@@ -106,6 +109,11 @@ export function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
     if (json.isWellFormed()) return json;
     throw invalidMessage("not valid JSON: lone surrogate in the text");
+  }
+  if (NodeBuffer !== undefined && json instanceof NodeBuffer) {
+    const text = json.toString();
+    // Buffer replaces invalid bytes with this character.
+    if (!text.includes("\ufffd")) return text;
   }
   try {
     return utf8.decode(json);
