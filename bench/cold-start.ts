@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,9 @@ const starts = 11;
 
 /** The pause between two starts, in ms, in which the processes of the last one exit. */
 const pauseMs = 50;
+
+/** The peers, which `npm ci --prefix bench/peers` installs. */
+const peers = join(import.meta.dirname, "peers");
 
 /** A program as a user starts it, without any code of the bench in its process. */
 interface Program {
@@ -46,6 +49,9 @@ export async function measureColdStarts(): Promise<readonly StartFigures[]> {
     { name: "node:http", words: [programOf("node-http")], environment: {} },
     { name: "@plantstore/gateway", words: [programOf("gateway")], environment: {} },
     { name: "connect-node", words: [programOf("connect-node")], environment: {} },
+    ...(existsSync(join(peers, "node_modules"))
+      ? [{ name: "fastify", words: [join(peers, "start-fastify.mjs")], environment: {} }]
+      : []),
     serve,
   ];
   const startsByProgram = new Map<Program, Start[]>(programs.map((program) => [program, []]));
