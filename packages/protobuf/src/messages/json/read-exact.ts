@@ -97,7 +97,7 @@ const noRules: TextRules = { sameAsBound: false, notes: undefined };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** node's Buffer, if there is one. It decodes text with characters such as "ü" in half the time of a TextDecoder. */
+/** node's Buffer, if there is one. Buffer decodes characters such as "ü" in half the time of a TextDecoder. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 /**
