@@ -1,7 +1,22 @@
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { addPlants, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
+import type { ProtectionSql } from "../../support/plants/opened-store.ts";
+import { addPlants, ageRecords, plantsIn, recordedIn, runSqlite } from "../../support/plants/sqlite-file.ts";
+
+const protectionSql: ProtectionSql = {
+  "a reference in another table": (ids) =>
+    `CREATE TABLE beds (plant INTEGER REFERENCES plants (id));
+     INSERT INTO beds SELECT value FROM json_each('[${ids}]')`,
+  "a trigger that refuses the deletion": (ids) =>
+    `CREATE TRIGGER protect BEFORE DELETE ON plants WHEN OLD.id IN (${ids})
+     BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
+  "a trigger that skips the deletion": (ids) =>
+    `CREATE TRIGGER protect BEFORE DELETE ON plants WHEN OLD.id IN (${ids}) BEGIN SELECT RAISE(IGNORE); END`,
+  "a trigger that skips the record": (ids) =>
+    `CREATE TRIGGER protect BEFORE INSERT ON deletions WHEN NEW.plant_id IN (${ids})
+     BEGIN SELECT RAISE(IGNORE); END`,
+};
 
 describePlantStore(async (plants) => {
   const folder = createTempFolder();
@@ -12,12 +27,15 @@ describePlantStore(async (plants) => {
   return {
     store,
     plants: () => plantsIn(file),
-    reopen: () => openSqliteStore({ file }),
+    reopen: (options) => openSqliteStore({ file, ...options }),
     database: {
       location: { kind: "sqlite", path: file },
       kill: async () => undefined,
       run,
       failDeletions: () => run("CREATE TRIGGER fail AFTER DELETE ON plants BEGIN SELECT json('no JSON'); END"),
+      protect: (way, ids) => run(protectionSql[way](ids.join())),
+      recorded: () => recordedIn(file),
+      age: (days) => ageRecords(file, days),
     },
     [Symbol.asyncDispose]: async () => {
       await store.close();

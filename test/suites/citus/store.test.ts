@@ -12,6 +12,7 @@ import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.t
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf } from "../../support/plants/run-batch.ts";
+import { factsOfOwnDatabase } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { openClient, runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
@@ -119,7 +120,7 @@ describePlantStore(
       [Symbol.asyncDispose]: () => store.close(),
     };
   },
-  { keyHoldsFor: "a plant", lacks: ["its own database"] },
+  { keyHoldsFor: "a plant", lacks: factsOfOwnDatabase },
 );
 
 describePlantDatabase(async () => {

@@ -5,6 +5,7 @@ import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-d
 import { watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { factsOfOwnDatabase } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
@@ -15,6 +16,7 @@ import {
   startPgbouncer,
   startPooledDatabase,
 } from "../../support/plants/pgbouncer.ts";
+import { readPlants } from "../../support/plants/postgres-of-file.ts";
 import {
   cancelWaitsForStandby,
   type PostgresServer,
@@ -92,13 +94,12 @@ describe.each([
       await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
       return {
         store,
-        plants: async () =>
-          (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        plants: () => readPlants(direct),
         reopen: open,
         [Symbol.asyncDispose]: () => store.close(),
       };
     },
-    { lacks: ["its own database"] },
+    { lacks: factsOfOwnDatabase },
   );
 
   describePlantDatabase(async () => ({

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { migratePlants, type OnUpkeep, openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { factsOfOwnDatabase } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import {
@@ -14,6 +15,7 @@ import {
   startPgbouncer,
   startPooledDatabase,
 } from "../../support/plants/pgbouncer.ts";
+import { readPlants } from "../../support/plants/postgres-of-file.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
 import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
 import { Dice } from "../../../packages/testing/src/dice.ts";
@@ -54,13 +56,12 @@ describe("PgBouncer in transaction mode", () => {
       await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
       return {
         store,
-        plants: async () =>
-          (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        plants: () => readPlants(direct),
         reopen: () => openPlantStore({ kind: "postgres", url: pooler.url }),
         [Symbol.asyncDispose]: () => store.close(),
       };
     },
-    { lacks: ["its own database"] },
+    { lacks: factsOfOwnDatabase },
   );
 
   describePlantDatabase(async () => {

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import { deleteCall } from "./delete-call.ts";
-import type { Calls, OpenDurable, OpenWithDatabase } from "./opened-store.ts";
+import { testRetention } from "./describe-retention.ts";
+import { type Calls, type OpenDurable, type OpenStore, type OpenWithDatabase, protections } from "./opened-store.ts";
 
 /** More deletions than a process acknowledges before it is killed. */
 const killedPlants = 20_000;
@@ -12,14 +13,65 @@ const killedPlants = 20_000;
 /** The deletions that a process acknowledges before it is killed. */
 const acknowledgedMin = 200;
 
+/** More deletions than a queue accepts. */
+const overflowingPlants = 18_000;
+
 /** The error of every call that a store cannot process. */
 export const unavailable: { readonly rawMessage: string; readonly code: Code } = {
   rawMessage: "the plant store cannot process the request at the moment",
   code: Code.Unavailable,
 };
 
-/** The facts about a store that is closed and opened again. */
-export function testReopened(open: OpenDurable): void {
+/** The name of a fact in {@link durableFacts}. */
+export type DurableFact =
+  | "a reopened store"
+  | "a killed store"
+  | "deletion records"
+  | "a queued deletion"
+  | "a protected plant"
+  | "a store without its tables";
+
+/** The tests of a fact. @param calls - a call of each method that asks the store */
+type FactTests = (open: OpenStore, calls: Calls) => void;
+
+/** The facts about durable stores, with their tests. A store without one of them states that it lacks the fact. */
+export const durableFacts: readonly { readonly fact: DurableFact; readonly tests: FactTests }[] = [
+  { fact: "a reopened store", tests: (open) => testReopened(reopening(open)) },
+  {
+    fact: "a killed store",
+    tests: (open) => {
+      testKilled(withDatabase(open));
+      testRestarted(withDatabase(open));
+    },
+  },
+  { fact: "deletion records", tests: (open) => testRetention(withDatabase(open)) },
+  { fact: "a queued deletion", tests: (open) => testQueue(withDatabase(open)) },
+  { fact: "a protected plant", tests: (open) => testProtected(withDatabase(open)) },
+  { fact: "a store without its tables", tests: (open, calls) => testUnavailable(withDatabase(open), calls) },
+];
+
+/** The facts that change or kill the store's database, which several tests or a pooler may share. */
+export const factsOfOwnDatabase: readonly DurableFact[] = durableFacts
+  .map(({ fact }) => fact)
+  .filter((fact) => fact !== "a reopened store");
+
+function reopening(open: OpenStore): OpenDurable {
+  return async (plants) => {
+    const { reopen, ...opened } = await open(plants);
+    if (reopen === undefined) throw new Error("the store has no reopen, and does not state what it lacks");
+    return { ...opened, reopen };
+  };
+}
+
+function withDatabase(open: OpenStore): OpenWithDatabase {
+  return async (plants) => {
+    const { database, ...opened } = await reopening(open)(plants);
+    if (database === undefined) throw new Error("the store has no database, and does not state what it lacks");
+    return { ...opened, database };
+  };
+}
+
+function testReopened(open: OpenDurable): void {
   test("has what it acknowledged, with idempotency keys' outcomes", async () => {
     await using opened = await open([1n, 2n, 3n]);
     const keyed = deleteCall({ idempotencyKey: "key" });
@@ -38,9 +90,9 @@ export function testReopened(open: OpenDurable): void {
   });
 }
 
-/** The facts about a store whose process and server are killed. */
+/** The fact about a store whose process and server are killed. */
 export function testKilled(open: OpenWithDatabase): void {
-  test("keeps every acknowledged deletion when the process and its server are killed", async () => {
+  test("keeps every acknowledged deletion", async () => {
     await using opened = await open(Array.from({ length: killedPlants }, (_, i) => BigInt(i + 1)));
     await opened.store.close();
     const main = join(projectFolder, "test/support/plants/delete-until-killed.ts");
@@ -65,18 +117,36 @@ export function testKilled(open: OpenWithDatabase): void {
   });
 }
 
-/** The facts about deletions that are queued, or refused by the database. */
-export function testQueue(open: OpenWithDatabase): void {
-  test("deletes nothing when its call is cancelled", async () => {
+function testRestarted(open: OpenWithDatabase): void {
+  test("waits for the restart of its server", async () => {
     await using opened = await open([1n, 2n, 3n]);
+    await opened.store.delete(1n, deleteCall());
+    const restarted = opened.database.kill();
+    const outcomes = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    await restarted;
+    await expect(outcomes).resolves.toEqual([false, true, true]);
+    expect(opened.store.problem).toBeUndefined();
+    expect(await opened.plants()).toEqual([]);
+  });
+}
+
+function testQueue(open: OpenWithDatabase): void {
+  test("is counted, up to a limit of 16,384", async () => {
+    await using opened = await open([]);
+    expect(opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+  });
+
+  test("deletes nothing when its call is cancelled", async () => {
+    // A store sends at most two batches at the same time, in each of its queues.
+    const others = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
+    await using opened = await open([...others, 21n]);
     const controller = new AbortController();
-    // A store sends at most two batches at the same time.
-    const sent = Promise.all([1n, 2n].map((id) => opened.store.delete(id, deleteCall())));
-    const failure = opened.store.delete(3n, deleteCall({ signal: controller.signal }));
+    const sent = Promise.all(others.map((id) => opened.store.delete(id, deleteCall())));
+    const failure = opened.store.delete(21n, deleteCall({ signal: controller.signal }));
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    await expect(sent).resolves.toEqual([true, true]);
-    expect(await opened.plants()).toEqual([3n]);
+    await expect(sent).resolves.toEqual(others.map(() => true));
+    expect(await opened.plants()).toEqual([21n]);
   });
 
   test("is not sent after a batch has failed", async () => {
@@ -84,14 +154,19 @@ export function testQueue(open: OpenWithDatabase): void {
     await opened.database.failDeletions();
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(unavailable) })));
+    expect(opened.store.problem).toBeDefined();
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
 
   test("keeps its plant and gets a retry time when the queue overflows", async () => {
-    const ids = Array.from({ length: 18_000 }, (_, i) => BigInt(i + 1));
+    const ids = Array.from({ length: overflowingPlants }, (_, i) => BigInt(i + 1));
     await using opened = await open(ids);
+    const { queues = 1 } = opened.database;
+    const absent = Array.from({ length: overflowingPlants * (queues - 1) }, (_, i) => -BigInt(i + 1));
     const results = await Promise.all(
-      ids.map((id) => opened.store.delete(id, deleteCall()).catch((reason: unknown) => ConnectError.from(reason))),
+      [...ids, ...absent].map((id) =>
+        opened.store.delete(id, deleteCall()).catch((reason: unknown) => ConnectError.from(reason)),
+      ),
     );
     const refused = results.filter((outcome) => outcome instanceof ConnectError);
     expect(refused.length).toBeGreaterThan(0);
@@ -101,25 +176,31 @@ export function testQueue(open: OpenWithDatabase): void {
     }
     expect(await opened.plants()).toEqual(ids.filter((_, i) => results[i] !== true));
   });
+}
 
-  test("is refused if another table references its plant, and others succeed", async () => {
+function testProtected(open: OpenWithDatabase): void {
+  test.each(protections)("is kept by %s; other plants in its batch are deleted and recorded", async (way) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
+    const kept = [5n, 12n];
     await using opened = await open(ids);
-    await opened.database.run("CREATE TABLE beds (plant BIGINT REFERENCES plants (id))");
-    await opened.database.run("INSERT INTO beds VALUES (5), (12)");
+    await opened.database.protect(way, kept);
+    const refusal = expect.objectContaining({ code: Code.FailedPrecondition });
+    await expect(opened.store.delete(5n, deleteCall())).rejects.toEqual(refusal);
     const results = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
-    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
     expect(results).toEqual([
-      ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
+      ...ids.map((id) =>
+        kept.includes(id) ? { status: "rejected", reason: refusal } : { status: "fulfilled", value: true },
+      ),
       { status: "fulfilled", value: false },
     ]);
     expect(opened.store.problem).toBeUndefined();
-    expect(await opened.plants()).toEqual([5n, 12n]);
+    expect(await opened.plants()).toEqual(kept);
+    const recorded = await opened.database.recorded();
+    expect(recorded.toSorted((one, other) => Number(one - other))).toEqual(ids.filter((id) => !kept.includes(id)));
   });
 }
 
-/** The facts about each method of a store whose tables another program has dropped. */
-export function testUnavailable(open: OpenWithDatabase, calls: Calls): void {
+function testUnavailable(open: OpenWithDatabase, calls: Calls): void {
   test.each(Object.entries(calls))("rejects calls of %s without the error of the database", async (_, call) => {
     await using opened = await open([3n]);
     await opened.database.run("DROP TABLE plants");

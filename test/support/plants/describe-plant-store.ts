@@ -2,29 +2,21 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
-import { testKilled, testQueue, testReopened, testUnavailable, unavailable } from "./describe-durable-store.ts";
-import type { Calls, OpenDurable, OpenedStore, OpenWithDatabase } from "./opened-store.ts";
+import { type DurableFact, durableFacts, unavailable } from "./describe-durable-store.ts";
+import type { Calls, OpenStore } from "./opened-store.ts";
 import { refusalOf } from "./refusal.ts";
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** Opens a store that has the given plants, and only those. */
-type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
-
 /** For what an idempotency key holds: where it is a plant, rows about the same key for others are left out. */
 type KeyHoldsFor = "the store" | "a plant";
-
-/**
- * What a store or its test lacks. The memory store has no durability, and a server that tests share, or that is behind
- * a pooler, is not the test's own database. What a store lacks is stated, and its tests are left out.
- */
-type Lack = "durability" | "its own database";
 
 /** The options of {@link describePlantStore}. */
 interface Exceptions {
   readonly keyHoldsFor?: KeyHoldsFor;
-  readonly lacks?: readonly Lack[];
+  /** The durable facts that the store does not promise, or that its test cannot show. */
+  readonly lacks?: readonly DurableFact[];
 }
 
 /**
@@ -51,23 +43,8 @@ const askingCalls: Calls = {
 export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store", lacks = [] }: Exceptions = {}): void {
   describe("a plant store", () => {
     for (const [member, tests] of Object.entries(testsOf)) describe(member, () => tests(open, keyHoldsFor));
-    if (lacks.includes("durability")) return;
-    const reopening: OpenDurable = async (plants) => {
-      const { reopen, ...opened } = await open(plants);
-      if (reopen === undefined) throw new Error("the store has no reopen, and does not state that it lacks durability");
-      return { ...opened, reopen };
-    };
-    describe("reopened", () => testReopened(reopening));
-    if (lacks.includes("its own database")) return;
-    const withDatabase: OpenWithDatabase = async (plants) => {
-      const { database, ...opened } = await reopening(plants);
-      if (database === undefined)
-        throw new Error("the store has no database, and does not state that it lacks its own");
-      return { ...opened, database };
-    };
-    describe("killed", () => testKilled(withDatabase));
-    describe("a queued deletion", () => testQueue(withDatabase));
-    describe("without its tables", () => testUnavailable(withDatabase, askingCalls));
+    for (const { fact, tests } of durableFacts)
+      if (!lacks.includes(fact)) describe(fact, () => tests(open, askingCalls));
   });
 }
 
@@ -256,9 +233,11 @@ function testClose(open: OpenStore): void {
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
 
-  test.each(Object.entries(askingCalls))("makes each later %s call fail", async (_, call) => {
+  test.each(Object.entries(askingCalls))("makes each later %s call fail, also before it resolves", async (_, call) => {
     await using opened = await open([3n]);
-    await opened.store.close();
+    const closed = opened.store.close();
+    await expect(call(opened.store)).rejects.toMatchObject(unavailable);
+    await closed;
     await expect(call(opened.store)).rejects.toMatchObject(unavailable);
     expect(await opened.plants()).toEqual([3n]);
   });

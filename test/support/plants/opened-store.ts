@@ -1,3 +1,4 @@
+import type { DurableStoreOptions } from "../../../src/stores/contract/durable-store-options.ts";
 import type { PlantLocation } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 
@@ -6,11 +7,17 @@ export interface OpenedStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** The ids that are there, in ascending order. */
   plants(): Promise<readonly bigint[]> | readonly bigint[];
-  /** Opens another store of the same plants; missing if the store {@link Lack lacks} durability. */
-  readonly reopen?: () => Promise<PlantStore>;
-  /** The store's database; missing if the store lacks its own. */
+  /** Opens another store of the same plants; missing if the store is not durable. */
+  readonly reopen?: (options?: RetentionOptions) => Promise<PlantStore>;
+  /** The store's database; missing if the test may not change or kill it. */
   readonly database?: StoreDatabase;
 }
+
+/** How long a reopened store keeps deletion records. */
+type RetentionOptions = Pick<DurableStoreOptions, "deletionsKeptMs">;
+
+/** Opens a store that has the given plants, and only those. */
+export type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 
 /** The names of the methods that ask a store, except `close`. */
 type Asking = Exclude<
@@ -21,16 +28,38 @@ type Asking = Exclude<
 /** A call of each method of a store. */
 export type Calls = Readonly<Record<Asking, (store: PlantStore) => Promise<unknown>>>;
 
+/** The ways in which a database can be told to keep plants. */
+export const protections = [
+  "a reference in another table",
+  "a trigger that refuses the deletion",
+  "a trigger that skips the deletion",
+  "a trigger that skips the record",
+] as const;
+
+/** A way to keep plants. */
+export type Protection = (typeof protections)[number];
+
+/** SQL that protects the plants of a comma-separated list of ids. */
+export type ProtectionSql = Readonly<Record<Protection, (ids: string) => string>>;
+
 /** A database that belongs to a test, which changes it, and kills its server. */
-interface StoreDatabase {
+export interface StoreDatabase {
   /** Where a process finds the store. */
   readonly location: PlantLocation;
+  /** The number of queues over which the store divides its deletions, by plant. Default 1. */
+  readonly queues?: number;
   /** Kills the database's server, if it has one, and starts it again. */
   kill(): Promise<void>;
   /** Runs SQL that SQLite and PostgreSQL understand. */
   run(sql: string): unknown;
   /** Makes the next deletions fail with an error that concerns the whole store. */
   failDeletions(): Promise<void> | void;
+  /** Protects plants from deletion. */
+  protect(way: Protection, ids: readonly bigint[]): unknown;
+  /** Returns the plants of all deletion records, in the order of the deletions. */
+  recorded(): Promise<readonly bigint[]> | readonly bigint[];
+  /** Makes all deletion records older, by days. */
+  age(days: number): Promise<void> | void;
 }
 
 /** A store that can be opened again. */

@@ -1,7 +1,8 @@
 import { afterAll, afterEach } from "vitest";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
-import type { OpenedStore } from "./opened-store.ts";
+import type { DurableStoreOptions } from "../../../src/stores/contract/durable-store-options.ts";
+import type { ProtectionSql, StoreDatabase } from "./opened-store.ts";
 import { failAttempts } from "./failing-attempts.ts";
 import { type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
 
@@ -20,8 +21,8 @@ export interface PostgresStore extends AsyncDisposable {
   /** Returns the ids of the plants, in ascending order. */
   readonly plants: () => Promise<bigint[]>;
   /** Opens another store of the same database. */
-  readonly reopen: () => Promise<PlantStore>;
-  readonly database: NonNullable<OpenedStore["database"]>;
+  readonly reopen: (options?: DurableStoreOptions) => Promise<PlantStore>;
+  readonly database: StoreDatabase;
 }
 
 /** Creates a database with these plants, and opens its store. @param change - changes the URL */
@@ -31,7 +32,7 @@ export async function openStoreWith(
   change: (url: string) => string = (url) => url,
 ): Promise<PostgresStore> {
   const url = change(await server.createPlants(plants));
-  const reopen = (): Promise<PlantStore> => openPostgresStore({ url });
+  const reopen: PostgresStore["reopen"] = (options) => openPostgresStore({ url, ...options });
   const store = await reopen();
   const kill = async (): Promise<void> => {
     await server.stop("kill");
@@ -48,14 +49,46 @@ export async function openStoreWith(
       run: (sql) => runSql(url, sql),
       // As many as are sent at the same time.
       failDeletions: () => failAttempts(url, "DELETE ON plants", ["42P01", "42P01"]),
+      protect: (way, ids) => runSql(url, protectionSql[way](ids.join())),
+      recorded: () => readRecorded(url),
+      age: (days) => ageRecords(url, days),
     },
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
 
+/** Returns SQL for a trigger that runs a statement before rows change, if `condition` is true. */
+const triggerSql = (event: "DELETE ON plants" | "INSERT ON deletions", condition: string, statement: string): string =>
+  `CREATE FUNCTION protect() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; END $$;
+   CREATE TRIGGER protect BEFORE ${event} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION protect()`;
+
+const protectionSql: ProtectionSql = {
+  "a reference in another table": (ids) =>
+    `CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds SELECT unnest('{${ids}}'::bigint[])`,
+  "a trigger that refuses the deletion": (ids) =>
+    triggerSql("DELETE ON plants", `OLD.id IN (${ids})`, "RAISE 'not this one'"),
+  "a trigger that skips the deletion": (ids) => triggerSql("DELETE ON plants", `OLD.id IN (${ids})`, "RETURN NULL"),
+  "a trigger that skips the record": (ids) =>
+    triggerSql("INSERT ON deletions", `NEW.plant_id IN (${ids})`, "RETURN NULL"),
+};
+
+/** Makes all deletion records of a database older. */
+export async function ageRecords(url: string, days: number): Promise<void> {
+  await runSql(url, `UPDATE deletions SET deleted_at = deleted_at - interval '${days} days'`);
+}
+
 /** Returns the ids of the plants in a database, in ascending order. */
 export async function readPlants(url: string): Promise<bigint[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+  return await readIds(url, "SELECT id FROM plants ORDER BY id");
+}
+
+/** Returns the plants of the deletion records in a database, in the order of the deletions. */
+export async function readRecorded(url: string): Promise<bigint[]> {
+  return await readIds(url, "SELECT plant_id AS id FROM deletions ORDER BY deleted_at");
+}
+
+async function readIds(url: string, sql: string): Promise<bigint[]> {
+  return (await runSql(url, sql)).map(({ id }) => BigInt(String(id)));
 }
 
 /** Creates a database with plants from 1 on, and returns its URL. */

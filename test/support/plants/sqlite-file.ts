@@ -29,7 +29,24 @@ export function runSqlite(file: string, sql: string): void {
 
 /** The plants in a file, in ascending order. */
 export function plantsIn(file: string): bigint[] {
-  return readSqlite(file, "SELECT id FROM plants ORDER BY id").map(({ id }) => BigInt(String(id)));
+  return readIds(file, "SELECT id FROM plants ORDER BY id");
+}
+
+/** The plants of the deletion records in a file, in the order of the deletions. */
+export function recordedIn(file: string): bigint[] {
+  return readIds(file, "SELECT plant_id AS id FROM deletions ORDER BY seq");
+}
+
+function readIds(file: string, sql: string): bigint[] {
+  return readSqlite(file, sql).map(({ id }) => BigInt(String(id)));
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** Makes all deletion records of a file older, with their idempotency keys. */
+export function ageRecords(file: string, days: number): void {
+  for (const table of ["deletions", "idempotency_keys"])
+    runSqlite(file, `UPDATE ${table} SET deleted_at = deleted_at - ${days * dayMs}`);
 }
 
 /** Puts plants into a file that a store has created. */

@@ -15,12 +15,13 @@ import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { addDay } from "../../../../support/plants/days.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../../../support/plants/describe-plant-store.ts";
 import { cancelWaitsForStandby, runSql, withoutStandby } from "../../../../support/plants/postgres-server.ts";
 import { runBatchAt, type RunBatchOptions, sentDeletion } from "../../../../support/plants/run-batch.ts";
 import { schemaOf } from "../../../../support/plants/schema-of.ts";
-import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
+import { readPlants, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
 // A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
 // connection. docs/explanation/storage.md lists the settings that could affect a guarantee of the store, and names
@@ -473,13 +474,12 @@ describe("a database and a role with other settings for parsing and formatting",
       await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
       return {
         store,
-        plants: async () =>
-          (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        plants: () => readPlants(url),
         reopen: () => openPostgresStore({ url }),
         [Symbol.asyncDispose]: () => store.close(),
       };
     },
-    { lacks: ["its own database"] },
+    { lacks: factsOfOwnDatabase },
   );
 
   describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));

@@ -7,9 +7,11 @@ import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../../../support/plants/describe-plant-store.ts";
 import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { readPlants } from "../../../../support/plants/postgres-of-file.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";
 
@@ -65,13 +67,12 @@ describe("with other tables and functions first in the search_path", () => {
       const store = await openPostgresStore({ url: through });
       return {
         store,
-        plants: async () =>
-          (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        plants: () => readPlants(url),
         reopen: () => openPostgresStore({ url: through }),
         [Symbol.asyncDispose]: () => store.close(),
       };
     },
-    { lacks: ["its own database"] },
+    { lacks: factsOfOwnDatabase },
   );
 
   describePlantDatabase(async () => {
