@@ -12,10 +12,9 @@ import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.t
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf } from "../../support/plants/run-batch.ts";
-import { factsOfOwnDatabase } from "../../support/plants/describe-durable-store.ts";
-import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { readPlants } from "../../support/plants/postgres-of-file.ts";
 import { openClient, runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
+import { addTriggerOn, type Trigger } from "./add-trigger.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
@@ -32,10 +31,6 @@ async function createStore(plants: readonly bigint[] = [], shards?: number): Pro
   return url;
 }
 
-async function plantsIn(url: string): Promise<bigint[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
-}
-
 /** Creates the tables of a store that Citus has not distributed yet. */
 async function makeTables(url: string): Promise<void> {
   await runSql(url, tablesSql(false));
@@ -50,41 +45,9 @@ async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<R
   return Object.fromEntries(fates);
 }
 
-interface Trigger {
-  readonly table: "plants" | "deletions";
-  readonly when: "DELETE" | "INSERT";
-  readonly sql: string;
-  /** Whether it runs before or after the change of the row. Default BEFORE. */
-  readonly at?: "BEFORE" | "AFTER";
-  /** The plant for which it runs. By default for all. */
-  readonly of?: bigint;
-  /** The index of the worker to whose shards it is added. By default to all. */
-  readonly on?: number;
-}
-
 /** Adds a trigger to a table's shards, on the workers. */
-async function addTrigger(url: string, { table, when, sql, at = "BEFORE", of, on }: Trigger): Promise<void> {
-  const [row] = await runSql(url, "SELECT current_schema() AS schema");
-  const schema = String(row?.["schema"]);
-  const plant = table === "plants" ? "OLD.id" : "NEW.plant_id";
-  const condition = of === undefined ? "" : `WHEN (${plant} = ${of})`;
-  for (const { url: worker } of cluster.workers.filter((_, i) => on === undefined || i === on)) {
-    const shards = await runSql(
-      worker,
-      `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.${table}'::regclass
-        AND nodeport = current_setting('port')::int`,
-    );
-    const triggers = shards.map(
-      ({ shardid }) => `CREATE TRIGGER added ${at} ${when} ON ${schema}.${table}_${String(shardid)}
-        FOR EACH ROW ${condition} EXECUTE FUNCTION ${schema}.added();`,
-    );
-    await runSql(
-      worker,
-      `SET citus.enable_ddl_propagation = off; SET citus.enable_manual_changes_to_shards = on;
-        CREATE FUNCTION ${schema}.added() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN ${sql}; END $$; ${triggers.join("")}`,
-    );
-  }
+function addTrigger(url: string, trigger: Trigger): Promise<void> {
+  return addTriggerOn(cluster, url, trigger);
 }
 
 /** Adds deletion records in 2020, for plants from 1 on. */
@@ -108,25 +71,6 @@ async function waitingForLocks(url: string, count: number): Promise<void> {
     runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'");
   await expect.poll(look).toHaveLength(count);
 }
-
-describePlantStore(
-  async (plants) => {
-    const url = await createStore(plants);
-    const store = await openPostgresStore({ url });
-    return {
-      store,
-      plants: () => plantsIn(url),
-      reopen: () => openPostgresStore({ url }),
-      [Symbol.asyncDispose]: () => store.close(),
-    };
-  },
-  { keyHoldsFor: "a plant", lacks: factsOfOwnDatabase },
-);
-
-describePlantDatabase(async () => {
-  const url = await createStore();
-  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
-});
 
 /** Returns a plant on each worker. */
 function oneOfEach(placement: Placement): readonly bigint[] {
@@ -257,7 +201,7 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
-  test("deletions wait only for their worker, and are refused during close()", async () => {
+  test("each worker whose plants were deleted adds its own queue", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     await session.close();
@@ -270,18 +214,6 @@ describe("on Citus", () => {
     }
     await store.close();
     expect(waitingMax).toEqual([16_384, 32_768].map((forBatchMax) => ({ forBatch: 0, forBatchMax, forLock: 0 })));
-    let batches = 0;
-    const onBatch = (): (() => void) => {
-      batches++;
-      return () => undefined;
-    };
-    const other = await openPostgresStore({ url, onBatch });
-    const closed = other.close();
-    const left = ids.find((id) => !plants.includes(id)) ?? -1n;
-    await expect(other.delete(left, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    await closed;
-    expect(batches).toBe(0);
-    expect(await plantsIn(url)).toContain(left);
   });
 
   test("an open store batches by worker once its tables are distributed", async () => {
@@ -375,7 +307,7 @@ describe("on Citus", () => {
     );
     await session.close();
     expect(row?.[0]).toMatch(new RegExp(`^\\{(0,${other}|${other},0)\\}$`));
-    expect(await plantsIn(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
+    expect(await readPlants(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
   });
 
   describe("while Citus does not send deletions to workers,", () => {
@@ -438,7 +370,7 @@ describe("on Citus", () => {
     const store = await openPostgresStore({ url });
     const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
     expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1);
-    expect(await plantsIn(url)).toEqual([7n]);
+    expect(await readPlants(url)).toEqual([7n]);
     await locking.query("ROLLBACK");
     await locking.end();
     await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
@@ -525,21 +457,6 @@ describe("on Citus", () => {
     expect(new Set(await dropping)).toEqual(new Set([0, 1]));
   });
 
-  test.each([
-    { name: "refuses to delete", sql: "RAISE 'protected' USING ERRCODE = '23000'" },
-    { name: "silently keeps", sql: "RETURN NULL" },
-  ])("only the plant that a worker's trigger $name is refused", async ({ sql }) => {
-    const url = await createStore(ids);
-    await addTrigger(url, { table: "plants", when: "DELETE", sql, of: 7n });
-    const store = await openPostgresStore({ url });
-    const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
-    const kept = { status: "rejected", reason: { code: Code.FailedPrecondition } };
-    const deleted = { status: "fulfilled", value: true };
-    expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? kept : deleted)));
-    expect(await plantsIn(url)).toEqual([7n]);
-    await store.close();
-  });
-
   describe.each([
     { way: "on its worker", isDelegated: true },
     { way: "by the coordinator", isDelegated: false },
@@ -555,7 +472,7 @@ describe("on Citus", () => {
       const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
       const deleted = { status: "fulfilled", value: true };
       expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
-      expect(await plantsIn(url)).toEqual([7n]);
+      expect(await readPlants(url)).toEqual([7n]);
       expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
       await expect(deleteUnlocked(url, [7n])).rejects.toMatchObject({ code: "22P02" });
       await store.close();
@@ -570,7 +487,7 @@ describe("on Citus", () => {
       await cluster.delegate(isDelegated);
       await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.FailedPrecondition });
       await store.close();
-      expect(await plantsIn(url)).toEqual([7n]);
+      expect(await readPlants(url)).toEqual([7n]);
     });
 
     test("is deleted if a trigger changes its record", async () => {
@@ -598,7 +515,7 @@ describe("on Citus", () => {
     const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
     await expect(deleting).rejects.toMatchObject({ code: "22P02" });
     await session.close();
-    expect(await plantsIn(url)).toEqual(ids);
+    expect(await readPlants(url)).toEqual(ids);
   });
 
   describe("a write check of the server", () => {
@@ -616,7 +533,7 @@ describe("on Citus", () => {
       const { session, placement } = await openCitusSession(url);
       expect(await placement.checkWrite(session).then(() => "healthy", String)).toBe(outcomes);
       await session.close();
-      expect(await plantsIn(url)).toEqual(ids);
+      expect(await readPlants(url)).toEqual(ids);
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
     });
 
@@ -661,15 +578,5 @@ describe("on Citus", () => {
     await session.run("RESET statement_timeout");
     expect(await attempt(8n)).toMatchObject({ verdict: "split", isInDoubt: false });
     await session.close();
-  });
-
-  test("an error for a whole worker is a problem without protected plants", async () => {
-    const url = await createStore(ids);
-    const store = await openPostgresStore({ url });
-    await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
-    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(store.problem).toMatch(/column "subject" of relation/);
-    expect(await plantsIn(url)).toEqual(ids);
-    await store.close();
   });
 });

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll } from "vitest";
+import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import type { Protection } from "../../support/plants/opened-store.ts";
+import { readPlants, readRecorded } from "../../support/plants/postgres-of-file.ts";
+import { runSql } from "../../support/plants/postgres-server.ts";
+import { addTriggerOn, type Trigger } from "./add-trigger.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+
+let cluster: CitusCluster;
+beforeAll(async () => {
+  cluster = await startCitus();
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+async function createStore(plants: readonly bigint[] = []): Promise<string> {
+  const url = await cluster.createSchema();
+  await migratePostgres(url);
+  if (plants.length > 0) await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
+  return url;
+}
+
+/** Kills all servers, and starts them again. */
+async function kill(): Promise<void> {
+  const nodes = [cluster.coordinator, ...cluster.workers];
+  await Promise.all(nodes.map((node) => node.kill()));
+  await Promise.all(nodes.map((node) => node.start()));
+}
+
+const triggers: Readonly<Partial<Record<Protection, Omit<Trigger, "of">>>> = {
+  "a trigger that refuses the deletion": { table: "plants", when: "DELETE", sql: "RAISE 'not this one'" },
+  "a trigger that skips the deletion": { table: "plants", when: "DELETE", sql: "RETURN NULL" },
+  "a trigger that skips the record": { table: "deletions", when: "INSERT", sql: "RETURN NULL" },
+};
+
+async function protect(url: string, way: Protection, ids: readonly bigint[]): Promise<void> {
+  const trigger = triggers[way];
+  if (trigger !== undefined) return await addTriggerOn(cluster, url, { ...trigger, of: ids });
+  await runSql(url, "CREATE TABLE beds (plant bigint PRIMARY KEY)");
+  await runSql(url, "SELECT create_distributed_table('beds', 'plant', colocate_with => 'plants')");
+  await runSql(url, "ALTER TABLE beds ADD FOREIGN KEY (plant) REFERENCES plants (id)");
+  await runSql(url, `INSERT INTO beds SELECT unnest('{${ids.join()}}'::bigint[])`);
+}
+
+describePlantStore(
+  async (plants) => {
+    const url = await createStore(plants);
+    const store = await openPostgresStore({ url });
+    return {
+      store,
+      plants: () => readPlants(url),
+      reopen: (options) => openPostgresStore({ url, ...options }),
+      database: {
+        location: { kind: "postgres", url },
+        queues: cluster.workers.length,
+        kill,
+        run: (sql) => runSql(url, sql),
+        failDeletions: async () => void (await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author")),
+        protect: (way, ids) => protect(url, way, ids),
+        recorded: () => readRecorded(url),
+        // A record without a key is in the partition of its day. Citus refuses an expression that depends on the time
+        // zone of the session.
+        age: async (days) =>
+          void (await runSql(
+            url,
+            `UPDATE deletions SET day = day - ${days},
+               deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '${days} days') AT TIME ZONE 'UTC'`,
+          )),
+      },
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  },
+  { keyHoldsFor: "a plant" },
+);
+
+describePlantDatabase(async () => {
+  const url = await createStore();
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
+});
