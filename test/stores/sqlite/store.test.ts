@@ -8,13 +8,6 @@ import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 describe("an SQLite store", () => {
-  test("reports its queue limit, and no deletions that wait for a lock", async () => {
-    using folder = createTempFolder();
-    const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
-    expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
-    await store.close();
-  });
-
   test("is filled only when it is created, not when it becomes empty", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
@@ -61,42 +54,6 @@ describe("an SQLite store", () => {
     expect(store.problem).toMatch(/plants\.db: the storage thread failed: TypeError: /);
     await store.close();
     expect(plantsIn(file)).toHaveLength(9);
-  });
-
-  test.each([
-    {
-      name: "another table references with a deferred constraint",
-      sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
-            INSERT INTO beds VALUES (5), (12)`,
-    },
-    ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
-      name: `a trigger protects with ${kind}`,
-      sql: `CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id IN (5, 12)
-              BEGIN SELECT RAISE(${kind}, 'not this one'); END`,
-    })),
-    {
-      name: "a trigger does not record",
-      sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN NEW.plant_id IN (5, 12)
-              BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
-    },
-  ])("refuses to delete a plant that $name, but deletes other plants", async ({ sql }) => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 19n } });
-    const other = new DatabaseSync(file);
-    other.exec(sql);
-    other.close();
-    const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
-    const results = await Promise.allSettled([...ids, 99n].map((id) => store.delete(id, deleteCall())));
-    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
-    expect(results).toEqual([
-      ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
-      { status: "fulfilled", value: false },
-    ]);
-    expect(store.problem).toBeUndefined();
-    expect(plantsIn(file)).toEqual([5n, 12n]);
-    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions").map(({ rows }) => Number(rows))).toEqual([18]);
-    await store.close();
   });
 
   test("resolves a batch's committed deletions when another part fails", async () => {

@@ -262,14 +262,6 @@ describe("a deletion with a used key", () => {
     await session.close();
     expect(await column(opened.url, plantsSql)).toEqual([]);
   });
-
-  test("is a new deletion once the record is dropped", async () => {
-    await using opened = await openPlants(1);
-    await runSql(opened.url, recordSql(9, "used"));
-    await expect(opened.store.delete(1n, keyed("used"))).rejects.toMatchObject({ code: Code.AlreadyExists });
-    await runSql(opened.url, "DELETE FROM deletions");
-    await expect(opened.store.delete(1n, keyed("used"))).resolves.toBe(true);
-  });
 });
 
 describe("two deletions with the same key in one batch", () => {

@@ -34,17 +34,6 @@ describe("the retention of deletion records in PostgreSQL", () => {
     return url;
   }
 
-  test("drops only expired records", async () => {
-    const url = await createRecords(45_000);
-    const reports: Upkeep[] = [];
-    const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
-    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
-    await expect.poll(() => runSql(url, "SELECT max(plant_id) FROM deletions")).toEqual([{ max: "120" }]);
-    expect(await countRecords(url)).toBe(120);
-    await store.close();
-    expect(reports).toEqual([{ kind: "records-dropped", count: 44_880, lastedMs: expect.any(Number) }]);
-  });
-
   test.each([
     { name: "one table", placement: singleServer, mayBeMore: true },
     { name: "partitions by day", placement: singleServerByDay, mayBeMore: false },

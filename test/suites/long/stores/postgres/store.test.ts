@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
+import { failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
 import {
   cancelWaitsForStandby,
@@ -39,21 +39,6 @@ describe("a PostgreSQL store", () => {
     await expect.poll(() => opened.store.connections).toMatchObject({ used: 0 });
     expect(opened.store.connections?.idle).toBeGreaterThan(0);
     await keeper.end();
-  });
-
-  test("reports its queue limit before any deletion, and accepts none after close()", async () => {
-    const url = await server.createPlants([1n]);
-    let batches = 0;
-    const onBatch = (): (() => void) => {
-      batches++;
-      return () => undefined;
-    };
-    const store = await openPostgresStore({ url, onBatch });
-    expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
-    const closed = store.close();
-    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    await closed;
-    expect(batches).toBe(0);
   });
 
   test("records who deleted which plant", async () => {
@@ -185,16 +170,6 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("waits for a server restart", async () => {
-    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
-    await opened.store.delete(1n, deleteCall());
-    await server.stop("fast");
-    const results = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
-    await server.start();
-    await expect(results).resolves.toEqual([false, true, true]);
-    expect(opened.store.problem).toBeUndefined();
-  });
-
   test("drops a call cancelled while the server is away, and retries others", async () => {
     const url = await server.createPlants([1n]);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -211,20 +186,6 @@ describe("a PostgreSQL store", () => {
     await server.start();
     await expect(outcome).resolves.toBe(true);
     await store.close();
-  });
-
-  test("sends no queued deletions after a failed batch", async () => {
-    await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n]);
-    await failAttempts(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
-    // The first two are separate batches, and the others wait.
-    const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
-    const refused = {
-      status: "rejected",
-      reason: expect.objectContaining({ rawMessage: "the plant store cannot process the request at the moment" }),
-    };
-    expect(results).toEqual([refused, refused, refused, refused]);
-    expect(await countAttempts(opened.url)).toBe(2);
-    expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
 
   test.each([
@@ -250,12 +211,6 @@ describe("a PostgreSQL store", () => {
   });
 
   test.each([
-    {
-      name: "a trigger protects",
-      sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
-              $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
-            CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
-    },
     { name: "a trigger protects with an unknown SQLSTATE", sql: keepingSql("RAISE 'no' USING ERRCODE = 'PLANT'") },
     {
       name: "has a trigger that lacks a privilege",
@@ -266,13 +221,6 @@ describe("a PostgreSQL store", () => {
       name: "has a trigger that uses a table that does not exist",
       sql: keepingSql("DELETE FROM nowhere"),
       code: Code.Unavailable,
-    },
-    { name: "a trigger silently keeps", sql: keepingSql("RETURN NULL") },
-    {
-      name: "a trigger does not record",
-      sql: `CREATE FUNCTION drop_record() RETURNS trigger LANGUAGE plpgsql AS
-              $$ BEGIN IF NEW.plant_id IN (5, 12) THEN RETURN NULL; END IF; RETURN NEW; END $$;
-            CREATE TRIGGER drop_record BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION drop_record()`,
     },
   ])("refuses to delete a plant that $name, but not other plants", async ({ sql, code = Code.FailedPrecondition }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));

@@ -168,18 +168,6 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("runs in the store during deletions", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const now = Date.now();
-    databaseWith(file, [now - 3 * hourMs, now - 3 * hourMs, now - hourMs]).close();
-    const upkeep = recorded();
-    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs, onUpkeep: upkeep.record });
-    await store.close();
-    expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 3n }]);
-    expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
-  });
-
   test("drops records after 90 days by default", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
