@@ -1,7 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { migratePlants, backUp, restore } from "../../../src/stores/index.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
-import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
+import { ageRecords as ageInPostgres } from "../plants/postgres-of-file.ts";
+import { type PostgresServer, runSql } from "../plants/postgres-server.ts";
+import { ageRecords as ageInSqlite } from "../plants/sqlite-file.ts";
 import type { Database, StoredRecord } from "./store-host.ts";
 
 const ageDays = 3;
@@ -32,10 +34,7 @@ export async function createSqlite(): Promise<Database> {
            FROM deletions LEFT JOIN idempotency_keys USING (seq, deleted_at) ORDER BY seq`,
         ),
       ),
-    age: async () => {
-      for (const table of ["deletions", "idempotency_keys"])
-        await query(`UPDATE ${table} SET deleted_at = deleted_at - ${ageDays * 86_400_000}`);
-    },
+    age: async () => ageInSqlite(path, ageDays),
     settle: () => Promise.resolve(),
     backUp: () => {
       const copy = folder.file(`backup-${++backups}.db`);
@@ -56,7 +55,7 @@ export async function createPostgres(server: PostgresServer): Promise<Database> 
     keepsNewest: false,
     records: async () =>
       toRecords(await query("SELECT plant_id, subject, request_id, idempotency_key FROM deletions ORDER BY seq")),
-    age: async () => void (await query(`UPDATE deletions SET deleted_at = deleted_at - interval '${ageDays} days'`)),
+    age: () => ageInPostgres(url, ageDays),
     settle: async () => {
       const running = "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
       while ((await query(`${running} AND state <> 'idle'`)).length > 0)

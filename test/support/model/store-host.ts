@@ -1,7 +1,3 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import { importPlants, openPlantDatabase, type PlantLocation } from "../../../src/stores/index.ts";
 
 /** A deletion. */
@@ -45,37 +41,45 @@ export interface Database extends AsyncDisposable {
   readonly keepsNewest: boolean;
 }
 
-const program = fileURLToPath(new URL("store-process.ts", import.meta.url));
+/** A store that runs, in a process or a thread. */
+export interface RunningStore {
+  /** Sends a deletion, whose outcome is reported unless the store is killed before. */
+  send(call: Call): void;
+  /** Closes the store, and resolves once nothing of it runs. */
+  close(): Promise<void>;
+  /** Ends the store without closing it. */
+  kill(): Promise<void>;
+  /** Whether it still reports outcomes. */
+  readonly isRunning: boolean;
+}
 
-/** Runs a store in a separate process. */
+/** Opens the store at a location. @param onMessage - called with each outcome */
+export type StartStore = (location: PlantLocation, onMessage: (message: Message) => void) => Promise<RunningStore>;
+
+/** Runs a store on a database, kills it and starts it again. */
 export class StoreHost {
   readonly database: Database;
-  #child: ChildProcess | undefined;
+  readonly #startStore: StartStore;
+  #store: RunningStore | undefined;
   #onMessage: (message: Message) => void = () => undefined;
 
-  constructor(database: Database) {
+  constructor(database: Database, startStore: StartStore) {
     this.database = database;
+    this.#startStore = startStore;
   }
 
-  /** Starts the process, and waits until its store is open. */
+  /** Starts the store, and waits until it is open. */
   async start(): Promise<void> {
-    const child = fork(program, [JSON.stringify(this.database.location)], {
-      execArgv: [],
-      env: { ...process.env, NODE_COMPILE_CACHE: toolsFolder("compile-cache") },
-    });
-    this.#child = child;
-    child.on("message", (message: Message) => this.#onMessage(message));
-    const [message] = await Promise.race([once(child, "message"), once(child, "exit")]);
-    if (message?.outcome !== "open") throw new Error("the process did not open its store");
+    this.#store = await this.#startStore(this.database.location, (message) => this.#onMessage(message));
   }
 
-  /** Closes the store, and waits for the process's exit. */
+  /** Closes the store. */
   async close(): Promise<void> {
-    await this.#stop((child) => child.send("close"));
+    await this.#release()?.close();
   }
 
   async kill(): Promise<void> {
-    await this.#stop((child) => child.kill("SIGKILL"));
+    await this.#release()?.kill();
     await this.database.settle();
   }
 
@@ -96,10 +100,10 @@ export class StoreHost {
       outcomes.set(requestId, outcome);
       if (outcomes.size === wanted) done.resolve();
     };
-    for (const call of calls) this.#child?.send(call);
+    for (const call of calls) this.#store?.send(call);
     await done.promise;
     await crash?.run();
-    while (outcomes.size < calls.length && this.#child?.connected === true)
+    while (outcomes.size < calls.length && this.#store?.isRunning === true)
       await new Promise((resolve) => setTimeout(resolve, 5));
     return outcomes;
   }
@@ -117,12 +121,9 @@ export class StoreHost {
     return rows.map(({ id }) => Number(id));
   }
 
-  async #stop(how: (child: ChildProcess) => void): Promise<void> {
-    const child = this.#child;
-    this.#child = undefined;
-    if (child === undefined) return;
-    const exit = once(child, "exit");
-    how(child);
-    await exit;
+  #release(): RunningStore | undefined {
+    const store = this.#store;
+    this.#store = undefined;
+    return store;
   }
 }

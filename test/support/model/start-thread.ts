@@ -1,0 +1,36 @@
+import { once } from "node:events";
+import { openPlantStore } from "../../../src/stores/index.ts";
+import type { PlantStore } from "../../../src/service/plant-store.ts";
+import { deletionsKeptMs, runCall } from "./run-call.ts";
+import type { StartStore } from "./store-host.ts";
+
+/**
+ * Returns a function that opens an SQLite store in this process. `kill` terminates the storage thread, which starts
+ * again faster than a process.
+ *
+ * @param change - changes the store, for example to one with a mistake
+ */
+export function startInThread(change: (store: PlantStore) => PlantStore = (store) => store): StartStore {
+  return async (location, onMessage) => {
+    const started = once(process, "worker");
+    const opened = await openPlantStore(location, { deletionsKeptMs });
+    const [thread] = await started;
+    const store = change(opened);
+    let isRunning = true;
+    return {
+      send: (call) => void runCall(store, call).then((message) => isRunning && onMessage(message)),
+      close: async () => {
+        await opened.close();
+        isRunning = false;
+      },
+      kill: async () => {
+        isRunning = false;
+        await thread.terminate();
+        await opened.close();
+      },
+      get isRunning() {
+        return isRunning;
+      },
+    };
+  };
+}
