@@ -1,10 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Deletion, type Ending, endings, type FailedEnding } from "../../src/stores/contract/deletion.ts";
-import { DeferredDeletes } from "../../src/stores/queue/deferred-deletes.ts";
+import { deferredMsMax, DeferredDeletes } from "../../src/stores/queue/deferred-deletes.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;
+
+/** The pause between two attempts, in milliseconds. A timer may be a millisecond early. */
+const pauseMsMin = 49;
+
+afterEach(() => void vi.useRealTimers());
 
 /** A locked deletion, and its outcome. */
 function lockedDelete(
@@ -92,20 +98,31 @@ describe("deletions of locked plants", () => {
   });
 
   test("fail after two seconds, no matter how often they are deferred again", async () => {
-    const { locked, attempts } = openLocked((batch) => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    let attempted = Promise.withResolvers<void>();
+    const attemptedMs: number[] = [];
+    const { locked } = openLocked((batch) => {
+      attemptedMs.push(Date.now());
+      attempted.resolve();
       for (const one of batch) one.defer();
     });
+    // Not expect.poll(), which advances a fake clock.
+    const nextAttempt = async (): Promise<void> => {
+      attempted = Promise.withResolvers();
+      await within(attempted.promise, "an attempt");
+    };
     const { pending, outcome } = lockedDelete(1n);
-    const begunMs = performance.now();
     locked.add(pending, never);
+    await nextAttempt();
+    vi.advanceTimersByTime(deferredMsMax - 1);
+    await nextAttempt();
+    vi.advanceTimersByTime(1);
     await expect(outcome).rejects.toMatchObject({
       rawMessage: "the plant store cannot process the request at the moment",
       cause: "another transaction holds a lock on the plant, or uses the same idempotency key",
     });
-    expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);
-    // There are pauses between the attempts.
-    expect(attempts.length).toBeLessThanOrEqual(40);
-    expect(attempts.length).toBeGreaterThan(0);
+    const [first = 0, second = 0] = attemptedMs;
+    expect(second - first).toBeGreaterThanOrEqual(pauseMsMin);
     await locked.close();
   });
 

@@ -1,10 +1,13 @@
 import { Code } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import type { Attempt, Backend } from "../../src/stores/contract/backend.ts";
 import { type Deletion, endings, type FailedEnding } from "../../src/stores/contract/deletion.ts";
+import { deferredMsMax } from "../../src/stores/queue/deferred-deletes.ts";
 import { type QueueOptions, queuedStore } from "../../src/stores/queue/queued-store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { fakeBackend } from "../support/plants/fake-store.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 type Commit = (batch: readonly Deletion[], attempt: Attempt) => FailedEnding | undefined;
 
@@ -109,6 +112,7 @@ test.each([
   { name: "in doubt", token: "token", errorCode: "ERR_OUTCOME_UNKNOWN" },
   { name: "not in doubt", token: undefined, errorCode: "ERR_STORE_UNAVAILABLE" },
 ])("a deletion $name ends with $errorCode after two seconds' deferral", async ({ token, errorCode }) => {
+  vi.useFakeTimers({ toFake: ["performance"] });
   const { store } = openStore((batch) => {
     for (const one of batch) {
       if (token !== undefined) one.doubt(token);
@@ -116,6 +120,9 @@ test.each([
     }
     return undefined;
   });
-  await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ errorCode });
+  const deleting = store.delete(7n, deleteCall());
+  await expect.poll(() => store.waiting?.forLock).toBe(1);
+  vi.advanceTimersByTime(deferredMsMax);
+  await expect(deleting).rejects.toMatchObject({ errorCode });
   await store.close();
 });
