@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { within } from "../../testing/src/deadline.ts";
+import { useFakeClock } from "../../testing/src/fake-clock.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
 import { nextEvent, startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
@@ -24,7 +25,8 @@ describe("a client that does not read", () => {
       body: "\0\0\0\0\x02{}",
     },
   ])("is disconnected during $name of more bytes than buffers hold", async ({ target, type, body }) => {
-    const closed = Promise.withResolvers<unknown>();
+    const clock = useFakeClock();
+    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
     await using greenhouse = await startGreenhouse(
       {
         waterBed: () => ({ note: bigText }),
@@ -32,33 +34,31 @@ describe("a client that does not read", () => {
           for (;;) yield { sensor: bigText.slice(0, 100_000) };
         },
       },
-      { limits: { idleTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
+      { limits: { idleTimeoutMs: 500 }, admit: () => closing.resolve({ closed: nextEvent("close") }) },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.write(
       `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${String(body.length)}\r\n\r\n${body}`,
     );
-    await within(closed.promise, "the connection to be closed");
+    const { closed } = await within(closing.promise, "the request");
+    await clock.passUntil(closed, "the connection to be closed");
     await greenhouse.completed(1);
   });
 
   test("is disconnected during its second response", async () => {
+    const clock = useFakeClock();
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }) },
-      {
-        // Long enough for a busy machine to send a part of the first response.
-        limits: { idleTimeoutMs: 1000 },
-        admit: () => closed.resolve(nextEvent("close")),
-      },
+      { limits: { idleTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     connection.request(water([], "{}"));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     connection.socket.pause();
-    await within(closed.promise, "the connection to be closed");
+    await clock.passUntil(closed.promise, "the connection to be closed");
   });
 
   test("and closes its side gets both responses before its disconnection", async () => {
@@ -81,6 +81,7 @@ describe("a client that does not read", () => {
   });
 
   test("for a while is not disconnected during a later idle stream", async () => {
+    const clock = useFakeClock();
     const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
@@ -90,7 +91,7 @@ describe("a client that does not read", () => {
           yield { sensor: "quiet" };
         },
       },
-      { limits: { idleTimeoutMs: 1000 } },
+      { limits: { idleTimeoutMs: 500 } },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
@@ -105,39 +106,42 @@ describe("a client that does not read", () => {
     using silent = await openHttp1(greenhouse.address);
     silent.request(water([], '{"note":"n"}'));
     await silent.readResponse();
-    expect(await silent.atEnd()).toBe(true);
+    expect(await clock.passUntil(silent.atEnd(), "the end of the idle connection")).toBe(true);
     timedOut.resolve();
     expect(String((await connection.readResponse()).body)).toContain("quiet");
   });
 
   test.each(["keep-alive", "close"])("but occasionally sends something is disconnected (%s)", async (wish) => {
-    const closed = Promise.withResolvers<unknown>();
+    const clock = useFakeClock();
+    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
     await using greenhouse = await startGreenhouse(
       {},
       {
         endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
-        admit: () => closed.resolve(nextEvent("close")),
+        admit: () => closing.resolve({ closed: nextEvent("close") }),
       },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
+    const { closed } = await within(closing.promise, "the request");
     const trickle = setInterval(() => connection.write("\r\n"), 20);
-    await within(closed.promise, "the connection to be closed");
+    await clock.passUntil(closed, "the connection to be closed");
     clearInterval(trickle);
   });
 
   test("but continues to send its request is disconnected without a process warning", async () => {
+    const clock = useFakeClock();
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
-    const closed = Promise.withResolvers<unknown>();
+    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
     await using greenhouse = await startGreenhouse(
       {},
       {
         endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
-        admit: () => closed.resolve(nextEvent("close")),
+        admit: () => closing.resolve({ closed: nextEvent("close") }),
       },
     );
     process.on("warning", onWarning);
@@ -146,7 +150,8 @@ describe("a client that does not read", () => {
     connection.write("GET /page HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
     const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
     connection.write(chunk.repeat(2048));
-    await within(closed.promise, "the connection to be closed");
+    const { closed } = await within(closing.promise, "the request");
+    await clock.passUntil(closed, "the connection to be closed");
     process.off("warning", onWarning);
     expect(warnings).toEqual([]);
   });

@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BacklogBudget, ErrorCode } from "../../../http/src/exchange/index.ts";
 import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../src/http2/index.ts";
-import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { useFakeClock } from "../../../testing/src/fake-clock.ts";
 import {
   answer,
   receiving,
@@ -50,11 +51,6 @@ const farOff = {
   requestTimeoutMs: hour,
   intervalMs: hour,
 };
-
-/** Three responses take longer than a test case's idle timeout, and almost none of it passes between two. */
-function respondSlowly(stream: Http2Stream): void {
-  setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
-}
 
 /** The first bytes of a client. */
 const opening = Buffer.concat([
@@ -129,12 +125,15 @@ describe("a draining connection", () => {
   });
 
   test("closes if the client does not acknowledge the PING", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(whole(1));
     await connection.readEnd(1);
     for (const one of engine.connections) one.drain();
     await nextOf(connection, frameType.ping);
+    vi.advanceTimersByTime(2000);
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
     expect(await connection.readFrame()).toBeUndefined();
   });
@@ -203,10 +202,11 @@ describe("a connection whose client", () => {
       settled: true,
     },
   ])("$name is closed", async ({ limits, sent, want, settled }) => {
+    const clock = useFakeClock();
     await using engine = await startEngine({ limits });
     using connection = await openFrames(engine.address, { settled });
     connection.send(...sent);
-    const goAway = await nextOf(connection, frameType.goAway);
+    const goAway = await clock.passUntil(nextOf(connection, frameType.goAway), "GOAWAY");
     expect(goAway?.payload.readUInt32BE(4)).toBe(want);
     expect(await connection.readFrame()).toBeUndefined();
   });
@@ -238,35 +238,47 @@ describe("a connection whose client", () => {
   });
 
   test("has consecutive streams is not idle", async () => {
-    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve: respondSlowly });
+    const clock = useFakeClock();
+    const { streams, serve } = keeper();
+    // Three streams take longer than the idle timeout, and almost none of it passes between two.
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3, 5]) {
       connection.send(whole(streamId));
+      await expect.poll(() => streams.at(-1)?.id).toBe(streamId);
+      await clock.pass(250);
+      streams.at(-1)?.sendHeaders([statusBlock(200)], true);
       expect(await connection.readEnd(streamId)).toStrictEqual(answered);
     }
   });
 
   test("has silently disappeared is detected with a PING", async () => {
+    const clock = useFakeClock();
     const codes: number[] = [];
+    const begins = Promise.withResolvers<void>();
     await using engine = await startEngine({
       limits: { idleTimeoutMs: 500, stallTimeoutMs: 500 },
       serve: (stream) => {
         stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
+        begins.resolve();
       },
     });
     using connection = await openFrames(engine.address);
     connection.send(begun(1));
-    expect((await connection.readUntil(() => false))?.type).toBeUndefined();
+    await within(begins.promise, "the stream");
+    const end = connection.readUntil(() => false);
+    expect((await clock.passUntil(end, "the end of the connection"))?.type).toBeUndefined();
     await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel]);
     expect(engine.connections.size).toBe(0);
   });
 
   test("acknowledges keepalive PINGs stays open", async () => {
-    await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: waitLimitMs } });
+    const clock = useFakeClock();
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: hour } });
     using patient = await openFrames(engine.address);
     patient.send(begun(1));
     for (let pings = 0; pings < 2; pings++) {
-      const ping = await nextOf(patient, frameType.ping);
+      const ping = await clock.passUntil(nextOf(patient, frameType.ping), "PING");
       patient.send(frame(frameType.ping, ack, 0, ping?.payload));
     }
     patient.send(dataFrame(1, Buffer.alloc(0), endStream));
@@ -274,8 +286,7 @@ describe("a connection whose client", () => {
   });
 
   test("has acknowledged a PING stays open although a blocked process reads late", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-    onTestFinished(() => void vi.useRealTimers());
+    const clock = useFakeClock();
     const begins = Promise.withResolvers<void>();
     await using engine = await startEngine({
       limits: { idleTimeoutMs: 1000, stallTimeoutMs: 1000 },
@@ -287,13 +298,12 @@ describe("a connection whose client", () => {
     using connection = await openFrames(engine.address);
     connection.send(begun(1));
     await within(begins.promise, "the stream");
-    vi.advanceTimersByTime(1000);
+    await clock.pass(1000);
     const ping = await nextOf(connection, frameType.ping);
     // After it, the event loop reads before it checks deadlines, as it does after timers.
     await nextTurn();
     connection.send(frame(frameType.ping, ack, 0, ping?.payload));
-    vi.advanceTimersByTime(2000);
-    await nextTurn();
+    await clock.pass(2000);
     connection.send(dataFrame(1, Buffer.alloc(0), endStream));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
@@ -430,6 +440,7 @@ describe("a connection whose client", () => {
   });
 
   test("reads slowly and sends nothing stays open", async () => {
+    const clock = useFakeClock();
     using pair = quietPair();
     let closed = false;
     const limits = { idleTimeoutMs: 100, stallTimeoutMs: 400 };
@@ -437,7 +448,10 @@ describe("a connection whose client", () => {
     const most = 2 ** 31 - 1;
     const frames = [settingFrame(4, most), windowUpdateFrame(0, most - 65_535), begun(1)];
     pair.client.write(Buffer.concat([opening, ...frames.map(frameBytes)]));
-    for (const untilMs = performance.now() + 800; performance.now() < untilMs; await sleep(10)) pair.client.read();
+    for (let ms = 0; ms < 800; ms += 10) {
+      pair.client.read();
+      await clock.pass(10);
+    }
     expect(closed).toBe(false);
   });
 });

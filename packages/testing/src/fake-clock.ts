@@ -1,0 +1,35 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { onTestFinished, vi } from "vitest";
+import { within } from "./deadline.ts";
+
+/** The clock of connections, whose timeouts pass without a wait. */
+export interface FakeClock {
+  /** Passes time, and then lets the event loop check timeouts. */
+  pass(ms: number): Promise<void>;
+  /** Passes time until a promise settles, and returns its result. */
+  passUntil<Result>(promise: Promise<Result>, what: string): Promise<Result>;
+}
+
+/** Less than half of the shortest timeout of a test, in milliseconds. */
+const stepMs = 20;
+
+/** Replaces the clock and the intervals until the test ends. Install it before the server starts. */
+export function useFakeClock(): FakeClock {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  return { pass, passUntil };
+}
+
+async function pass(ms: number): Promise<void> {
+  vi.advanceTimersByTime(ms);
+  await nextTurn();
+}
+
+async function passUntil<Result>(promise: Promise<Result>, what: string): Promise<Result> {
+  const waiting = { isOver: false };
+  const result = within(promise, what).finally(() => (waiting.isOver = true));
+  // Rejects below.
+  result.catch(() => undefined);
+  while (!waiting.isOver) await pass(stepMs);
+  return await result;
+}
