@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { HandlerContext, Interceptor } from "@connectrpc/connect";
 import type { Failure, BodyMemory } from "@plantstore/http";
 import type { AdmitRequest } from "./hooks.ts";
 import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
@@ -34,6 +34,8 @@ export interface Forwarder {
    * "own" if an application gets them.
    */
   readonly memory: BodyMemory;
+  /** Whether all messages are decoded, because some of their parts must not be forwarded. */
+  readonly decodes?: boolean;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
   /** Sends any other call, or one whose message is large. Returns the response messages as they arrive. */
@@ -68,13 +70,14 @@ export interface ForwardReply {
 }
 
 /** Runs interceptors, the last of which calls {@link InterceptedCall.forward}. */
-export type Intercept = (request: UnaryRequest) => Promise<UnaryResponse>;
+export type Intercept = ReturnType<Interceptor>;
 
 /** How an RPC's calls are forwarded. */
 export class Forwarding {
   readonly forwarder: Forwarder;
   readonly check: MessageCheck | undefined;
   readonly intercept: Intercept | undefined;
+  readonly decodes: boolean;
   /** The memory for a request's bytes. */
   readonly memory: BodyMemory;
   /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs it whole. */
@@ -82,14 +85,15 @@ export class Forwarding {
 
   /**
    * @param check - checks requests, which must then be complete
-   * @param intercept - runs a unary RPC's interceptors; `undefined` if there are none
+   * @param intercept - runs the interceptors; `undefined` if there are none
    */
   constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
     this.forwarder = forwarder;
     this.check = check;
     this.intercept = intercept;
+    this.decodes = forwarder.decodes === true;
     // Interceptors may keep a message whose fields are views into its bytes.
-    this.memory = intercept === undefined ? forwarder.memory : "own";
+    this.memory = intercept === undefined && !this.decodes ? forwarder.memory : "own";
     this.takesParts = this.memory === "shared" && check === undefined;
   }
 }

@@ -132,10 +132,10 @@ export interface ProxyGateway extends Gateway {
  * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
  * Binary messages are forwarded as bytes. Only JSON is converted, by the descriptors. Uncompressed gRPC messages above
- * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
- * interceptors, unary RPC messages are decoded when one is read, and those of streams always. The remaining time of the
- * caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been
- * processed are never retried.
+ * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there are `validation` or
+ * interceptors. A message or a stream is decoded when an interceptor reads it. The remaining time of the caller's
+ * deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been processed
+ * are never retried.
  *
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send
  * descriptors that are not valid: it retries them, and serves them once their descriptors are read.

@@ -4,12 +4,10 @@ import {
   type DescMethodStreaming,
   type DescMethodUnary,
   type DescService,
-  type Message,
   type Registry,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
-  Code,
   type ConnectRouter,
   type ConnectRouterOptions,
   createConnectRouter,
@@ -35,12 +33,11 @@ import {
   memoize,
   type ReadJsonOptions,
 } from "@plantstore/protobuf";
-import type { CallView, ViewedRequest } from "./call-view.ts";
+import type { CallView } from "./call-view.ts";
 import { forwarderOf, type InterceptedCall } from "./forward.ts";
 import {
   createMethodCodecs,
   Forwarding,
-  type Intercept,
   type MessageCheck,
   type MessageInit,
   type MethodCodecs,
@@ -55,8 +52,8 @@ import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "@plan
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { checkRequests, type Validation } from "./validation.ts";
+import { ConvertedMessages, onlyMessage } from "./stream-messages.ts";
 import { VisibleRpcs } from "./visible-rpcs.ts";
-import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
 export interface RpcPlatform {
@@ -154,9 +151,7 @@ export function* createRpcs(
       { ...withTypes, interceptors },
       codecs,
     );
-    // Messages with hidden parts are decoded.
-    const forward = convert === undefined ? createForwarding(spec, interceptors, check) : undefined;
-    rpcs.push({ ...rpc, forward });
+    rpcs.push({ ...rpc, forward: createForwarding(spec, interceptors, check) });
     yield;
   }
   return { rpcs, registry, hidden: visible?.hidden, visibilityLabels: visible?.labels ?? new Set() };
@@ -250,20 +245,19 @@ function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOpt
 
 /** Returns how an RPC's calls are forwarded, or `undefined` if its handler is called. */
 function createForwarding(
-  { impl, kind }: MethodImplSpec,
+  { impl }: MethodImplSpec,
   interceptors: readonly Interceptor[],
   check: MessageCheck | undefined,
 ): Forwarding | undefined {
   const forwarder = forwarderOf(impl);
   if (forwarder === undefined || interceptors.length === 0)
     return forwarder && new Forwarding(forwarder, check, undefined);
-  if (kind !== "unary") return undefined;
-  const terminal = async (request: UnaryRequest): Promise<UnaryResponse> => {
+  const terminal: AnyFn = async (request) => {
     const context = contextOf(request);
-    return (request as UnaryRequest & { readonly call: InterceptedCall }).call.forward(request, context);
+    return (request as typeof request & { readonly call: InterceptedCall }).call.forward(request, context);
   };
-  const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
-  return new Forwarding(forwarder, check, intercept as Intercept);
+  const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal);
+  return new Forwarding(forwarder, check, intercept);
 }
 
 const post = ["POST"];
@@ -298,7 +292,7 @@ function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly In
 /** Returns a function that calls the handler directly, which avoids a promise of a response. */
 function withoutInterceptors({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
-    const { abortReason } = requestOf(call);
+    const { abortReason } = (call as UnaryRequest & CallView).call.request;
     // The server is shutting down, so the handler is not started.
     if (abortReason !== undefined) throw abortReason;
     // A handler in JavaScript may return a value of any type.
@@ -340,7 +334,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   const terminal: AnyFn = async (request) => {
     const context = contextOf(request);
     const outputMessages = iterableOf(spec, await outputOf(request as StreamRequest, context));
-    const message = new YieldedMessages(method.output, outputMessages);
+    const message = new ConvertedMessages(outputMessages, (init) => create(method.output, init));
     const { responseHeader: header, responseTrailer: trailer } = context;
     return { stream: true, service: method.parent, method, header, trailer, message };
   };
@@ -382,17 +376,4 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { header, signal, contextValues } = request;
   if (signal.aborted) throw signal.reason;
   return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
-}
-
-/** Returns the request of a handler's call, even if interceptors have replaced its parts. */
-export function requestOf(context: HandlerContext): ViewedRequest {
-  const { call } = context as Partial<CallView>;
-  if (call === undefined) throw new TypeError("a handler was called with the context of another server");
-  return call.request;
-}
-
-async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
-  for await (const message of messages) return message;
-  // gRPC, "Status codes". A call with too few messages is unimplemented.
-  throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
 }

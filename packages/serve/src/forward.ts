@@ -5,16 +5,27 @@
  * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received.
  * Others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
  *
- * Interceptors of a unary call get messages that are decoded when they are read. A message that none of them reads
- * passes as it was received.
+ * Interceptors get messages that are decoded when they are read. A message or stream that none of them reads passes as
+ * it was received.
  */
-import type { Message } from "@bufbuild/protobuf";
-import type { ConnectError, HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type {
+  ConnectError,
+  ConnectRouter,
+  ConnectRouterOptions,
+  HandlerContext,
+  MethodImpl,
+  StreamRequest,
+  StreamResponse as InterceptedStream,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
 import { noBytes } from "@plantstore/http";
 import {
   type Caller,
   type CallSignal,
   type CallTarget,
+  type Codec,
   Envelope,
   type ForwardedMessage,
   type Forwarder,
@@ -26,27 +37,39 @@ import {
   type RequestMessages,
   type Rpc,
   type StreamWire,
-  type UnaryRpc,
   type UnaryWire,
 } from "@plantstore/protocols";
 import { CallView, type ViewedCall } from "./call-view.ts";
 import { ForwardedResponse, type ForwardedResponseParts } from "./forwarded-response.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedRequest, serverOf } from "./request.ts";
+import { ConvertedMessages, convertStream, onlyMessage, sourceOf } from "./stream-messages.ts";
 import { type StreamedCall, StreamResponse } from "./stream-response.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
-/** A forwarded unary call that interceptors see. */
+/** A forwarded call that interceptors see. */
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
-  forward(request: UnaryRequest, context: HandlerContext): Promise<UnaryResponse>;
+  forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
 }
 
 const forwarderKey = Symbol("forwarder");
 
-/** Returns a handler whose calls the gateway passes to `forwarder` instead, except streams with interceptors. */
-export function withForwarder<H extends object>(handler: H, forwarder: Forwarder): H {
-  return Object.assign(handler, { [forwarderKey]: forwarder });
+/** Registers an RPC whose calls the gateway passes to `forwarder`. @param options - for decoding its messages */
+export function registerForwarder(
+  router: ConnectRouter,
+  method: DescMethod,
+  forwarder: Forwarder,
+  options?: Pick<ConnectRouterOptions, "binaryOptions">,
+): void {
+  // Only Connect's own router calls the handler.
+  const handler = Object.assign(
+    () => {
+      throw new TypeError("a handler was called with the context of another server");
+    },
+    { [forwarderKey]: forwarder },
+  );
+  router.rpc(method, handler as MethodImpl<DescMethod>, options);
 }
 
 /** Returns what forwards a handler's calls, or `undefined` to call the handler. */
@@ -77,8 +100,10 @@ class ForwardedCall
   readonly #forwarding: Forwarding;
   readonly #deadlineMs: number | undefined;
   #view: CallView | undefined;
-  /** The request of a call with interceptors. An envelope until one of them reads the message. */
+  /** The request of a unary call with interceptors. An envelope until one of them reads the message. */
   #received: Message | Envelope | undefined;
+  /** A streaming client's messages that pass as bytes. */
+  #envelopes: AsyncIterable<ForwardedMessage> | undefined;
   /** A streaming client's messages that are decoded. */
   #requests: RequestMessages | undefined;
   /** The response if it is a stream, or a message in pieces. */
@@ -109,9 +134,10 @@ class ForwardedCall
   }
 
   get takesParts(): boolean {
+    const { intercept } = this.#forwarding;
     // Interceptors get complete messages. The response to a streaming client is sent once it is complete.
-    if (this.#forwarding.intercept !== undefined) return false;
-    return this.wire.binary?.writesParts === true && this.rpc.method.methodKind !== "client_streaming";
+    if (intercept !== undefined || this.rpc.method.methodKind === "client_streaming") return false;
+    return this.#binary?.writesParts === true;
   }
 
   // Rounded down, so that the other server's call does not outlive this one.
@@ -123,13 +149,19 @@ class ForwardedCall
     return this.request;
   }
 
+  /** The caller's wire if messages pass as bytes. */
+  get #binary(): (UnaryWire | StreamWire)["binary"] {
+    return this.#forwarding.decodes ? undefined : this.wire.binary;
+  }
+
   read(): void {
     const { wire, rpc } = this;
     if (isUnary(wire, rpc) || rpc.method.methodKind === "server_streaming") return readBody(this);
-    const { binary } = wire;
-    if (binary === undefined) this.#sendAll(this.#forwarded((this.#requests = wire.readMessages())));
-    else if (this.#forwarding.takesParts) this.#sendAll(binary.readEnvelopes());
-    else this.#sendAll(this.#forwarded(binary.readEnvelopes()));
+    const { intercept, decodes } = this.#forwarding;
+    this.#envelopes = decodes ? undefined : wire.binary?.readEnvelopes();
+    const messages = this.#envelopes ?? (this.#requests = wire.readMessages());
+    if (intercept === undefined) this.#sendAll(this.#toForwardedStream(messages));
+    else this.#interceptStream(intercept, messages);
   }
 
   received(body: Uint8Array | undefined): void {
@@ -137,7 +169,7 @@ class ForwardedCall
   }
 
   decode(body: Uint8Array): Message | Envelope | Promise<Message | Envelope> {
-    return this.wire.binary === undefined ? this.wire.readMessage(body) : this.wire.binary.readEnvelope(body);
+    return this.#binary === undefined ? this.wire.readMessage(body) : this.#binary.readEnvelope(body);
   }
 
   receivedLarge(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
@@ -152,58 +184,98 @@ class ForwardedCall
     try {
       // The server is shutting down.
       if (this.request.aborted) throw this.request.reason;
-      const { intercept } = this.#forwarding;
-      if (intercept !== undefined) return this.#intercept(intercept, message);
-      const forwarded = this.#toForwarded(message);
-      if (this.rpc.kind === "unary") this.#forwarding.forwarder.unary(this, forwarded, this);
-      else this.#sendAll(oneMessage(forwarded));
+      const { forwarder, intercept } = this.#forwarding;
+      if (intercept !== undefined) this.#interceptMessage(intercept, message);
+      else if (this.rpc.kind === "unary") forwarder.unary(this, this.#toForwarded(message), this);
+      else this.#sendAll(oneMessage(this.#toForwarded(message)));
     } catch (error) {
       this.reject(error);
     }
   }
 
-  #intercept(intercept: Intercept, message: Message | Envelope): void {
+  #interceptMessage(intercept: Intercept, message: Message | Envelope): void {
+    if (this.rpc.kind === "stream") return this.#interceptStream(intercept, oneMessage(message));
     this.#received = message;
     Object.defineProperty(this.view, "message", requestMessage);
-    // An interceptor in JavaScript may return a value of any type.
-    Promise.resolve(intercept(this.view as CallView & UnaryRequest)).then(
-      (response) => this.#respond(response),
-      (error: unknown) => this.reject(error),
-    );
+    this.#intercept(intercept);
+  }
+
+  #interceptStream(intercept: Intercept, messages: AsyncIterable<Message | ForwardedMessage>): void {
+    this.view.message = new ConvertedMessages(messages, (message) => this.#toRequest(message as Message | Envelope));
+    this.#intercept(intercept);
+  }
+
+  #intercept(intercept: Intercept): void {
+    // An interceptor in JavaScript may throw, or return a value of any type.
+    const respond = async (): Promise<void> => {
+      const response = await intercept(this.view as CallView & (UnaryRequest | StreamRequest));
+      if (this.#response === undefined) return this.#respond(response as UnaryResponse);
+      const { header, trailer, message } = response as InterceptedStream;
+      this.#response.respond(header, trailer, sourceOf(message));
+    };
+    respond().catch((error: unknown) => this.reject(error));
   }
 
   /** Returns the request that interceptors see. */
   readRequest(): Message | undefined {
-    if (this.#received instanceof Envelope) this.#received = this.#decodeRequest(this.#received);
-    return this.#received;
+    return (this.#received &&= this.#toRequest(this.#received));
   }
 
   replaceRequest(message: Message): void {
     this.#received = message;
   }
 
-  async forward(request: UnaryRequest, context: HandlerContext): Promise<UnaryResponse> {
-    const { view, wire, rpc } = this;
+  async forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept> {
+    const caller = context === this.view ? this : this.#callerIn(context);
+    return request.stream
+      ? await this.#forwardStream(request, context, caller)
+      : await this.#forwardMessage(request, context, caller);
+  }
+
+  async #forwardMessage(request: UnaryRequest, context: HandlerContext, caller: Caller): Promise<UnaryResponse> {
     const { forwarder } = this.#forwarding;
-    const isUnchanged = context === view;
-    const caller: Caller = isUnchanged ? this : { ...this.#callerIn(context), request: this.request };
-    const forwarded = this.#toForwarded(isUnchanged ? (this.#received as Message | Envelope) : request.message);
+    const message = caller === this ? (this.#received as Message | Envelope) : request.message;
+    const forwarded = this.#toForwarded(message);
     const envelope = await new Promise<Envelope>((resolve, reject) => {
       // A caller that takes no parts gets none.
       forwarder.unary(caller, forwarded, { resolve, resolveParts: () => undefined, reject });
     });
-    const message = wire.binary === undefined ? forwarder.decode(envelope) : envelope;
-    return new ForwardedResponse(rpc as UnaryRpc, context, message, (response) => forwarder.decode(response));
+    const response = this.#binary === undefined ? forwarder.decode(envelope) : envelope;
+    return new ForwardedResponse(request, context, response, (received) => forwarder.decode(received));
+  }
+
+  async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
+    const { forwarder } = this.#forwarding;
+    const { methodKind } = this.rpc.method;
+    const source = sourceOf(request.message);
+    const requests =
+      methodKind === "server_streaming"
+        ? oneMessage(this.#toForwarded((await onlyMessage(source)) as Message | Envelope))
+        : this.#toForwardedStream(source);
+    const all = forwarder.stream(caller, requests);
+    // As with a handler, the response to a streaming client is complete before interceptors get it.
+    const responses = methodKind === "client_streaming" ? oneMessage(await onlyMessage(all)) : all;
+    return {
+      stream: true,
+      service: request.service,
+      method: request.method,
+      header: context.responseHeader,
+      trailer: context.responseTrailer,
+      message: new ConvertedMessages(responses, (response) => forwarder.decode(response as Envelope)),
+    };
   }
 
   /** Returns the caller in the context of a request that an interceptor has changed. */
-  #callerIn(context: HandlerContext): Omit<Caller, "request"> {
+  #callerIn(context: HandlerContext): Caller {
+    const { request } = this;
     const timeoutMs = (): number | undefined => context.timeoutMs();
-    return { headers: context, signal: context.signal, takesParts: false, timeoutMs, begin: () => undefined };
+    const begin = (): void => this.begin();
+    return { request, headers: context, signal: context.signal, takesParts: false, timeoutMs, begin };
   }
 
-  #decodeRequest({ bytes }: Envelope): Message | undefined {
-    return this.rpc.codecs.get("proto")?.decode(bytes);
+  /** Returns a request that interceptors read. */
+  #toRequest(message: Message | Envelope): Message {
+    return message instanceof Envelope ? (this.rpc.codecs.get("proto") as Codec).decode(message.bytes) : message;
   }
 
   #sendAll(messages: AsyncIterable<ForwardedMessage>): void {
@@ -213,18 +285,15 @@ class ForwardedCall
   /** Returns a message as it is forwarded. Throws if it fails the check. */
   #toForwarded(message: Message | Envelope): Envelope {
     const { check, forwarder } = this.#forwarding;
-    if (!(message instanceof Envelope)) {
-      check?.(message, this.view);
-      return forwarder.encode(message);
-    }
-    const decoded = check && this.#decodeRequest(message);
-    if (decoded !== undefined) check?.(decoded, this.view);
-    return message;
+    if (check !== undefined) check(this.#toRequest(message), this.view);
+    return message instanceof Envelope ? message : forwarder.encode(message);
   }
 
-  async *#forwarded(messages: AsyncIterable<Message | ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
-    // A message that is checked is never in pieces.
-    for await (const message of messages) yield message instanceof Uint8Array ? message : this.#toForwarded(message);
+  /** Returns a stream as it is forwarded: as it was received if no interceptor has read it, and nothing checks it. */
+  #toForwardedStream(messages: AsyncIterable<unknown>): AsyncIterable<ForwardedMessage> {
+    if (messages === this.#envelopes && this.#forwarding.check === undefined) return this.#envelopes;
+    // Only a stream that passes as it was received has messages in pieces.
+    return convertStream(messages, (message) => this.#toForwarded(message as Message | Envelope));
   }
 
   begin(): void {
@@ -236,7 +305,7 @@ class ForwardedCall
     if (request.isDone) return;
     let message: Message | Envelope;
     try {
-      message = wire.binary === undefined ? this.#forwarding.forwarder.decode(envelope) : envelope;
+      message = this.#binary === undefined ? this.#forwarding.forwarder.decode(envelope) : envelope;
     } catch (error) {
       return this.reject(error);
     }
@@ -273,7 +342,7 @@ class ForwardedCall
   }
 
   toMessage(message: ForwardedMessage): Message | ForwardedMessage {
-    const isDecoded = this.wire.binary === undefined && message instanceof Envelope;
+    const isDecoded = this.#binary === undefined && message instanceof Envelope;
     return isDecoded ? this.#forwarding.forwarder.decode(message) : message;
   }
 

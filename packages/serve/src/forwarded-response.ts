@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext, UnaryResponse } from "@connectrpc/connect";
-import { Envelope, type ResponseParts, type UnaryRpc } from "@plantstore/protocols";
+import type { HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import { Envelope, type ResponseParts } from "@plantstore/protocols";
 
 /** The parts of a response whose message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
@@ -18,12 +18,12 @@ export class ForwardedResponse implements UnaryResponse {
 
   /** @param received - the message, decoded if the caller's format is not binary */
   constructor(
-    { method }: UnaryRpc,
+    { service, method }: UnaryRequest,
     { responseHeader, responseTrailer }: HandlerContext,
     received: Message | Envelope,
     decode: (message: Envelope) => Message,
   ) {
-    this.service = method.parent;
+    this.service = service;
     this.method = method;
     this.header = responseHeader;
     this.trailer = responseTrailer;

@@ -22,7 +22,8 @@ export type { Server } from "./server.ts";
 export type { Validation } from "./validation.ts";
 export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
-export { registerForwarder } from "./forwarding-handlers.ts";
+export { registerForwarder } from "./forward.ts";
+export { wrapMessages } from "./stream-messages.ts";
 export type {
   Admit,
   AdmitProcedure,

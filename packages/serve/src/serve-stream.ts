@@ -1,7 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { ConnectError, HandlerContext, StreamRequest } from "@connectrpc/connect";
+import type { ConnectError, StreamRequest } from "@connectrpc/connect";
 import {
-  type MessageInit,
   oneMessage,
   type RequestMessages,
   type StreamRpc,
@@ -11,8 +10,8 @@ import {
 import { CallView } from "./call-view.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, type ServedRequest } from "./request.ts";
+import { ConvertedMessages } from "./stream-messages.ts";
 import { type StreamedCall, StreamResponse } from "./stream-response.ts";
-import { YieldedMessages } from "./yielded-messages.ts";
 
 /** Opens a streaming call and starts its deadline. */
 export function serveStream(request: ServedRequest, target: StreamTarget): void {
@@ -29,7 +28,7 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
   readonly view: CallView;
   readonly response: StreamResponse<Message>;
   /** The messages that the handler yields, or `undefined` if an interceptor has replaced them. */
-  #yielded: YieldedMessages | undefined;
+  #yielded: ConvertedMessages<unknown> | undefined;
   /** A streaming client's messages. */
   #requests: RequestMessages | undefined;
 
@@ -64,14 +63,14 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
     const request = this.view as CallView & StreamRequest;
     const respond = async (): Promise<void> => {
       const { header, trailer, message } = await this.rpc.invoke(request);
-      this.#yielded = message instanceof YieldedMessages ? message : undefined;
+      this.#yielded = message instanceof ConvertedMessages ? message : undefined;
       this.response.respond(header, trailer, this.#yielded?.source ?? message);
     };
     respond().catch((error: unknown) => this.request.failHandling(error, this.view));
   }
 
   toMessage(item: unknown): Message {
-    return this.#yielded === undefined ? (item as Message) : this.#yielded.toMessage(item as MessageInit);
+    return this.#yielded === undefined ? (item as Message) : this.#yielded.convert(item);
   }
 
   encode(message: Message): Uint8Array | Promise<Uint8Array> {
@@ -90,14 +89,4 @@ class StreamCall implements StreamedCall<Message>, MessageCall<Message> {
     this.#requests?.close?.();
     this.response.close();
   }
-}
-
-/**
- * Sends a streaming response's header before its first message ({@link StreamResponse.beginSoon}).
- *
- * @param context - the context of the stream handler
- */
-export function beginResponse(context: HandlerContext): void {
-  const { call } = context as Partial<CallView>;
-  if (call instanceof StreamCall) call.response.beginSoon();
 }

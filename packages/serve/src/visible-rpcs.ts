@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
 import { HiddenParts, hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
-import { convertStream } from "./yielded-messages.ts";
+import { convertStream } from "./stream-messages.ts";
 
 type BinaryOptions = ConnectRouterOptions["binaryOptions"];
 

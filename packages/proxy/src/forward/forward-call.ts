@@ -76,12 +76,14 @@ function unchanged(part: Uint8Array): ForwardedMessage {
 /** Forwards an RPC's calls to its upstream. */
 export class UpstreamForwarder implements Forwarder {
   readonly memory = "shared";
+  readonly decodes: boolean;
   readonly #target: ForwardTarget;
   readonly #write: ReturnType<typeof createBinaryWriter>;
   readonly #read: ReturnType<typeof createBinaryReader>;
 
   constructor(target: ForwardTarget) {
     const { method, binaryOptions } = target;
+    this.decodes = target.isRestricted;
     this.#target = target;
     this.#write = createBinaryWriter(method.desc.input, binaryOptions);
     this.#read = createBinaryReader(method.desc.output, binaryOptions);

@@ -1,7 +1,6 @@
 /**
  * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC in the descriptors.
- * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows. Streams with interceptors are
- * forwarded by handlers, with decoded messages (`forwarding-handlers.ts`).
+ * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows.
  *
  * Independent of sockets and of the callers' protocols.
  */

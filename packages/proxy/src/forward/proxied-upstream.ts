@@ -286,11 +286,10 @@ export class OpenUpstream {
     for (const method of services.flatMap(({ methods }) => methods)) {
       const isRestricted = hidden?.mayBeIn([method.input, method.output]) === true;
       const forwarder = this.#forwarderOf(method, binaryOptions, { hidden, isRestricted });
-      // Hidden parts are removed from decoded messages.
-      const decoding = isRestricted
+      const options = isRestricted
         ? { binaryOptions: recursionLimit === undefined ? {} : { recursionLimit } }
         : undefined;
-      registrations.push((router) => registerForwarder(router, method, forwarder, decoding));
+      registrations.push((router) => registerForwarder(router, method, forwarder, options));
       yield;
     }
     return (router) => {

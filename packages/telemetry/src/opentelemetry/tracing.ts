@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import type { AdmitRequest, CompletedRequest } from "@plantstore/serve";
+import { type AdmitRequest, type CompletedRequest, wrapMessages } from "@plantstore/serve";
 import {
   type Attributes,
   callEndAttributes,
@@ -93,7 +93,7 @@ export function createTracing(options: TracingOptions = {}): Tracing {
       // for reads too.
       if (!request.stream) return response;
       return response.then((result) =>
-        result.stream ? { ...result, message: iterateInContext(active, result.message) } : result,
+        result.stream ? { ...result, message: wrapMessages(result.message, iterateInContext(active)) } : result,
       );
     },
     onResponse: (request) => {
@@ -204,8 +204,8 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   };
 }
 
-function iterateInContext<T>(active: Context, messages: AsyncIterable<T>): AsyncIterable<T> {
-  return {
+function iterateInContext(active: Context): <T>(messages: AsyncIterable<T>) => AsyncIterable<T> {
+  return <T>(messages: AsyncIterable<T>) => ({
     [Symbol.asyncIterator]() {
       const iterator = messages[Symbol.asyncIterator]();
       const next = (): Promise<IteratorResult<T>> => iterator.next();
@@ -213,7 +213,7 @@ function iterateInContext<T>(active: Context, messages: AsyncIterable<T>): Async
         iterator.return?.(value) ?? Promise.resolve({ done: true, value: undefined });
       return { next: () => runInContext(active, next, undefined), return: (value) => runInContext(active, end, value) };
     },
-  };
+  });
 }
 
 function noop(): void {}

@@ -7,8 +7,11 @@ import { createProxy, type ForwardRules, type ProxyOptions } from "../../../prox
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
@@ -164,4 +167,21 @@ test("the application's onUpstreamCall is called too", async () => {
         void ended.push(method.name),
   });
   expect([ended, sdk.spans.length]).toEqual([["GetReading"], 2]);
+});
+
+test("the messages of a traced stream are forwarded as they were received", async () => {
+  using sdk = registerSdk();
+  // Decoding and encoding the message would remove the first sensor.
+  const received = envelope(Buffer.from("\n\u0001a\n\u0001b"));
+  await using upstream = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcResponse(id, received)),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], withOpenTelemetry({}));
+  const { body } = await exchangeHttp2(proxy.address, {
+    httpMethod: "POST",
+    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+    header: [["content-type", "application/grpc+proto"], ["te", "trailers"], traceparent],
+    body: envelope(Buffer.alloc(0)),
+  });
+  expect([body, sdk.spans.length > 0]).toEqual([received, true]);
 });

@@ -21,7 +21,7 @@ import {
   MessageOptionsSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
@@ -157,8 +157,10 @@ function failure(): ConnectError {
   ]);
 }
 
-let proxy: ProxyGateway;
+const proxies: ProxyGateway[] = [];
 let baseUrl: string;
+/** The URL of a proxy with an interceptor that reads no message. */
+let interceptedUrl: string;
 const received: Legacy[] = [];
 const receivedSinks: Sink[] = [];
 const upstream = createTestGateway({
@@ -189,23 +191,26 @@ const upstream = createTestGateway({
 
 beforeAll(async () => {
   const { port } = await upstream.listen({ host: "127.0.0.1", port: 0 });
-  proxy = await createProxy({
-    upstreams: [
-      { upstream: `http://127.0.0.1:${port}`, descriptors: descriptorSetOf(restrictedLegacy(), restrictedSink()) },
-    ],
-    visibility: { allow: [] },
-  });
-  const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
-  baseUrl = `http://127.0.0.1:${address.port}`;
+  const descriptors = descriptorSetOf(restrictedLegacy(), restrictedSink());
+  const open = async (interceptors: Interceptor[]): Promise<string> => {
+    const upstreams = [{ upstream: `http://127.0.0.1:${port}`, descriptors }];
+    const proxy = await createProxy({ upstreams, visibility: { allow: [] }, interceptors });
+    proxies.push(proxy);
+    const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
+    return `http://127.0.0.1:${address.port}`;
+  };
+  baseUrl = await open([]);
+  interceptedUrl = await open([(next) => next]);
 });
 
 afterAll(async () => {
-  await proxy.close();
+  await Promise.all(proxies.map((proxy) => proxy.close()));
   await upstream.close();
 });
 
 const transports: readonly { readonly name: string; readonly open: () => Transport }[] = [
   { name: "gRPC", open: () => createGrpcTransport({ baseUrl }) },
+  { name: "gRPC, with an interceptor", open: () => createGrpcTransport({ baseUrl: interceptedUrl }) },
   { name: "Connect", open: () => createConnectTransport({ baseUrl, httpVersion: "2" }) },
 ];
 
