@@ -42,7 +42,6 @@ export {
   type ForwardedMessage,
   isLargeEnvelope,
   messageBytesMax,
-  readLargeEnvelope,
   readSingleEnvelope,
   toEnvelope,
   compressedFlag,

@@ -179,11 +179,18 @@ export interface BinaryUnaryWire {
   /** Whether the response may consist of message parts, because the caller can detect a truncated message. */
   readonly writesParts: boolean;
   readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
+  /**
+   * Reads a body with one large envelope in the parts in which it arrives. Returns `undefined` if the start of the body
+   * does not announce one. Missing if the bodies have no envelopes.
+   *
+   * @throws ConnectError `ResourceExhausted` for a length over the limit
+   */
+  readParts?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<ForwardedMessage> | undefined;
   writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void>;
 }
 
 /** Reads and writes a streaming call's messages that are forwarded as bytes. */
-export interface BinaryStreamWire extends Pick<BinaryUnaryWire, "readEnvelope" | "writesParts"> {
+export interface BinaryStreamWire extends Omit<BinaryUnaryWire, "writeEnvelope"> {
   readEnvelopes(): AsyncIterable<ForwardedMessage>;
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array>;
 }

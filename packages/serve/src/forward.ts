@@ -33,7 +33,6 @@ import {
   type ForwardReply,
   type Intercept,
   oneMessage,
-  readLargeEnvelope,
   type RequestMessages,
   type Rpc,
   type StreamWire,
@@ -172,12 +171,15 @@ class ForwardedCall
     return this.#binary === undefined ? this.wire.readMessage(body) : this.#binary.readEnvelope(body);
   }
 
-  receivedLarge(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
+  receivedStart(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean {
     try {
-      this.#sendAll(readLargeEnvelope(start, rest, this.rpc.options.readMaxBytes));
+      const parts = this.#forwarding.takesParts ? this.wire.binary?.readParts?.(start, rest) : undefined;
+      if (parts === undefined) return false;
+      this.#sendAll(parts);
     } catch (error) {
       this.request.fail(error);
     }
+    return true;
   }
 
   run(message: Message | Envelope): void {

@@ -27,11 +27,6 @@ export interface BodyPlan {
    * in proportion to what has arrived.
    */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
-  /**
-   * Returns whether a body that starts with these bytes is passed to {@link BodyReceiver.receivedLarge}. None by
-   * default.
-   */
-  readonly isLarge?: ((start: Uint8Array) => boolean) | undefined;
 }
 
 /** Returns the plan for a body that is passed to the program, and whose content announces no length. */
@@ -48,8 +43,13 @@ export function noAnnouncedLength(): number {
 export interface BodyReceiver {
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
-  /** Called instead of `received` with the start of a large body, and with the rest as it arrives. */
-  receivedLarge?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void;
+  /**
+   * Called with the start of an incomplete body, each time more has arrived. Returns whether the receiver reads the
+   * rest itself, and `received` is not called.
+   *
+   * @param start - valid only during the call
+   */
+  receivedStart?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean;
   /**
    * Called instead of `received` when the rest of the body is dropped.
    *
@@ -84,8 +84,8 @@ export class RequestBody {
   #buffered: BufferedBody | undefined;
   #whole: WholeRead | undefined;
   #next: PieceRead | undefined;
-  /** Whether the whole body was requested, and is passed on in pieces because it is large. */
-  #isLarge = false;
+  /** Whether the whole body was requested, and its receiver reads the rest in pieces. */
+  #isTaken = false;
   #closed = false;
   /** Whether a part of the body was or will be dropped, so that what was read is not the complete body. */
   #isCut = false;
@@ -104,7 +104,7 @@ export class RequestBody {
 
   /** Whether a call waits for the end of the body, which then has a deadline. */
   get isAwaited(): boolean {
-    return this.#whole !== undefined || (this.#isLarge && !this.ended);
+    return this.#whole !== undefined || (this.#isTaken && !this.ended);
   }
 
   /**
@@ -184,7 +184,7 @@ export class RequestBody {
     this.#next = undefined;
     const whole = this.#whole;
     this.#whole = undefined;
-    if (whole !== undefined) this.pass(whole.receiver, whole.body?.bytes ?? noBytes);
+    whole?.receiver.received(whole.body?.bytes ?? noBytes);
   }
 
   /**
@@ -205,26 +205,16 @@ export class RequestBody {
     this.#whole = undefined;
   }
 
-  /** Passes on the whole body, which has arrived after it was requested. */
-  protected pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {
-    receiver.received(body);
-  }
-
-  /** Passes on a large body, whose start has arrived. */
-  protected passLarge(receiver: BodyReceiver, start: Uint8Array): void {
-    receiver.receivedLarge?.(start, this.#iterate());
-  }
-
   #addToWhole(whole: WholeRead, piece: Uint8Array, last: boolean): boolean {
     this.#source.consumed(piece.byteLength);
     if (piece.byteLength + (whole.body?.byteLength ?? 0) > whole.plan.limitBytes) {
       this.#whole = undefined;
-      this.pass(whole.receiver, undefined);
+      whole.receiver.received(undefined);
     } else if (whole.body === undefined && last) {
       // Most bodies arrive in one piece. node's streams report only later that a piece was the last.
       this.#whole = undefined;
       const copy = detachFromChunk(piece, whole.plan.memory);
-      this.pass(whole.receiver, copy);
+      whole.receiver.received(copy);
       return copy === piece;
     } else {
       this.#collect(whole, piece);
@@ -234,17 +224,15 @@ export class RequestBody {
   }
 
   #collect(whole: WholeRead, piece: Uint8Array): void {
-    const { plan } = whole;
-    if (whole.body === undefined) {
-      const announcedBytes = this.#announcedBytes || plan.announcedBytes(piece);
-      // A large body is not collected, so no memory is allocated for the rest.
-      whole.body = new CollectedBytes(plan.isLarge?.(piece) === true ? 0 : announcedBytes, plan.limitBytes);
+    const { plan, receiver, body } = whole;
+    body?.add(piece);
+    if (receiver.receivedStart?.(body?.bytes ?? piece, this.#iterate()) === true) {
+      this.#isTaken = true;
+      this.#whole = undefined;
+    } else if (body === undefined) {
+      whole.body = new CollectedBytes(this.#announcedBytes || plan.announcedBytes(piece), plan.limitBytes);
+      whole.body.add(piece);
     }
-    whole.body.add(piece);
-    if (plan.isLarge?.(whole.body.bytes) !== true) return;
-    this.#isLarge = true;
-    this.#whole = undefined;
-    this.passLarge(whole.receiver, whole.body.bytes);
   }
 }
 

@@ -1,25 +1,33 @@
 import { AsyncResource } from "node:async_hooks";
-import { type BodyPlan, type BodyReceiver, RequestBody } from "../exchange/index.ts";
+import { type BodyPlan, type BodyReceiver, type HttpProblem, RequestBody } from "../exchange/index.ts";
 
 /**
  * A body whose receiver runs in the async context (`AsyncLocalStorage`) of the code that requested the body, as after
  * an `await`, and not in the socket read's context.
  */
 export class AwaitedBody extends RequestBody {
-  #context: AsyncResource | undefined;
-
   override read(plan: BodyPlan, receiver: BodyReceiver): void {
-    if (!this.ended) this.#context = new AsyncResource("AwaitedBody");
-    super.read(plan, receiver);
+    super.read(plan, this.ended ? receiver : new ReceiverInContext(receiver));
+  }
+}
+
+class ReceiverInContext extends AsyncResource implements BodyReceiver {
+  readonly #receiver: BodyReceiver;
+
+  constructor(receiver: BodyReceiver) {
+    super("AwaitedBody");
+    this.#receiver = receiver;
   }
 
-  protected override pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {
-    if (this.#context === undefined) super.pass(receiver, body);
-    else this.#context.runInAsyncScope(() => receiver.received(body));
+  received(body: Uint8Array | undefined): void {
+    this.runInAsyncScope(() => this.#receiver.received(body));
   }
 
-  protected override passLarge(receiver: BodyReceiver, start: Uint8Array): void {
-    if (this.#context === undefined) super.passLarge(receiver, start);
-    else this.#context.runInAsyncScope(() => super.passLarge(receiver, start));
+  receivedStart(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean {
+    return this.runInAsyncScope(() => this.#receiver.receivedStart?.(start, rest) === true);
+  }
+
+  dropped(problem: HttpProblem | undefined): void {
+    this.#receiver.dropped?.(problem);
   }
 }

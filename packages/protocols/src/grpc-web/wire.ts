@@ -24,6 +24,10 @@ export class GrpcWebWire extends EnvelopedWire {
     return super.readEnvelope(this.#isText ? decodeGrpcWebText(body) : body);
   }
 
+  override readParts(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> | undefined {
+    return this.#isText ? undefined : super.readParts(start, rest);
+  }
+
   protected override pieces(): AsyncIterable<Uint8Array> {
     const body = super.pieces();
     return this.#isText ? decodeTextPieces(body) : body;

@@ -10,6 +10,8 @@ import {
   Envelope,
   EnvelopeReader,
   type ForwardedMessage,
+  isLargeEnvelope,
+  readLargeEnvelope,
   readSingleEnvelope,
   toEnvelope,
   writeEnvelope,
@@ -82,6 +84,11 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
 
   readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
     return this.#decompress(readSingleEnvelope(body, this.rpc.options.readMaxBytes));
+  }
+
+  readParts(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> | undefined {
+    if (!isLargeEnvelope(start)) return undefined;
+    return readLargeEnvelope(new Uint8Array(start), rest, this.rpc.options.readMaxBytes);
   }
 
   readEnvelopes(): AsyncIterable<ForwardedMessage> {
