@@ -41,7 +41,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly reportsErrorAtEnd = true;
   readonly sendsHeaderEarly = true;
   readonly heartbeat: Uint8Array | undefined = heartbeat;
-  limitError: ConnectError | undefined;
+  earlyEnd: ConnectError | undefined;
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
   #bytes = 0;
@@ -121,9 +121,9 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     const text = this.#structure(message);
     const { messagesMax, bytesMax } = this.#call.server.options.stream;
     const bytes = this.#bytes + toUtf8(text).byteLength;
-    if (this.#messages.length >= messagesMax) this.limitError = tooLong(`${messagesMax} messages`);
-    else if (bytes > bytesMax) this.limitError = tooLong(`${bytesMax} bytes`);
-    if (this.limitError !== undefined) return noBytes;
+    if (this.#messages.length >= messagesMax) this.earlyEnd = tooLong(`${messagesMax} messages`);
+    else if (bytes > bytesMax) this.earlyEnd = tooLong(`${bytesMax} bytes`);
+    if (this.earlyEnd !== undefined) return noBytes;
     this.#bytes = bytes;
     this.#messages.push(text);
     const token = this.#progressToken;

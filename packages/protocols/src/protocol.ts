@@ -177,7 +177,7 @@ export interface UnaryWire extends Wire {
  */
 export interface BinaryUnaryWire {
   /** Whether the response may consist of message parts, because the caller can detect a truncated message. */
-  readonly writesParts: boolean;
+  readonly writesParts?: boolean;
   readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
   /**
    * Reads a body with one large envelope in the parts in which it arrives. Returns `undefined` if the start of the body
@@ -247,10 +247,11 @@ export interface StreamWire extends Wire {
   readonly reportsErrorAtEnd: boolean;
   /** Whether a server stream's header section is sent alone if the first message is late. */
   readonly sendsHeaderEarly?: boolean;
-  /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
-  readonly isHeaderOnly?: boolean;
-  /** The error that ends the call because its messages exceed a protocol limit. Read after {@link encode}. */
-  readonly limitError?: ConnectError | undefined;
+  /**
+   * Why the response ends before its messages do: it is only a header section, as for HEAD (RFC 9110 §9.3.2), or the
+   * messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
+   */
+  readonly earlyEnd?: "complete" | ConnectError | undefined;
 
   /** Reads a streaming client's messages as they arrive. */
   readMessages(): RequestMessages;

@@ -139,9 +139,8 @@ export class StreamResponse<M> {
 
   #add(bytes: Uint8Array): void {
     this.#settleHeader();
-    if (this.#wire.isHeaderOnly === true) return this.#succeed();
-    const { limitError } = this.#wire;
-    if (limitError !== undefined) return this.#request.fail(limitError);
+    const { earlyEnd } = this.#wire;
+    if (earlyEnd !== undefined) return earlyEnd === "complete" ? this.#succeed() : this.#request.fail(earlyEnd);
     this.#heartbeat?.restart();
     this.#collect(bytes);
     // The only message of a response is sent together with its end.
@@ -175,7 +174,7 @@ export class StreamResponse<M> {
     } catch (error) {
       return this.#onFault(error);
     }
-    if (this.#wire.isHeaderOnly === true) this.#succeed();
+    if (this.#wire.earlyEnd === "complete") this.#succeed();
     else this.flush();
   }
 

@@ -54,10 +54,6 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
     this.responseHeader = new LazyHeaders(this.#headerFields);
   }
 
-  get writesParts(): boolean {
-    return false;
-  }
-
   get binary(): BinaryUnaryWire | undefined {
     return this.#codec.isBinary === true ? this : undefined;
   }

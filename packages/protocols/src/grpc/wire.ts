@@ -11,15 +11,12 @@ import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts"
 /** A gRPC call over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
 export class GrpcWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
+  // In other protocols, the end of the response is in the body, where it would be read as part of a truncated
+  // message.
+  readonly writesParts = true;
 
   constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
-  }
-
-  // In other protocols, the end of the response is in the body, where it would be read as part of a truncated
-  // message.
-  override get writesParts(): boolean {
-    return true;
   }
 
   // Does the same as the base class, but sends a large uncompressed message without copying it into an envelope.

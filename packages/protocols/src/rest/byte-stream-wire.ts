@@ -59,7 +59,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
     this.#checkNotLonger();
-    if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
+    if (this.earlyEnd === "complete") return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
     this.#checkNotShorter();
     this.exchange.respond(this.httpStatus, header, bytes);
   }

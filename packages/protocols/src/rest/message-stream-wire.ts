@@ -72,7 +72,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   ): void | Promise<void> {
     // An error before the first message gets the same response as on a unary call.
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
-    if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, header);
+    if (this.earlyEnd === "complete") return this.exchange.respond(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
     return this.respondEncoded(this.httpStatus, header, body);
   }

@@ -11,8 +11,8 @@ export abstract class RestStreamWire extends RestUnaryWire {
   /** Final once {@link headerToSend} was called. */
   protected httpStatus = 200;
 
-  get isHeaderOnly(): boolean {
-    return this.exchange.httpMethod === "HEAD" || statusesWithoutBody.has(this.httpStatus);
+  get earlyEnd(): "complete" | undefined {
+    return this.exchange.httpMethod === "HEAD" || statusesWithoutBody.has(this.httpStatus) ? "complete" : undefined;
   }
 
   headerToSend(header: Headers): HeaderFields {

@@ -65,10 +65,6 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
     this.responseHeader = new LazyHeaders(this.headerFields);
   }
 
-  get writesParts(): boolean {
-    return false;
-  }
-
   get binary(): (BinaryUnaryWire & BinaryStreamWire) | undefined {
     return this.codec.isBinary === true ? this : undefined;
   }
