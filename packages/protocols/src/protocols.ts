@@ -18,13 +18,7 @@ export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): 
     rest,
   };
   const all = Object.values(byName).filter((protocol) => protocol !== undefined);
-  return {
-    all,
-    rest,
-    ofGet: all.find(hasTargetsOfGet),
-    withPaths: all.filter(hasPaths),
-    hasDefaultErrors: parts.writeErrorRecord.isDefault,
-  };
+  return { all, rest, ofGet: all.find(hasTargetsOfGet), withPaths: all.filter(hasPaths) };
 }
 
 /** A gateway's protocols. */
@@ -36,8 +30,6 @@ export interface Protocols {
   readonly ofGet: WithGet | undefined;
   /** The protocols with paths other than RPC paths. */
   readonly withPaths: readonly WithPaths[];
-  /** Whether REST errors have their default form. */
-  readonly hasDefaultErrors: boolean;
 }
 
 type WithGet = Protocol & Required<Pick<Protocol, "targetOfGet">>;

@@ -237,6 +237,7 @@ export function* compileRoutesInSteps(
     protocols,
     httpMethods: new Set([...registeredMethods, ...httpMethods]),
     prefix,
+    hasErrorRecord: rest.errorRecord !== undefined,
     cors,
     rest: restRoutes,
     ...visibility,

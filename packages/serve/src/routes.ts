@@ -80,6 +80,8 @@ export interface Routes {
   /** The methods of all routes, and the registered methods. */
   readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
+  /** Whether the application writes the errors of REST. */
+  readonly hasErrorRecord: boolean;
   /** CORS, or `undefined` if it is off. */
   readonly cors: Cors | undefined;
   /** The REST routes, whose templates are below the prefix. */
@@ -171,20 +173,20 @@ function findRpc(routes: Routes, rpcPath: RpcPath, head: RequestHead, query: str
   if (!httpMethods.includes(head.httpMethod)) {
     return methodNotAllowed(routes, head, rpc, httpMethods.join(", "));
   }
-  const { protocols } = routes;
   const isGet = head.httpMethod === "GET" && rpc.kind === "unary";
-  const target = isGet ? protocols.ofGet?.targetOfGet(rpc, query) : rpcPath.find(head.common.contentType ?? "");
+  const target = isGet ? routes.protocols.ofGet?.targetOfGet(rpc, query) : rpcPath.find(head.common.contentType ?? "");
   if (target !== undefined) return target;
-  return unsupportedMediaType(protocols, head, rpc, isGet);
+  return unsupportedMediaType(routes, head, rpc, isGet);
 }
 
-function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc, isGet: boolean): Unmatched {
+function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet: boolean): Unmatched {
+  const { protocols } = routes;
   const error = isGet ? encodingError(rpc) : contentTypeError(head.common.contentType, rpc);
   const protocol = claimedBy(protocols, head);
   // If the RPC is not served in this protocol, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
   const refused = { ...unmatchedTarget(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
-  return refuseAtRpcPath(protocols, head, refused);
+  return refuseAtRpcPath(routes, head, refused);
 }
 
 /**
@@ -193,10 +195,10 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
  * expects none. The response has a body if the error record is configured, and for requests that look like curl,
  * because no RPC client posts a form or omits the content type.
  */
-function refuseAtRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: Unmatched): Unmatched {
+function refuseAtRpcPath({ hasErrorRecord }: Routes, head: RequestHead, refused: Unmatched): Unmatched {
   const { contentType } = head.common;
   const looksLikeCurl = head.httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
-  return hasDefaultErrors && !looksLikeCurl ? { ...refused, responder: statusOnly } : refused;
+  return !hasErrorRecord && !looksLikeCurl ? { ...refused, responder: statusOnly } : refused;
 }
 
 const statusOnly: Pick<Protocol, "refuse"> = {
@@ -230,7 +232,7 @@ function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefine
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed for this path`);
   // The refusal contains no RPC, even if there is one at the path.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
-  return rpc === undefined ? refused : refuseAtRpcPath(routes.protocols, head, refused);
+  return rpc === undefined ? refused : refuseAtRpcPath(routes, head, refused);
 }
 
 /** Returns 501 (RFC 9110 §9.1) for a method that no route has. */

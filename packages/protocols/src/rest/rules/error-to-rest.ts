@@ -39,8 +39,6 @@ export interface ErrorResponse {
 /** Writes the response to a failed request. */
 export interface ErrorRecordWriter {
   (error: ConnectError, failure: RestFailure): ErrorResponse;
-  /** Whether errors have the standard form, because no policy is configured. */
-  readonly isDefault: boolean;
   /** Whether errors are google.rpc.Status. */
   readonly isStatus: boolean;
 }
@@ -93,7 +91,7 @@ export function createErrorRecordWriter(
       return toResponse(standard(internal, { ...failure, httpStatus: 500 }), jsonType);
     }
   };
-  return Object.assign(write, { isDefault: policy === undefined, isStatus: policy === undefined && form === "status" });
+  return Object.assign(write, { isStatus: policy === undefined && form === "status" });
 }
 
 /** Returns a record as a response. @throws TypeError if it is not a record, or cannot be sent */
