@@ -3,9 +3,9 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// `npm run generate` writes the `gen/` folders of src and test, openapi.json, the man page and the table of the
-// proxy's settings. With `-- --check` it
-// writes them to a temporary folder instead, and fails when the files of the project differ.
+// `npm run generate` writes the `gen/` folders of src, test and bench, openapi.json, the man page and the table of the
+// proxy's settings. With `-- --check` it writes them to a temporary folder instead, and fails when the files of the
+// project differ.
 
 /** The test definitions, which are separate buf modules. */
 const testDefinitions = [
@@ -15,11 +15,18 @@ const testDefinitions = [
   "packages/conformance/proto/transcoding",
 ];
 
+/** The buf modules of the entry for HttpArena, and its definition. */
+const arena = [
+  "--config={version: v2, modules: [{path: packages/protobuf/proto}, {path: bench/arena}]}",
+  "--path=bench/arena/benchmark.proto",
+];
+
 /** The generated files and folders, relative to the project's folder. */
 const generated = [
   "packages/protobuf/src/gen",
   "src/gen",
   "packages/testing/src/gen",
+  "bench/arena/gen",
   "openapi.json",
   "man/plantstore.1",
   "docs/reference/proxy-configuration.md",
@@ -53,6 +60,7 @@ function generate(folder: string): void {
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
   const settings = run(process.execPath, ["tools/write-proxy-settings.ts"]);
   write(folder, "docs/reference/proxy-configuration.md", settings);
+  run("buf", ["generate", ...arena, "--template", "bench/arena/buf.gen.yaml", "-o", folder]);
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
   const workspace = ["--config", "packages/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
   const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);
