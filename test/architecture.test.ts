@@ -7,7 +7,7 @@ import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-file
 const root = resolve(import.meta.dirname, "..");
 const files = allSourceFiles();
 
-/** Entry files of modules in addition to their indexes, and to the exports of packages. */
+/** Entry files in addition to module indexes and package exports. */
 const entries: readonly string[] = [
   "plantstore/server/preload-storage.ts",
   "plantstore/stores/sqlite/storage-thread.ts",
@@ -28,7 +28,7 @@ interface PackageJson {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
-/** The package.json of each package, whose exports and commands are source files. */
+/** The package.json files, whose exports and commands are source files. */
 const manifests: ReadonlyMap<string, PackageJson> = new Map(
   Object.entries(sourceFolders).map(([name, folder]) => [
     name,
@@ -36,7 +36,7 @@ const manifests: ReadonlyMap<string, PackageJson> = new Map(
   ]),
 );
 
-/** The source files that packages export. */
+/** Source files that packages export. */
 const exported: ReadonlySet<string> = new Set(
   [...manifests].flatMap(([name, { exports }]) => Object.values(exports).map((path) => path.replace("./src", name))),
 );
@@ -62,7 +62,7 @@ function importsOf(file: string): string[] {
 test.each(files)("%s imports only files of its own package by path", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
-  // The package.json is next to the source folder.
+  // A package.json is next to its source folder.
   const imported = paths.filter((path) => !path.endsWith("/package.json")).map((path) => fileOf(path, file));
   expect(imported.filter((path) => !existsSync(sourcePath(path)))).toEqual([]);
   expect(new Set([...imported, file].map((path) => path.split("/")[0])).size).toBe(1);
@@ -86,7 +86,7 @@ test.each(Object.keys(sourceFolders))(
   },
 );
 
-/** The lines of packages in docs/explanation/architecture.md, from top to bottom. */
+/** The package lines in docs/explanation/architecture.md, from top to bottom. */
 const layers = (
   /```text\n(.*?)```/s.exec(readFileSync(join(root, "docs/explanation/architecture.md"), "utf8"))?.[1] ?? ""
 )
@@ -124,7 +124,7 @@ function loadedBy(file: string): string[] {
   return [...specifiers].map(([, specifier = ""]) => fileOf(specifier, file)).filter((path) => path.endsWith(".ts"));
 }
 
-/** Undocumented members of Node.js, and what V8 calls unsafe. Any release may change them without notice. */
+/** Undocumented members that Node.js may change in any release, and what V8 calls unsafe. */
 const privateOfNode: readonly RegExp[] = [
   // Underscored members: `socket._handle`, `socket["_handle"]`, `Reflect.get(socket, "_handle")`.
   /\._[A-Za-z]\w*/g,
@@ -133,7 +133,7 @@ const privateOfNode: readonly RegExp[] = [
   // Members under symbols.
   /\bgetOwnPropertySymbols\b/g,
   /\bReflect\.ownKeys\b/g,
-  // Internal methods of Buffer.prototype, and internals of Node.js.
+  // Internal Buffer.prototype methods and Node.js internals.
   /\b(?:ascii|base64|base64url|hex|latin1|ucs2|utf8)(?:Slice|Write)\b/g,
   /\bprocess\.binding\b/g,
   // According to its documentation, flags that are set after the VM has started may crash the process.
@@ -248,7 +248,7 @@ test("the transcoding suite imports nothing of this repository, because it tests
   expect(specifiers.filter((specifier) => !specifier.startsWith("node:") && !specifier.startsWith(folder))).toEqual([]);
 });
 
-/** The pages that list modules: those of the plant store and of each package. */
+/** The pages that list modules: the plant store's and each package's. */
 const pages = [
   "docs/explanation/architecture.md",
   ...Object.keys(sourceFolders)

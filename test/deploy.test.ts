@@ -14,7 +14,7 @@ const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variab
 /** Labels that Prometheus, histograms and workers add. */
 const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
 
-/** Each metric's labels in docs/reference/metrics.md, which another test compares with the server. */
+/** Each metric's labels in docs/reference/metrics.md; another test compares them with the server. */
 function documentedMetrics(): Map<string, readonly string[]> {
   const docs = readFileSync(join(import.meta.dirname, "../docs/reference/metrics.md"), "utf8");
   const rows = docs.matchAll(/^\| `([a-z0-9_]+)` \| (?:counter|gauge|histogram) \|([^|]*)\|/gm);
@@ -22,7 +22,7 @@ function documentedMetrics(): Map<string, readonly string[]> {
   return new Map(labelled);
 }
 
-/** Returns the metrics in a text, with the labels of their selectors. */
+/** Returns the metrics that a text queries, with the labels in their selectors. */
 function queriesOf(text: string): { metric: string; names: string[] }[] {
   const plain = text.replaceAll('\\"', '"');
   const selectors = plain.matchAll(
@@ -30,7 +30,7 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
   );
   const labels = new Set([...documentedMetrics().values()].flat());
   return [...selectors].flatMap(([, metric = "", selected = ""]) =>
-    // Without labels in "sum by (…)", which look like metrics.
+    // Excludes labels in "sum by (…)", which look like metrics.
     labels.has(metric)
       ? []
       : [{ metric, names: [...selected.matchAll(/([a-z_]+)(?==|!)/g)].map(([, name = ""]) => name) }],

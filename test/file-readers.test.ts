@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { allSourceFiles, sourcePath } from "./support/source-files.ts";
 
-/** The source files that read files with functions of node:fs, which wait for the writer of a named pipe. */
+/** Source files that read with node:fs functions, which wait for a named pipe's writer. */
 const readers: Readonly<Record<string, string>> = {
   "command-line/files/regular-file.ts": "opens files without waiting",
   "docs-page/docs-page.ts": "reads a file of the package",

@@ -5,7 +5,7 @@ import { startGreenhouse } from "../packages/testing/src/gateway/greenhouse.ts";
 import { watchStoreFailure } from "../src/server/watch-store-failure.ts";
 import { openMemoryStore } from "../src/index.ts";
 
-// If the folder of sources moved, the check for leftovers would find nothing.
+// If the source folder moved, the check for leftovers would find nothing.
 
 function filesWithOpenResources(): string[] {
   return [...(globalThis.openResources ?? [])].map(({ callers: [nearest = ""] }) => nearest);

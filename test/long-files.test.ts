@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 
-// The linter limits files to 400 lines. Its configuration lists the exceptions, and this test ensures that they are still
-// necessary.
+// The linter limits files to 400 lines. Its configuration lists the exceptions, which must still be necessary.
 
 const linesMax = 400;
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { allSourceFiles, sourcePath } from "./support/source-files.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants/syntax.ts";
 
-/** Module variables, by file. The variables of `request.ts` are functions, assigned once in a static block. */
+/** Module variables, by file. `request.ts` assigns functions to its variables once, in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "serve/request.ts": ["exchangeOf", "serverOf"],
   "http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
@@ -13,7 +13,7 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "protocols/compression/window-budget.ts": ["reservedBytes"],
 };
 
-/** Module constants with members that a function assigns, by file. Caches whose comments state their size. */
+/** Module constants to whose members a function assigns, by file. Caches whose comments state their size. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
   "protobuf/messages/binary/string-reader.ts": ["shortTexts"],
   "http-engine/http1/response-head.ts": ["statusLines"],
@@ -39,7 +39,7 @@ function declarationsIn(text: string, program: Node): Declaration[] {
   });
 }
 
-/** Returns a variable's name, or the source of a destructuring pattern. */
+/** Returns a variable's name, or a destructuring pattern's source. */
 function nameIn(text: string): (node: Node) => string {
   return ({ start, end, name }) => (typeof name === "string" ? name : text.slice(start, end));
 }
@@ -68,7 +68,7 @@ function functionsIn(node: Node): Node[] {
   return /Function/.test(node.type) ? [node] : childrenOf(node).flatMap(functionsIn);
 }
 
-/** Returns the assignments in part of a source. */
+/** Returns what part of a source assigns to. */
 function targetsIn(node: Node): Node[] {
   if (isType(node)) return [];
   const { type, left, argument } = node;
@@ -76,7 +76,7 @@ function targetsIn(node: Node): Node[] {
   return [...nodesIn(target), ...childrenOf(node).flatMap(targetsIn)];
 }
 
-/** Returns the name of the variable to whose value a member belongs. */
+/** Returns the variable whose value contains a member. */
 function ownerOf({ type, object, property }: Node): string[] {
   // lastIndex sets where the regular expression starts.
   const isMember = type === "MemberExpression" && !nodesIn(property).some(({ name }) => name === "lastIndex");

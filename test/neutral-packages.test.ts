@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { projectFiles } from "./support/project-files.ts";
 
-// The packages are for any services, so their sources, tests and documentation do not mention the plant store.
+// The packages serve any service, so their sources, tests and documentation do not mention the plant store.
 
 const names = readdirSync(join(projectFolder, "packages")).join("|");
 
-/** The scope of the packages, and names derived from it: `plantstore-proxy-0.1.0.tgz`, `plantstore.auth.v1`. */
+/** The packages' scope, and names derived from it: `plantstore-proxy-0.1.0.tgz`, `plantstore.auth.v1`. */
 const allowed = new RegExp(`@plantstore\\b|\\bplantstore[-./](?:${names})\\b`, "g");
 
 /** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */
@@ -16,7 +16,6 @@ const plant = /(?<![a-z])plant|Plant|PLANT/;
 
 const files = projectFiles("packages");
 
-/** Returns the lines in a file that have a match. */
 function linesWith(file: string, pattern: RegExp): string[] {
   const lines = readFileSync(join(projectFolder, file), "utf8").split("\n");
   return lines.flatMap((line, at) =>

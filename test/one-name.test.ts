@@ -12,8 +12,8 @@ import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_
 import { flagOf, settings } from "../src/server/index.ts";
 import { plantServerOptionNames } from "../src/server/plant-server-options.ts";
 
-// An option has one name in proxy.yaml, on the command line, in environment variables and in code. All names come from
-// the tables by which they are read. A difference needs a reason here.
+// An option has one name in proxy.yaml, on the command line, in environment variables and in code. Every name is from
+// the table by which it is read. A difference needs a reason here.
 
 const routes = (): void => undefined;
 const proxied = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(KitchenSink.file) };
@@ -21,7 +21,7 @@ const addresses = "http://127.0.0.1:1";
 const verifier = { verify: () => ({ kind: "unknown", reason: "none" }) as const };
 const url = new URL("https://api.example");
 
-/** Package functions that refuse an object with an unknown name. The refusal lists the names that exist. */
+/** Functions that refuse an object with an unknown name. The refusal lists the names that exist. */
 const functions: Readonly<Record<string, (wrong: object) => unknown>> = {
   createProxy: (wrong) => createProxy({ upstreams: [], ...wrong }),
   listen: (wrong) => createGateway({ routes }).listen({ host: "127.0.0.1", port: 0, ...wrong }),
@@ -56,7 +56,7 @@ async function optionsOf(name: string): Promise<readonly string[]> {
 /** The names in Node's `tls.connect` and `tls.createServer`. */
 const tlsNames = ["ca", "cert", "key", "servername"];
 
-/** The functions that have the settings of a section of proxy.yaml as options. */
+/** The functions whose options are settings in a section of proxy.yaml. */
 const sections: Readonly<Record<string, readonly (keyof typeof functions)[]>> = {
   "": ["createProxy"],
   listen: ["listen"],
@@ -108,7 +108,7 @@ const settingDifferences: Readonly<Record<string, string>> = {
   "authentication.forward": command,
 };
 
-/** Flags whose name is not the end of their setting's path, each with the reason. */
+/** Flags whose name differs from the end of their setting's path, each with the reason. */
 const flagDifferences: Readonly<Record<string, string>> = {
   reflection: "a value of the setting descriptors",
   "reflect-header": "the name in buf curl and grpcurl",
@@ -132,7 +132,7 @@ describe("a setting of proxy.yaml", () => {
   );
 });
 
-/** Returns the flags that a path may have: the path's ends, with lists in the singular or the plural. */
+/** Returns the flags that a path may have: its ends, with lists in the singular or the plural. */
 function flagsOf(path: string): readonly string[] {
   const parts = path.replaceAll("[]", "").split(".").map(toKebab);
   const ends = parts.map((_, at) => parts.slice(at));
@@ -153,7 +153,7 @@ test.each(flags)("the flag --$name is named like its setting $path unless listed
   expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
 });
 
-/** Plant store variables whose name is not that of their setting in code, each with the reason. */
+/** Plant store variables whose name differs from that of their setting in code, each with the reason. */
 const variableDifferences: Readonly<Record<string, string>> = {
   database: "DATABASE_URL is the name that platforms set",
 };

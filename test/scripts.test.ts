@@ -5,7 +5,7 @@ import { projectFolder } from "../packages/testing/src/process/child-program.ts"
 import { projectFiles } from "./support/project-files.ts";
 import { suites } from "./suites/suites.ts";
 
-// The npm scripts and suites in all project files.
+// Every npm script and suite that a project file names exists.
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 

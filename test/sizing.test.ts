@@ -5,7 +5,7 @@ import { singleServer } from "../src/stores/postgres/delete/single-server.ts";
 import { waitingMaxDefault } from "../src/stores/queue/queued-store.ts";
 import { storeSchema } from "../src/stores/postgres/schema/store-schema.ts";
 
-// The figures by which an operator sizes a deployment: the same in the code, the pages and the files in deploy/.
+// Operators size a deployment by figures that are the same in the code, the pages and the files in deploy/.
 
 /** A process's connections for locked plants, checks and retention. */
 const otherConnections = 3;

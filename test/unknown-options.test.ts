@@ -41,7 +41,7 @@ import { projectFolder } from "../packages/testing/src/process/child-program.ts"
 import { gatewayParts } from "../tools/build/manifest.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
-// Every options object of the public API refuses unknown names. Its types are read from the sources; add new ones here.
+// The public API refuses unknown names in every options object. Its types are read from the sources; add new ones here.
 
 const routes = (): void => undefined;
 const sink = (router: ConnectRouter): unknown => router.service(KitchenSink, {});
@@ -227,7 +227,7 @@ function interfacesIn(text: string): string[] {
   return [...text.matchAll(/\b[A-Z]\w+/g)].map(([name]) => name).filter((name) => interfaces.has(name));
 }
 
-/** Returns the declared parameters of an exported function. */
+/** Returns an exported function's declared parameters. */
 function parametersOf(name: string): string {
   const declaration = new RegExp(
     `^export (?:async )?function ${name}\\b(?:<[^(]*>)?\\((?:([^\\n]*)\\)|\\n(.*?)\\n\\)): `,
@@ -236,7 +236,7 @@ function parametersOf(name: string): string {
   return declaration?.[1] ?? declaration?.[2] ?? "";
 }
 
-/** Returns the parameters of a type's methods. */
+/** Returns the parameters that a type's methods have. */
 function methodParametersOf(type: string): string[] {
   return [...(interfaces.get(type) ?? "").matchAll(/^ {2}\w+\??\((.*?)\): /gm)].map(
     ([, parameters = ""]) => parameters,
@@ -249,7 +249,7 @@ function isPublic(name: string): boolean {
   return !isOfPart && !/gateway\/(?:create-gateway|exchange|listen|rest)$|http-engine\/client$/.test(name);
 }
 
-/** Returns the types of all parameters of the public entries, and of their members. */
+/** Returns each type that a parameter in a public entry, or one of its members, can have. */
 async function givenTypes(): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (const folder of Object.values(sourceFolders).map((path) => join(projectFolder, path, ".."))) {

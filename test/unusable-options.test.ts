@@ -11,7 +11,7 @@ import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.
 import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { openPlantStore } from "../src/index.ts";
 
-// Options with names that exist, which were ignored or ended in an error of the language, such as "is not iterable".
+// Options with valid names that were ignored or caused a language error, such as "is not iterable".
 
 const routes = (): void => undefined;
 const address = { host: "127.0.0.1", port: 0 };
@@ -26,7 +26,7 @@ class Page {
   readonly open = true;
 }
 
-/** Calls a function as JavaScript does, with arguments of any types. */
+/** Calls a function as JavaScript does, without type checks. */
 function call(target: (...given: never) => unknown, ...given: readonly unknown[]): unknown {
   return Reflect.apply(target, undefined, given);
 }

@@ -38,7 +38,7 @@ test("renderPage rejects an unknown figure name", () => {
   );
 });
 
-/** Returns a comparison of servers with their CPU time and p99, in µs. */
+/** Compares servers by CPU time and p99, in µs. */
 function comparison(servers: Readonly<Record<string, readonly [cpuUs: number, p99: number]>>): CallFigures {
   const others = {
     leastCpuUs: 0,

@@ -145,7 +145,7 @@ function countingStore(respond: (attempt: number) => Promise<boolean>): Counting
   return { store: fakeStore({ delete: () => respond(++attempts) }), attempts: () => attempts };
 }
 
-/** Returns the error from a store with a full queue, with the milliseconds after which to retry. */
+/** Returns the error that a store with a full queue throws, with the milliseconds after which to retry. */
 function full(pushbackMs = "1"): ConnectError {
   return new ConnectError("full", Code.ResourceExhausted, { "grpc-retry-pushback-ms": pushbackMs });
 }

@@ -6,12 +6,12 @@ import { createPlantClient, type PlantClient } from "../../src/client/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../../src/service/rpc-policy.ts";
 
-/** The client method for each RPC. An RPC without one does not compile. */
+/** The client method for each RPC; an RPC without one does not compile. */
 const calls: Readonly<Record<keyof typeof PlantService.method, (plants: PlantClient) => Promise<unknown>>> = {
   deletePlant: (plants) => plants.delete(42n),
 };
 
-/** Calls an RPC of a server whose handlers throw an error, if any. Returns the procedures of all attempts, and the error. */
+/** Calls an RPC on a server whose handlers may throw an error. Returns each attempt's procedure, and the error. */
 async function attemptsOf(
   call: (plants: PlantClient) => Promise<unknown>,
   error?: ConnectError,

@@ -32,7 +32,7 @@ const call = (streamId: number, id: bigint): Frame[] => [
   dataFrame(streamId, envelopeOf(id), frameFlag.endStream),
 ];
 
-/** The part of a call that is sent before it is cancelled. No message is complete, so the call must not run. */
+/** The part that is sent before the call is cancelled. No message is complete, so the call must not run. */
 const incompleteCalls: readonly { readonly name: string; readonly frames: readonly Frame[] }[] = [
   { name: "its header", frames: [headersFrame(1, header)] },
   { name: "an empty frame", frames: [headersFrame(1, header), dataFrame(1, Buffer.alloc(0))] },
@@ -120,7 +120,7 @@ describe("a refused call whose client does not end the stream", () => {
     using connection = await openHttp2(server.address);
     const request = { httpMethod: "POST", path: deletePlantProcedure, header: refusal.slice(4) };
     const stream = connection.open(request, { endStream: false });
-    // More than a server reads of an unwanted body. The client respects flow control itself.
+    // More than a server reads from an unwanted body. The client respects flow control itself.
     stream.write(Buffer.alloc(300_000));
     // The client never ends the stream, so only a reset closes it.
     expect(await readHttp2Response(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });
@@ -129,15 +129,15 @@ describe("a refused call whose client does not end the stream", () => {
 
 /** A store that records its calls. */
 interface RecordingStore extends PlantStore {
-  /** The ids of all deletions, in order. */
+  /** Deleted ids, in order. */
   readonly deletions: readonly bigint[];
-  /** Resolves when a deletion of this id is called. */
+  /** Resolves when this id's deletion is called. */
   isCalled(id: bigint): Promise<void>;
-  /** Resolves when the deletion of this id is aborted. */
+  /** Resolves when this id's deletion is aborted. */
   isAborted(id: bigint): Promise<void>;
 }
 
-/** Opens a store that has every plant. A deletion of one of `slow` waits until it is aborted. */
+/** Opens a store that has every plant. A deletion whose id is in `slow` waits until it is aborted. */
 function openRecordingStore(slow: ReadonlySet<bigint>): RecordingStore {
   const deletions: bigint[] = [];
   const events = new Map<string, PromiseWithResolvers<void>>();

@@ -28,7 +28,7 @@ const testCases: readonly TestCase[] = Object.entries(situations)
 
 type Outcomes = Readonly<Record<string, Partial<Want>>>;
 
-/** The outcomes for which every RPC must have a situation, by their codes or identifiers. */
+/** The outcomes for which every RPC must have a situation, by code or identifier. */
 const outcomesOfEveryRpc: Outcomes = {
   done: { code: "ok" },
   absent: { code: "not_found" },
@@ -39,7 +39,7 @@ const outcomesOfEveryRpc: Outcomes = {
   "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
   "handler failed": { errorCode: "ERR_HANDLER_FAILED" },
 };
-/** The further outcomes of RPCs with an effect. */
+/** The further outcomes that RPCs with an effect must have. */
 const outcomesByEffect: Readonly<Record<RpcEffect, Outcomes>> = {
   deletion: {
     "queue full": { errorCode: "ERR_QUEUE_FULL" },
@@ -66,7 +66,7 @@ test.each(Object.entries(situations))("%s has a successful situation in every pr
 
 describe("the server", () => {
   const plants = new Set(testCases.map(({ plant }) => plant));
-  /** The identifiers of all responses, in order. */
+  /** The identifiers in all responses, in order. */
   const errorCodes: (string | undefined)[] = [];
   const ask = askPlantServer({
     store: openSituationStore(plants),

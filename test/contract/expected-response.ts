@@ -9,15 +9,13 @@ import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.
 
 /** A situation's outcome, whatever the protocol. */
 export interface Want {
-  /** The name and the number of the code; "ok" is 0. */
+  /** The code, or "ok". */
   readonly code: keyof typeof codes;
   /** The error's exact message, or `undefined` for "ok". */
   readonly message?: string;
   /** The error's identifier, which is only in the log and in the error object, or `undefined` for "ok". */
   readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
-  /**
-   * The response message of a success, in JSON and as its bytes; by default the empty one of DeletePlant.
-   */
+  /** The message in a successful response, in JSON and as its bytes; by default DeletePlant's empty one. */
   readonly response?: { readonly json: string; readonly proto: readonly number[] };
   /** The error's fields, in the header or trailer depending on the protocol. */
   readonly fields?: Readonly<Record<string, string>>;
@@ -28,11 +26,14 @@ export interface ComparedResponse {
   readonly httpStatus: number;
   readonly header: Readonly<Record<string, string>>;
   readonly trailer: Readonly<Record<string, string>>;
-  /** The messages in the body, at most one: the JSON text, or each byte of a binary message as a character. */
+  /** The messages in the body, at most one: JSON, or a binary message as one character per byte. */
   readonly messages: readonly string[];
 }
 
-/** The gRPC codes, and the HTTP status of each in the Connect protocol ("Error codes" of its specification). */
+/**
+ * The gRPC codes, with their numbers and their HTTP statuses in the Connect protocol (its specification, "Error
+ * codes").
+ */
 export const codes = {
   ok: { number: 0, httpStatus: 200 },
   canceled: { number: 1, httpStatus: 499 },
@@ -53,9 +54,7 @@ export const codes = {
   unauthenticated: { number: 16, httpStatus: 401 },
 } as const;
 
-/**
- * Returns the response for an outcome of DeletePlant according to the protocol, or for REST the plant store's contract.
- */
+/** Returns the response that the protocol, or for REST the plant store's contract, requires for an outcome. */
 export function expectedResponse(format: WireFormat, want: Want): ComparedResponse {
   return want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
 }
@@ -120,7 +119,8 @@ const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string
     return { httpStatus: 200, header: { "content-type": contentType }, trailer: grpcStatusOf(want), messages: [] };
   },
   mcp: ({ code, message = "", errorCode, fields }) => {
-    // A refused credential is an error of HTTP and of JSON-RPC. The error has no id if the body has not been read.
+    // HTTP and JSON-RPC respond to a refused credential with an error. The error has no id if the body has not been
+    // read.
     const beforeBody = ["ERR_VERIFICATION_UNAVAILABLE", "ERR_RATE_LIMITED"];
     const isRead = code !== "unauthenticated" && !beforeBody.includes(errorCode ?? "");
     if (!isRead || code === "permission_denied") {
@@ -174,7 +174,7 @@ function isGeneratedRequestId(name: string, value: string): boolean {
   return name === "x-request-id" && /^[0-9a-f]{16}-[0-9a-z]+$/.test(value);
 }
 
-// Returns a message without the percent-encoding of gRPC.
+// Decodes the percent-encoding in a gRPC message.
 function readable(name: string, value: string): string {
   return name === "grpc-message" ? decodeURIComponent(value) : value;
 }

@@ -154,7 +154,7 @@ describe("a gRPC call", () => {
       const response = actualResponse(format, await ask(httpVersion, { ...request, body }));
       const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = response.header;
       expect({ ...response, header: others }).toStrictEqual(expectedResponse(format, want));
-      // Without a preference of the client, the response has the request's encoding.
+      // If the client states no preference, the response uses the request's encoding.
       const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
       const unknown = want.message?.startsWith("unknown compression") === true;
       expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);

@@ -91,7 +91,7 @@ async function hmacOf(secret: string | Buffer): Promise<string> {
 
 interface TestCase {
   readonly name: string;
-  /** The values of the `Authorization` fields. */
+  /** The `Authorization` fields' values. */
   readonly credentials: () => readonly string[] | Promise<readonly string[]>;
   readonly want: Want;
 }
@@ -100,8 +100,8 @@ function bearerCase(name: string, credential: () => string | Promise<string>, wa
   return { name, credentials: async () => [`Bearer ${await credential()}`], want };
 }
 
-// One test case per kind. situations.ts covers a credential's forms, packages/auth/test/bearer-token.test.ts and
-// jwt/open-jwt-verifier.test.ts the spellings.
+// One test case per kind. situations.ts covers the forms that a credential can have.
+// packages/auth/test/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts cover the spellings.
 const hostileCredentials: readonly TestCase[] = [
   { name: "no credential", credentials: () => [], want: missing },
   { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },
@@ -161,7 +161,7 @@ describe("a hostile credential", () => {
     async ({ wire, credentials, want }) => {
       const sent = await credentials();
       expect(await responseTo(wire, sent)).toStrictEqual(expectedResponse(wire.format, want));
-      // The log contains no part of a credential.
+      // No part may appear in the log.
       for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
         expect(logged()).not.toContain(secret);
     },
@@ -188,7 +188,7 @@ describe("a hostile credential", () => {
     async (wire) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
-      // The server may end the stream or, beyond the limits of Node.js, the connection.
+      // The server may end the stream or, beyond Node.js limits, the connection.
       session.on("error", () => {});
       const { httpMethod, path, header } = deletePlantRequest(wire.format, plant, [
         ["authorization", `Bearer ${"a".repeat(2 ** 20)}`],
@@ -294,7 +294,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
   let guarded: GuardedGateway;
 
   beforeAll(async () => {
-    // Tokens of the provider have all scopes.
+    // The provider's tokens have all scopes.
     const withNarrow: TokenVerifier = {
       verify: (token) => (token.text === tokens.narrow ? testVerifier : verifier).verify(token),
     };

@@ -16,19 +16,18 @@ interface Refusal {
 
 interface TestCase {
   readonly name: string;
-  /** The request's bytes. */
   readonly sent: string;
   readonly want: Refusal | "deleted";
   /** Whether the connection closes after the response, because the beginning of the next request is unknown. */
   readonly closes: boolean;
 }
 
-/** Returns test cases with the same response after which the connection stays open, for requests by name. */
+/** Returns test cases, one per request, that share a response after which the connection stays open. */
 function staysOpen(want: TestCase["want"], requests: Readonly<Record<string, string>>): readonly TestCase[] {
   return Object.entries(requests).map(([name, sent]) => ({ name, sent, want, closes: false }));
 }
 
-/** Returns test cases with the same response, which closes the connection. */
+/** Returns test cases, one per request, that share a response after which the connection closes. */
 function closes(want: TestCase["want"], requests: Readonly<Record<string, string>>): readonly TestCase[] {
   return Object.entries(requests).map(([name, sent]) => ({ name, sent, want, closes: true }));
 }
@@ -195,7 +194,7 @@ const bodyCases: readonly TestCase[] = [
       "several chunk extensions over the limit in total": inChunks(`1;${"x".repeat(9_000)}\r\nx\r\n`.repeat(2)),
     },
   ),
-  // The framing of such a message is faulty (RFC 9112 §6.1).
+  // RFC 9112 §6.1 calls this framing faulty.
   ...closes(codingOfHttp10, {
     "a chunked body over HTTP/1.0": ofHttp10("transfer-encoding: chunked\r\n", "0\r\n\r\n"),
     "a chunked body over HTTP/1.0 with keep-alive": ofHttp10(
@@ -265,10 +264,7 @@ const fieldCases: readonly TestCase[] = [
   }),
 ];
 
-/**
- * Requests that Node's parser handles differently: it accepts them, refuses them with another message, or keeps the
- * connection open afterwards.
- */
+/** Requests that Node's parser accepts, refuses with another message, or keeps the connection open after. */
 const differentOnNode: readonly string[] = [
   "two spaces before the target",
   "a target without a slash",

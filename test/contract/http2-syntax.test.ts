@@ -12,10 +12,10 @@ interface TestCase {
 
 const deleted: StreamEnd = { kind: "responded", httpStatus: 204 };
 const refused: StreamEnd = { kind: "responded", httpStatus: 400 };
-// A malformed request is a stream error of type PROTOCOL_ERROR (RFC 9113 §8.1.1).
+// A malformed request is a PROTOCOL_ERROR stream error (RFC 9113 §8.1.1).
 const malformed: StreamEnd = { kind: "reset", httpStatus: 0, errorCode: 1 };
 
-/** Returns the header of a valid request with some pseudo-header fields changed, or omitted if `undefined`. */
+/** Returns a valid request's header with some pseudo-header fields changed, or omitted if `undefined`. */
 function header(changed: Readonly<Record<string, string | undefined>>, ...more: readonly Field[]): Field[] {
   const pseudo = { ":method": "DELETE", ":path": "/plants/7", ":scheme": "http", ":authority": "x", ...changed };
   const fields = Object.entries(pseudo).filter((field): field is [string, string] => field[1] !== undefined);

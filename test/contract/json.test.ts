@@ -11,7 +11,7 @@ interface TestCase {
   readonly name: string;
   /** The message: text, or bytes that are not UTF-8. */
   readonly text: string | Buffer;
-  /** The id of the deleted plant, or the error's message. */
+  /** The deleted plant's id, or the error message. */
   readonly want: bigint | string;
 }
 
@@ -81,7 +81,7 @@ const jsonWires = wiresOf("connect-json", "grpc-json", "grpc-web-json");
 const toolWires = wiresWithTools.filter(({ format }) => format.protocol === "mcp");
 const testCases = [
   ...[...messageCases, ...syntaxCases].flatMap((testCase) => jsonWires.map((wire) => ({ ...testCase, wire }))),
-  // Wrong syntax of arguments is wrong syntax of the request.
+  // Arguments with wrong syntax make the request's syntax wrong.
   ...messageCases.flatMap((testCase) => toolWires.map((wire) => ({ ...testCase, wire }))),
 ];
 

@@ -4,10 +4,9 @@ import { type WireFormatName } from "../../packages/testing/src/gateway/wire-for
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import type { ComparedResponse } from "./expected-response.ts";
 
-/** A request that matches no call, and its complete response in the format of the caller's protocol. */
+/** A request that matches no call, and its complete response in the caller's protocol. */
 export interface NoCallTestCase {
   readonly name: string;
-  /** The request's protocol. */
   readonly caller: WireFormatName;
   /** Sent with a valid credential in addition to the header. */
   readonly request: HttpRequest;

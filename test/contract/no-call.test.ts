@@ -42,12 +42,12 @@ describe("a request that matches no RPC", () => {
   );
 });
 
-// The response to a HEAD has the header of the response to a GET, and no body (RFC 9110 §9.3.2).
+// A HEAD response has the GET response's header, and no body (RFC 9110 §9.3.2).
 function received({ httpMethod }: HttpRequest, want: ComparedResponse): ComparedResponse {
   return httpMethod === "HEAD" ? { ...want, messages: [""] } : want;
 }
 
-// The response's format may differ from that of the request, because gRPC defines no response for a wrong method.
+// The response may be in another format than the request, because gRPC defines no response for a wrong method.
 function formatOf(response: HttpResponse): WireFormat {
   const contentType = fieldValue(response.header, "content-type") ?? "";
   if (contentType.startsWith("application/grpc-web-text")) return wireFormats["grpc-web-text"];

@@ -5,7 +5,7 @@ import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.
 import { exchangeHttp2 } from "../../packages/testing/src/http/http2-connection.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 
-// An error message may contain a part of the request, but its length must be limited.
+// An error message may contain part of the request, but at a limited length.
 
 const long = "Q".repeat(7_000);
 const repeatedMax = 100;

@@ -1,6 +1,6 @@
 import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 
-/** A REST request of the contract, and its complete response. */
+/** A REST request, and the complete response that the contract requires. */
 export interface RestTestCase {
   /** States the behavior that leads to the response. */
   readonly name: string;

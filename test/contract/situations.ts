@@ -8,9 +8,9 @@ import type { Want } from "./expected-response.ts";
 
 /** A contract test case: what a client sends, and the outcome over every protocol. */
 export interface Situation {
-  /** The rest of a sentence that begins with "the server". */
+  /** Completes the sentence "the server …". */
   readonly name: string;
-  /** Returns the request. `plant` is the id of an existing plant that no other test case uses. */
+  /** Returns the request. `plant` is an existing plant's id that no other test case uses. */
   readonly request: (format: WireFormat, plant: bigint) => HttpRequest;
   readonly want: Want;
   /** The formats in which the situation is possible; all by default. */
@@ -34,7 +34,7 @@ const invalidWant: Want = {
   errorCode: "ERR_TOKEN_INVALID",
   fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"` },
 };
-/** Returns the outcome of a call whose token lacks the RPC's scope. */
+/** The outcome when the token lacks the RPC's scope. */
 function scopeMissing(scope: string): Want {
   const message = `the token lacks the scope ${scope}`;
   return {
@@ -68,7 +68,7 @@ const keyMalformedWant: Want = {
   message: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
   errorCode: "ERR_IDEMPOTENCY_KEY_INVALID",
 };
-/** A request's outcome without a credential, even if it has other errors. */
+/** The outcome without a credential, even if the request has other errors. */
 export const credentialMissing: Want = {
   code: "unauthenticated",
   message: "a bearer token is required",
@@ -87,7 +87,7 @@ const rpcFormats = [
 ] as const;
 const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json", "mcp"] as const;
 
-/** A situation of DeletePlant with an id, which is possible in every format. */
+/** A DeletePlant call that is possible in every format. */
 interface DeleteSituation {
   readonly name: string;
   /** Defaults to the test case's plant. */
@@ -234,7 +234,7 @@ const keySituations: readonly DeleteSituation[] = [
   },
 ];
 
-/** Each RPC's situations, which docs/reference/errors.md explains. An RPC without any does not compile. */
+/** Each RPC's situations, which docs/reference/errors.md explains; an RPC without any does not compile. */
 export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
   deletePlant: [
     ...[...storeSituations, ...credentialSituations, ...keySituations].map(toSituation),

@@ -11,7 +11,7 @@ import {
 import { gardener } from "../../examples/a2a/gardener.ts";
 import { serveAgent, type ServedAgent } from "../../examples/a2a/serve-agent.ts";
 
-// The agent in examples/a2a on the wire. test/suites/a2a calls it with the A2A clients.
+// Tests the wire format. test/suites/a2a calls the agent with the A2A clients.
 
 let agent: ServedAgent;
 beforeAll(async () => {

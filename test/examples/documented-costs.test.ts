@@ -5,7 +5,7 @@ import { heldRows } from "../suites/costs/held-rows.ts";
 import { spentRows } from "../suites/costs/spent-rows.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// The costs in the tables in SECURITY.md are those that test/suites/costs measures.
+// Compares SECURITY.md's tables with the costs that test/suites/costs measures.
 
 const page = readFileSync(join(projectFolder, "SECURITY.md"), "utf8");
 

@@ -7,7 +7,6 @@ import { file_orders_v1_orders } from "../../packages/testing/src/gen/orders/v1/
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../support/docs/page-blocks.ts";
 
-/** Returns a page's blocks in docs/how-to. */
 function blocksOf(page: string, language: string): readonly string[] {
   return pageBlocks
     .filter((block) => block.page === `docs/how-to/${page}` && block.language === language)

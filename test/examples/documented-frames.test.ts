@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The diagram in packages/http-engine/src/http2/README.md: the files that process a frame.
+// The diagram in packages/http-engine/src/http2/README.md shows which files process a frame.
 
 const [way = ""] = blocksRunBy("test/examples/documented-frames.test.ts")
   .map(({ text }) => text)

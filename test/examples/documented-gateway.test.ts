@@ -19,7 +19,7 @@ import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// Blocks in docs/reference/rest.md that are neither commands nor programs: a rule, a response and an error.
+// docs/reference/rest.md has three blocks that are neither commands nor programs: a rule, a response and an error.
 
 function blockOf(language: string): string {
   const blocks = blocksRunBy("test/examples/documented-gateway.test.ts").filter((block) => block.language === language);

@@ -5,7 +5,7 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { bearer, startPlantServer, tokens } from "../support/server/plant-server.ts";
 
-// The log line in docs/how-to/authentication.md: a call with an unknown token.
+// docs/how-to/authentication.md shows the log line for a call with an unknown token.
 
 /** Fields that differ between calls and verifiers. */
 const ownEach = ["time", "requestId", "durationMs", "reason"] as const;

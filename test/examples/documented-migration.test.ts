@@ -6,8 +6,8 @@ import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../packages/gateway/test/migration/cases.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
-// The responses that docs/how-to/migration.md documents, with each section's profile. Its blocks run in
-// documented-programs.test.ts.
+// The responses that docs/how-to/migration.md documents, with each section's profile. documented-programs.test.ts runs
+// the page's blocks.
 
 const sections: Readonly<Record<string, RestProfile>> = {
   "From grpc-gateway": "grpc-gateway",

@@ -4,14 +4,14 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { pages, readPage } from "../support/docs/page-blocks.ts";
 
-/** A path in this repository. Its first folder is one of the top level, or it ends like a source. */
+/** A path in this repository. Begins with a top-level folder, or ends like a source. */
 const pathSpan =
   /`((?:src|packages|test|docs|bench|tools|examples|deploy|proto|\.ci|\.github)\/[\w./{}*,-]*|(?:[\w-]+\/)+[\w-]+\.(?:ts|mjs|proto|md))`/g;
 
-/** Files of a reader's own project, files of googleapis, and MCP methods. */
+/** Files in a reader's project, googleapis files, and MCP methods. */
 const otherPath = /^(?:gen\/greet_pb\.ts|proto\/greet\.proto|google\/.*|proto\/shop\/.*|tools\/(?:list|call))$/;
 
-/** Folders in which a path may begin: that of the page, and those of the sources. */
+/** Folders in which a path may begin: the page's, and those with sources. */
 function startsOf(page: string): string[] {
   return ["", `${dirname(page)}/`, "src/", "packages/*/src/", "packages/", "examples/"];
 }

@@ -9,13 +9,13 @@ import type { Address, Field, HttpResponse } from "../../packages/testing/src/ht
 import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
-// The tables in docs/reference/peers.md that compare the gateway with its peers. This test sends the requests of the
-// two tables about requests to the gateway.
+// docs/reference/peers.md compares the gateway with its peers in tables. This test sends the requests that two tables
+// list to the gateway.
 
 const root = join(import.meta.dirname, "../..");
 const page = readFileSync(join(root, "docs/reference/peers.md"), "utf8");
 
-/** A row: its subject, the gateway's cell, and those of the four peers. */
+/** A row: its subject, the gateway's cell, and the cells for the four peers. */
 interface TableRow {
   readonly about: string;
   readonly own: string;
@@ -50,7 +50,7 @@ test.each(tables.flat())("about $about every peer has a cell", ({ peers }) => {
   expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
 });
 
-/** A request of the tables, by its row's subject. */
+/** A request that a table lists, by its row's subject. */
 interface Sent {
   readonly about: string;
   readonly request: string;

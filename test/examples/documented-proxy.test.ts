@@ -9,7 +9,7 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// docs/how-to/proxy.md: its command and program, in front of a server with the services of the Go server on a separate port.
+// Runs the command and the program in docs/how-to/proxy.md in front of a server with the Go server's services.
 
 const blocks = blocksRunBy("test/examples/documented-proxy.test.ts");
 const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(

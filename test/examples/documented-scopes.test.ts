@@ -8,8 +8,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The definition in docs/how-to/authentication.md, which imports a file of the package, with and without that file in
-// the set.
+// The definition in docs/how-to/authentication.md imports a file from the package; the set may or may not contain it.
 
 const [definition = ""] = blocksRunBy("test/examples/documented-scopes.test.ts").map(({ text }) => text);
 

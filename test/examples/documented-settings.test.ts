@@ -13,8 +13,8 @@ import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loop
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The recipes in docs/how-to/authentication.md with a test provider. Only hosts are replaced by the provider on the
-// loopback address, and files by one with the secret.
+// The recipes in docs/how-to/authentication.md with a test provider. Replaces only hosts, by the provider on the
+// loopback address, and files, by one with the secret.
 
 const secret = "what the provider knows us by";
 const recipes = blocksRunBy("test/examples/documented-settings.test.ts");
@@ -22,7 +22,8 @@ const recipes = blocksRunBy("test/examples/documented-settings.test.ts");
 const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
 
 /**
- * Returns the variables in a block whose lines are NAME=VALUE with an optional comment. Throws for unknown settings.
+ * Returns the variables that a block sets with lines such as NAME=VALUE, which may end in a comment. Throws for unknown
+ * settings.
  */
 function readVariables(block: string): Record<string, string> {
   return Object.fromEntries(
@@ -111,7 +112,7 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     endpoint = createServer((request, response) => {
       void text(request).then((form) => {
         const token = new URLSearchParams(form).get("token") ?? "";
-        // This test's opaque tokens are audiences.
+        // In this test, an opaque token's text is its audience.
         asked.push(`${request.url ?? ""} ${request.headers.authorization ?? ""}`);
         const introspected = { active: true, sub: "ada", aud: token };
         response.end(JSON.stringify(introspected));

@@ -10,9 +10,9 @@ import {
   referencesIn,
 } from "../support/docs/references.ts";
 
-// docs/reference/specification.md: each file that a table names exists and has the functions and tests named with it.
+// Each file that a table in docs/reference/specification.md names exists, and has the functions and tests named with
+// it.
 
-/** A table row. */
 interface Row {
   readonly heading: string;
   /** What the specification requires, or leaves open. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { projectFiles } from "../support/project-files.ts";
 
-// Every link from one page of the project to another file leads to a file, and to a heading if it names one.
+// Every link from a page to another file leads to a file, and to a heading if it names one.
 
 const pages = projectFiles().filter((file) => file.endsWith(".md"));
 
@@ -12,7 +12,7 @@ function read(page: string): string {
   return readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
 }
 
-/** Returns a page's anchors, which are made of its headings as GitHub makes them. */
+/** Returns a page's anchors, derived from its headings as on GitHub. */
 function anchorsOf(page: string): Set<string> {
   const headings = read(page).matchAll(/^#+ (.*)$/gm);
   return new Set(Array.from(headings, ([, heading = ""]) => anchorOf(heading)));

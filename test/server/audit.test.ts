@@ -105,7 +105,7 @@ describe("the audit line", () => {
   const responses = new Map<string, { readonly token: string; readonly response: HttpResponse }>();
   const log = openLogLines("trace");
 
-  // One server gets all calls, because its log is complete only after it has closed.
+  // Calls share one server, because its log is complete only after it has closed.
   beforeAll(async () => {
     const plants = new Set<bigint>();
     await using server = await startPlantServer({
@@ -170,7 +170,7 @@ describe("the audit line for a call that the store failed", () => {
   });
 });
 
-/** The trail of each RPC's calls that name a plant. An RPC without an entry does not compile. */
+/** The audit trail for each RPC's calls that name a plant; an RPC without an entry does not compile. */
 const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = {
   deletePlant: "deletions",
 };
@@ -211,7 +211,7 @@ const deleted = ["/plants/2", 204] as const;
 const unreadable = ["/plantstore.v1.PlantService/DeletePlant", 400] as const;
 const nothing = ["/nothing", 404] as const;
 
-/** Returns a server's call lines after a refused call, a deletion, and two requests that do not name a plant. */
+/** Returns the lines that a server logs for a refused call, a deletion, and two requests that do not name a plant. */
 async function callLinesOf(environment: Readonly<Record<string, string>>): Promise<unknown[]> {
   const server = await startConfigured({ PLANTSTORE_TOKENS: ciToken, ...environment });
   const request = async (method: string, path: string, token: string): Promise<void> => {

@@ -14,7 +14,7 @@ interface Documented {
   /** The message, with `…` for variable parts. */
   readonly message: string;
   readonly code: Code;
-  /** The HTTP status of a request that matches no operation; – if REST never responds with the message. */
+  /** The HTTP status for a request that matches no operation; – if REST never responds with the message. */
   readonly rest: string | undefined;
   readonly errorCodes: readonly string[];
 }
@@ -52,7 +52,7 @@ const tests = ["test", "packages"]
   .map((file) => readFileSync(join(projectFolder, file), "utf8"))
   .join("\n");
 
-// Matches an error's text in the source: a literal in the message's position, after the identifier if there is one.
+// Matches an error's text in the source: a literal in the message's position, after an optional identifier.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [
   String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
@@ -81,7 +81,7 @@ function matches(pattern: string, message: string): boolean {
   return new RegExp(`^${parts.join(".*")}$`, "s").test(message);
 }
 
-/** Returns the name of a code as gRPC spells it, such as NOT_FOUND. */
+/** Returns a code as gRPC spells it, such as NOT_FOUND. */
 function codeName(code: Code): string | undefined {
   return Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
 }
@@ -148,7 +148,9 @@ test("docs/reference/errors.md lists exactly the gateway's identifiers from prob
   expect(ofGateway.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
 });
 
-/** The codes with which the source responds, by identifier: the default code, and codes that are passed instead. */
+/**
+ * The codes with which the source responds, by identifier. Includes the default code and codes that calls pass instead.
+ */
 const codesInSource: ReadonlyMap<string, ReadonlySet<Code>> = new Map(
   Object.entries(problems).flatMap(([name, row]) => {
     if (!("code" in row)) return [];

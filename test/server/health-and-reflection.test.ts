@@ -51,7 +51,7 @@ test.each([
   expect(await response.json()).toEqual({ status: "not ready", obstacles });
 });
 
-// With the tag and length of the field, the message has 512 or 513 bytes.
+// The field's tag and length make the message 512 or 513 bytes long.
 test.each([
   { length: 509, code: Code.NotFound },
   { length: 510, code: Code.ResourceExhausted },

@@ -14,7 +14,7 @@ test("createMetricProducer exports counters as sums with start and end times", a
   expect(metrics.map(({ dataPointType }) => dataPointType)).toEqual([DataPointType.SUM, DataPointType.GAUGE]);
   const exported = metrics[0]?.dataPoints[0];
   for (const [seconds = 0, nanoseconds = 0] of [exported?.startTime ?? [], exported?.endTime ?? []]) {
-    // A minute, because the monotonic clock does not follow corrections of the system clock.
+    // A tolerance of a minute, because the monotonic clock does not follow corrections to the system clock.
     expect(Math.abs(seconds * 1_000 + nanoseconds / 1e6 - Date.now())).toBeLessThan(60_000);
     expect(nanoseconds).toBeLessThan(1e9);
   }

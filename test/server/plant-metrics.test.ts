@@ -321,7 +321,7 @@ test("metrics have each issuer's key age by the monotonic clock", async () => {
   expect(ages.map(({ labels }) => labels)).toEqual([{ issuer: provider.issuer }]);
   expect(ages[0]?.value).toBeGreaterThanOrEqual(0);
   expect(ages[0]?.value).toBeLessThan(300);
-  // A correction of the system clock by two days does not change the age.
+  // Correcting the system clock by two days does not change the age.
   const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 48 * 3_600_000);
   const [after] = readSamples(await scrape(trusting)).filter(({ name }) => name === "plantstore_jwks_age_seconds");
   now.mockRestore();

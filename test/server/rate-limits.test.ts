@@ -16,7 +16,7 @@ import {
   tokens,
 } from "../support/server/plant-server.ts";
 
-// One call in 1,000 s, so that the second call of a test is always above the limit, even on a slow machine.
+// One call in 1,000 s, so that a test's second call is above the limit even on a slow machine.
 const rate = 0.001;
 
 const [rest] = wiresWithTools;

@@ -173,7 +173,7 @@ function verify(): never {
   throw new TypeError("no verifier");
 }
 
-// Without tools, because the verifier runs before the body of a tool call names its RPC.
+// Excludes tools, because the verifier runs before the body names a tool call's RPC.
 test.each(wires)("a verifier error over $name is logged with the response's id", async (wire) => {
   const { log, lines } = openLogLines("error");
   await using server = await startPlantServer({ verifier: { verify }, log });

@@ -3,7 +3,7 @@ import { fieldValue } from "../../packages/testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
 
-// start-server.test.ts covers the document of the base URL.
+// start-server.test.ts covers the base URL's document.
 
 test.each([
   { name: "the tools", httpMethod: "POST", path: "/mcp" },

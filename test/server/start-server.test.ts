@@ -126,7 +126,7 @@ test("the log names the listening Unix socket and the protocols", async () => {
   expect(line).not.toHaveProperty("port");
 });
 
-/** Returns the settings by which a server accepts a provider's JWTs. */
+/** Returns settings by which a server accepts a provider's JWTs. */
 function trusting({ issuer }: { readonly issuer: string }): Record<string, string> {
   return { PLANTSTORE_JWT_ISSUERS: issuer, PLANTSTORE_JWT_AUDIENCES: testAudience };
 }

@@ -12,18 +12,19 @@ import { authorized, testVerifier } from "../support/server/plant-server.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
 
 // createPlantServer only passes options on. Each test starts two servers that differ in one option, and fails unless
-// their observed behavior differs as well: with that option alone, and combined with options that change the code path.
+// their observed behavior also differs. Each option is tested alone, and combined with options that change the code
+// path.
 
 /** A server under test, and requests to it. */
 interface Served extends AsyncDisposable {
   readonly port: number;
-  /** The path of the public URL. */
+  /** The public URL's path. */
   readonly prefix: string;
   /** Gets a path below the public URL. */
   get(path: string, header?: Readonly<Record<string, string>>): Promise<Response>;
-  /** Gets the RFC 9728 document of the public URL that effects use. */
+  /** Gets the RFC 9728 document for the public URL that effects use. */
   getResource(): Promise<Response>;
-  /** Deletes plant 1. Returns the code of the error record, or 0 for a success. */
+  /** Deletes plant 1. Returns the error record's code, or 0 for a success. */
   deletePlant(
     header?: Readonly<Record<string, string>>,
   ): Promise<{ readonly error: number; readonly response: Response }>;
@@ -92,12 +93,11 @@ async function statusOf(response: Promise<Response>): Promise<number> {
 /** Returns a log's lines after a request has been responded to and logged. */
 async function linesOf({ lines }: LogLines, request: Promise<unknown>): Promise<Record<string, unknown>[]> {
   await request;
-  // A call is logged in the same turn as its response is sent, which the client may receive earlier.
+  // The client may receive the response earlier in the turn in which the call is logged.
   await new Promise(setImmediate);
   return lines();
 }
 
-/** Returns a hook, and a function that returns how often it was called. */
 function counter(): { readonly count: () => void; readonly calls: () => number } {
   let calls = 0;
   return { count: () => void (calls += 1), calls: () => calls };
@@ -284,7 +284,7 @@ test.each(logs)(
       const headers = { connection: "close", authorization: `Bearer ${token}` };
       await (await fetch(`${server.baseUrl}/plants/7`, { method: "DELETE", headers })).body?.cancel();
     }
-    // A call is counted in the same turn as its response is sent, which the client may receive earlier.
+    // The client may receive the response earlier in the turn in which the call is counted.
     await new Promise(setImmediate);
     const durations = server.collectMetrics().find(({ name }) => name === "http.server.request.duration");
     expect(durations?.points.map(({ attributes }) => attributes["http.response.status_code"]).toSorted()).toEqual([

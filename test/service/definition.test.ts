@@ -22,7 +22,7 @@ function compileDefinition(): FileDescriptorProto {
   return compiled;
 }
 
-/** Returns the parts of a file that its stubs depend on, without JSON names, which generators derive. */
+/** Returns what a file's stubs depend on, without JSON names, which generators derive. */
 function interfaceOf({ service, messageType }: Pick<FileDescriptorProto, "service" | "messageType">): unknown {
   return { service, messages: messageType.map(fieldsOf) };
 }

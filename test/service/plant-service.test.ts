@@ -9,7 +9,7 @@ import type { DeleteCall, PlantStore } from "../../src/service/plant-store.ts";
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 
 /**
- * Returns a client of the service in a Connect server of this process. An interceptor sets the caller and request id.
+ * Returns a client for the service on a Connect server in this process. An interceptor sets the caller and request id.
  */
 function clientOf(store: PlantStore, setValues: (context: ContextValues) => unknown = () => undefined) {
   const transport = createRouterTransport((router) => router.service(PlantService, createPlantService(store)), {

@@ -72,7 +72,7 @@ describe("deletions of locked plants", () => {
     expect(locked.isEmpty).toBe(false);
     await expect(Promise.all(deletions.map(({ outcome }) => outcome))).resolves.toEqual([true, false, true]);
     expect(attempts).toEqual([[1n, 2n], [3n]]);
-    // Deletions that are being attempted count as waiting for a lock.
+    // Deletions count as waiting for a lock while they are attempted.
     expect(waiting).toEqual([3, 3]);
     await locked.close();
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });

@@ -53,7 +53,7 @@ async function openUsedQueue(options: Partial<Omit<DeleteQueueOptions, "commit">
   };
 }
 
-/** Opens a queue like {@link openQueue}, on the test's clock. */
+/** Opens a queue like {@link openQueue} that uses the test's clock. */
 function openTimedQueue(options: { readonly inFlightMax?: number } = {}) {
   let nowMs = 10_000;
   const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs, ...options });
@@ -147,7 +147,7 @@ describe("a queue of deletions", () => {
     await endAfter(600, 1, first);
     const last = ask(idsFrom(50, 60));
     await endAfter(1_100, 2, second);
-    // The store deletes 20 plants in 600 ms, and so 25 of the queued ones in 750 ms, which stay queued.
+    // At 20 plants in 600 ms, the store deletes 25 in 750 ms, so 25 deletions stay queued.
     const kept = last.splice(0, 25);
     const refused = await Promise.all(last.map(refusalOf));
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set([Code.ResourceExhausted]));

@@ -25,7 +25,7 @@ const stepsTo: Readonly<Record<DeletionState, readonly ((deletion: Deletion) => 
   answered: [(one) => one.send(), (one) => one.end(endings.absent)],
 };
 
-/** Returns a deletion in a state, and what its caller has got. */
+/** Returns a deletion in a state, and what its caller has received. */
 function deletionIn(state: DeletionState): { readonly deletion: Deletion; readonly got: unknown[] } {
   const got: unknown[] = [];
   const listen = (what: unknown): void => void got.push(what);

@@ -8,7 +8,7 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { plantsIn } from "../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-/** Opens a file's database, with batches of 10,000 ids. */
+/** Opens a file's database, which imports 10,000 ids per batch. */
 async function openInBatches(file: string): Promise<PlantDatabase> {
   const database = await openSqliteDatabase(file);
   const startImport = async (options?: ImportOptions): Promise<PlantImport> => {

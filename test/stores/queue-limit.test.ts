@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { QueueLimit } from "../../src/stores/queue/queue-limit.ts";
 
-/** A store's model, in milliseconds. */
+/** A modelled store, in milliseconds. */
 interface ModelStore {
   /** A commit's duration without deletions. */
   readonly commitMs: number;
@@ -14,7 +14,7 @@ interface ModelStore {
   readonly pauseMs?: number;
 }
 
-/** The results as callers see them. */
+/** What callers observe. */
 interface Seen {
   readonly deletedPerS: number;
   readonly refusedPerS: number;
@@ -23,7 +23,7 @@ interface Seen {
   readonly refusedP99Ms: number;
 }
 
-/** The time from which deletions are counted, in milliseconds. */
+/** When deletions are counted, in milliseconds. */
 interface Counted {
   readonly fromMs: number;
   readonly toMs: number;
@@ -32,7 +32,7 @@ interface Counted {
 const waitingMax = 16_384;
 const batchMax = 1_024;
 
-// The model's time, in milliseconds. Deletions are counted once the limit has settled.
+// The model's time step, in milliseconds. Deletions are counted once the limit has settled.
 const stepMs = 0.5;
 const changesAtMs = 2_000;
 const countedFromMs = 8_000;
@@ -45,7 +45,7 @@ interface Batch {
   readonly came: readonly number[];
 }
 
-/** Simulates a queue and a store on a separate clock. */
+/** Simulates a queue and a store with a simulated clock. */
 class ModelQueue {
   readonly refusedMs: number[] = [];
   readonly latenciesMs: number[] = [];
@@ -140,7 +140,6 @@ function p99Of(sample: readonly number[]): number {
   return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
 }
 
-/** Returns repeated bursts with this size. */
 function inBursts(size: number, everyMs: number): (nowMs: number) => number {
   return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
 }
@@ -248,7 +247,7 @@ describe("a store under three times the load that it can handle", () => {
       limit.recordCommit(batch, nowMs);
       return limit.current;
     };
-    // The store deletes two plants per millisecond: 50 in the time that a batch may take, and 500 in a quarter of a
+    // At two plants per millisecond, the store deletes 50 in the time that a batch may take, and 500 in a quarter of a
     // second.
     expect([
       commit(lone, 0),

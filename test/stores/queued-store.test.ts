@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 
 type Commit = (batch: readonly Deletion[], attempt: Attempt) => FailedEnding | undefined;
 
-/** Opens a store on a backend that commits as `commit` says, and records its batches. */
+/** Opens a store on a backend that commits with `commit`, and records its batches. */
 function openStore(commit: Commit, options?: QueueOptions, backend: Partial<Backend> = {}) {
   const batches: { readonly ids: readonly bigint[]; readonly attempt: Attempt }[] = [];
   const commitRecorded: Backend["commit"] = async (batch, attempt) => {
@@ -43,7 +43,7 @@ test("a deferred deletion ends in a later batch without lock waits", async () =>
   await expect(deleting).resolves.toBe(true);
   expect(batches.map(({ ids }) => ids)).toEqual([[7n], [7n]]);
   expect(batches.map(({ attempt }) => attempt.isCareful)).toEqual([false, true]);
-  // Its deadline is that of the batch that deferred it.
+  // A deferred deletion keeps its first batch's deadline.
   expect(new Set(batches.map(({ attempt }) => attempt.deadlineMs)).size).toBe(1);
   await store.close();
 });

@@ -112,7 +112,7 @@ describe("reading ids", () => {
   });
 });
 
-/** Ids with all lengths, and ids near the limits of the parsers. */
+/** Ids with every length, and ids near the parsers' limits. */
 const anyId = oneof(
   bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   bigInt({ min: -(10n ** 10n), max: 10n ** 10n }),

@@ -3,9 +3,9 @@ import { expect, type TestContext, test, vi } from "vitest";
 import { waitLimitMs } from "../../packages/testing/src/deadline.ts";
 import { isNightly } from "../../packages/testing/src/test-seed.ts";
 
-// Tests of the setup file that limits the time of properties and fails those that have run with too few inputs.
+// Tests the setup file that limits how long properties run, and fails those that ran with too few inputs.
 
-/** Returns the inputs that a test's properties have counted, and removes them from the run's summary. */
+/** Returns the inputs that a test's properties have counted, and removes them from the summary. */
 function takeInputs({ task }: TestContext): unknown {
   const { inputs } = task.meta;
   task.meta.inputs = [];
@@ -33,7 +33,9 @@ test("a hanging property fails before any other time limit", async () => {
   await expect(fc.assert(property, { timeout: 5 })).rejects.toThrow(/Counterexample: \[7\]/);
 });
 
-/** The lowest sufficient number of inputs of 2,000. Nightly runs have more inputs, and need a smaller share. */
+/**
+ * The lowest sufficient number when 2,000 inputs are expected. Nightly runs have more inputs, and need a smaller share.
+ */
 const sufficient = isNightly ? 10 : 200;
 
 test.for([

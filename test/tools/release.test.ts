@@ -53,7 +53,7 @@ test.each(manifests)("a release changes the versions in %s and nothing else", (f
   expect(releasedDependencies).toEqual(expected);
 });
 
-/** Returns the lines that name an artifact of this project in a version. */
+/** Returns the lines that name this project's artifacts in a version. */
 function linesWith(version: string, texts: readonly string[]): string[] {
   const pattern = new RegExp(`(?<![\\d.])${version.replaceAll(".", "[.-]")}(?![\\d-])`);
   return texts.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));

@@ -5,7 +5,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { type FileSuite, filePatternsOf, isFileSuite } from "../../packages/testing/src/suite.ts";
 import { suites } from "../suites/suites.ts";
 
-// The path of a test file shows its suite: suites/NAME/ is the suite NAME, and `npm test` runs all other files.
+// A test file's path shows its suite. suites/NAME/ is the suite NAME, and `npm test` runs all other files.
 
 const fileSuites = suites.filter(isFileSuite);
 
@@ -14,7 +14,7 @@ function filesOf(suite: FileSuite): string[] {
   return globSync(include, { cwd: projectFolder, exclude });
 }
 
-/** Returns the suite that the path of a test file shows. */
+/** Returns the suite that a test file's path shows. */
 function suiteOf(file: string): string {
   return /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
 }

@@ -142,7 +142,7 @@ describe("opening a database file", () => {
       message: /file is not a directory$/,
     },
     {
-      // As root, SQLite itself fails; as another user, the permissions of the folder cause the failure.
+      // As root, SQLite itself fails; for another user, the folder's permissions prevent access.
       name: "a folder that is not writable",
       onlyByWriting: true,
       prepare: () => "/proc/plants.db",

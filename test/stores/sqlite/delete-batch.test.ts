@@ -33,7 +33,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     const deleteBatch = prepareDeleteBatch(db);
     const batch = batchOf(...Array.from({ length: 100 }, (_, i) => BigInt(i + 1)));
-    // SQLite returns the same error at a database's size limit as for a full disk: SQLITE_FULL.
+    // At a database's size limit, SQLite returns the same error as for a full disk, SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
       failure: { kind: "unavailable", problem: { text: "the disk is full", isTemporary: true } },
@@ -132,7 +132,7 @@ describe("committing a batch", () => {
   });
 });
 
-// Protections of plants 3 and 6 in a file with plants 1 to 8.
+// Protects plants 3 and 6 in a file with plants 1 to 8.
 const protections: readonly { name: string; sql: string }[] = [
   ...["BEFORE", "AFTER"].flatMap((time) =>
     ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
@@ -255,7 +255,7 @@ test("a batch whose commit fails for one plant is split in half", () => {
   expect(prepareDeleteBatch(db)(batchOf(...ids)).endings).toEqual(
     ids.map((id) => (id === 1n ? "protected" : "deleted")),
   );
-  // At most the whole batch, its halves, the halves of these, and so on.
+  // At most the whole batch, its halves, their halves, and so on.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
 });

@@ -7,14 +7,14 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 const applicationId = 0x504c4e54;
 
-/** Possible steps in later releases. */
+/** Steps that later releases could have. */
 const steps: readonly Migration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
   { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },
 ];
 const { version: latest } = schemaAfter(steps);
 
-/** Creates a database of a version up to that of {@link steps}. */
+/** Creates a database with a version up to the last step's. */
 function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
   const db = new DatabaseSync(file, { readBigInts: true });
   for (const { sql } of [{ sql: tablesSql }, ...steps].slice(0, version)) db.exec(sql);

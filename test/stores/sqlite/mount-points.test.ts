@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { mountPointOf } from "../../../src/stores/sqlite/mount-points.ts";
 
-/** Returns a line of /proc/self/mountinfo for a mount point, as the kernel writes it. */
+/** Returns a mount point's line in /proc/self/mountinfo, as the kernel writes it. */
 const line = (mountPoint: string, root = "/"): string =>
   `36 35 98:0 ${root} ${mountPoint} rw,noatime master:1 - ext4 /dev/root rw,errors=continue`;
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkpointProblemOf, fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/sqlite/problem.ts";
 
-/** Returns an error of `node:sqlite`. */
 function sqliteFault(errcode: number): Error {
   return Object.assign(new Error("the message of SQLite"), { code: "ERR_SQLITE_ERROR", errcode });
 }
