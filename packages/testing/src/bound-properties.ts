@@ -9,16 +9,16 @@ import { type RunnerTestCase, TestRunner } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";
 
-// Setup file of each test file. A property stops after a time limit, so that a busy machine runs fewer inputs and fails
-// none. The property stops only between inputs: an input that hangs is a failure.
+// Setup file that runs before each test file. A property stops after a time limit, so that a busy machine runs fewer
+// inputs and fails none. The property stops only between inputs, so an input that hangs is a failure.
 
-/** Timeout of one input in ms: shorter than any wait within it, so that the input is reported and shrunk. */
+/** Timeout for one input in ms, shorter than any wait within it, so that the input is reported and shrunk. */
 const inputLimitMs = waitLimitMs / 2;
 
-/** The minimum share of its inputs that a property must run. Lower at night, with twenty times as many inputs. */
+/** The minimum share of inputs that a property must run. Lower at night, with twenty times as many inputs. */
 const shareMin = isNightly ? 1 / 200 : 1 / 10;
 
-/** The number of inputs that a property has run, and should run. */
+/** How many inputs a property has run, and how many it should run. */
 export interface TriedInputs {
   readonly tried: number;
   readonly wanted: number;

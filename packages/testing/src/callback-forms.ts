@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect } from "vitest";
 
-/** The ways in which a callback of the application completes. */
+/** The ways in which an application's callback completes. */
 export const forms = ["returns", "resolves", "throws", "rejects"] as const;
 
 export type Form = (typeof forms)[number];
 
-/** Returns a callback of this form. @param value - its result @param failure - its error */
+/** Returns a callback that completes in this form. @param value - its result @param failure - its error */
 export function callbackOf(form: Form, value: unknown, failure: Error): () => unknown {
   switch (form) {
     case "returns":
@@ -23,7 +23,7 @@ export function callbackOf(form: Form, value: unknown, failure: Error): () => un
   }
 }
 
-/** Fails each test of this file with an unhandled rejection, which would exit a process. */
+/** Fails each test in this file that causes an unhandled rejection, which would exit a process. */
 export function expectNoUnhandledRejections(): void {
   let unhandled: unknown[];
   const record = (reason: unknown): void => void unhandled.push(reason);

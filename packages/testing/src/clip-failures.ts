@@ -4,10 +4,7 @@ import type { Reporter, TestCase } from "vitest/node";
 const linesMax = 30;
 const columnsMax = 200;
 
-/**
- * Truncates the messages of failed tests for the reporters after this one. A hook could do so, too, but would delay each of
- * the thousands of tests that pass.
- */
+/** Truncates failure messages for the reporters after this one. A hook would delay each passing test, too. */
 export class ClipFailures implements Reporter {
   onTestCaseResult(test: TestCase): void {
     for (const error of test.result().errors ?? []) {
@@ -19,7 +16,7 @@ export class ClipFailures implements Reporter {
   }
 }
 
-/** Returns the start of a text, whose lines may have ANSI colors. */
+/** Returns a text's start. Its lines may have ANSI colors. */
 function clip(text: string): string {
   const lines = text.split("\n", linesMax + 1);
   const shown = lines

@@ -11,7 +11,7 @@ export class Differs {
   }
 }
 
-/** The comparison of two values of each option. An option without a comparison does not compile. */
+/** Compares two values for each option. An option without a comparison does not compile. */
 export type EffectsOf<Options> = Readonly<Record<keyof Options, () => Promise<Differs>>>;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Returns the CPU time of the first work divided by that of the other. They run alternately, and the minimum of each counts,
- * so that a busy machine has little effect. Compare it with a bound well away from both good and bad values.
+ * Returns the first work's CPU time divided by the other's. They run alternately and the minimum counts, so that a busy
+ * machine has little effect. Compare it with a bound well away from both good and bad values.
  */
 export async function costRatio(work: Work, other: Work, turns: number = 7): Promise<number> {
   let [least, leastOther] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];

@@ -1,10 +1,10 @@
 /**
- * Timeout of any single wait of a test, in ms. About thirty times what the longest needs, and half of vitest's own
- * timeout, so that a busy machine does not fail tests.
+ * Timeout for a single wait in a test, in ms. About thirty times the longest wait, and half vitest's own timeout, so
+ * that a busy machine does not fail tests.
  */
 export const waitLimitMs = 30_000;
 
-// The real functions, even if a test installs fake timers later, which must not expire the waits of the test itself.
+// The real functions, because fake timers that a test installs later must not expire the test's own waits.
 const { setTimeout, clearTimeout } = globalThis;
 
 /**

@@ -19,7 +19,7 @@ export class Dice {
     return Buffer.from(Array.from({ length: this.roll(most + 1) }, () => this.roll(256)));
   }
 
-  /** Returns one of the choices. @throws Error if there are none */
+  /** Returns a random choice. @throws Error if there are none */
   oneOf<T>(choices: readonly T[]): T {
     const choice = choices[this.roll(choices.length)];
     if (choice === undefined) throw new Error("the choices must not be empty");

@@ -2,10 +2,10 @@ import { beforeEach } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { startWatchdog } from "./process/watchdog.ts";
 
-// Setup file of each test file. Vitest cannot stop a test that blocks its process, because its timeouts are that
-// process's timers.
+// Setup file that runs before each test file. Vitest cannot stop a test that blocks its process, because its timeouts
+// are that process's timers.
 
-/** Milliseconds that a test may block its process: a test timeout. */
+/** How long a test may block its process, in ms. Equals the test timeout. */
 const blockedLimitMs = 2 * waitLimitMs;
 
 declare global {

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Prints how many inputs a run's properties have tried, and names those that ran out of time. */
+/** Prints how many inputs a run's properties have tried, and names the properties that ran out of time. */
 export class InputCounts implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const counts = modules

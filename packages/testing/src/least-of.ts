@@ -1,10 +1,10 @@
-/** Maximum rounds of a measurement. */
+/** How often a measurement is repeated at most. */
 const rounds = 5;
 
 /**
  * Measures until a value is below a bound, at most five times, and returns the minimum.
  *
- * A bug exceeds the bound each time; a busy machine, garbage collection or the V8 compiler only sometimes.
+ * A bug exceeds the bound each time. A busy machine, garbage collection or the V8 compiler exceeds it only sometimes.
  */
 export async function leastOf(measure: () => Promise<number>, bound: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;

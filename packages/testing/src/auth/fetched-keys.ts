@@ -8,7 +8,7 @@ import { quietLog } from "../operations/quiet-log.ts";
 /** Longer than any test. */
 export const hourMs = 3_600_000;
 
-/** Timers that do not fire during a test, so that keys are fetched only on demand. */
+/** Timers that do not fire during a test, so that the verifier fetches keys only on demand. */
 export const byDemand: NonNullable<JwtSource["timing"]> = {
   refreshMs: hourMs,
   backOffMs: hourMs,
@@ -16,7 +16,7 @@ export const byDemand: NonNullable<JwtSource["timing"]> = {
   fetchMs: hourMs,
 };
 
-/** Opens the verifier of a key source. */
+/** Opens a verifier that uses a key source. */
 export async function openVerifier(
   source: Partial<JwtSource> & { issuer: string },
   log: OperatorLog = quietLog,
@@ -27,7 +27,7 @@ export async function openVerifier(
   return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
 }
 
-/** Opens the verifier of a provider's tokens, whose keys are fetched without discovery. */
+/** Opens a verifier for a provider's tokens that fetches keys without discovery. */
 export function openVerifierAt(
   { issuer, keysUrl }: IdentityProvider,
   timing: JwtSource["timing"] = byDemand,
@@ -36,7 +36,7 @@ export function openVerifierAt(
   return openVerifier({ issuer, keysUrl: keysUrl, timing }, log);
 }
 
-/** Returns the outcome of verifying a token. */
+/** Verifies a token and returns the outcome. */
 export async function outcomeOf(verifier: TokenVerifier, token: string): Promise<TokenOutcome> {
   return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 }

@@ -3,7 +3,7 @@ import { CompactSign, exportJWK, generateKeyPair, type CryptoKey, type JWK } fro
 
 import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** A key pair of a provider. */
+/** A provider's key pair. */
 export interface SigningKey {
   readonly algorithm: string;
   readonly keyId: string;
@@ -12,14 +12,12 @@ export interface SigningKey {
   readonly jwk: JWK;
 }
 
-/** An identity provider on the loopback address: a real HTTP server, whose responses a test can replace. */
+/** An identity provider on the loopback address, as a real HTTP server whose responses a test can replace. */
 export interface IdentityProvider {
-  /** Its issuer identifier. */
   readonly issuer: string;
   readonly keysUrl: string;
   /** The requests' paths so far, oldest first. */
   readonly requests: readonly string[];
-  /** The published keys. */
   keys: readonly SigningKey[];
   /** Paths that respond with 404. */
   hidden: readonly string[];
@@ -27,7 +25,7 @@ export interface IdentityProvider {
   answer: RequestListener | undefined;
   /** Resolves with the next request's path. */
   nextRequest(): Promise<string>;
-  /** Signs a token. Claims and header fields replace those of a valid token; `undefined` omits one. */
+  /** Signs a token. Claims and header fields replace those in a valid token; `undefined` omits one. */
   sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
   /** Stops listening and closes all connections. */
   stop(): void;
@@ -37,13 +35,13 @@ export interface IdentityProvider {
 /** Claims in addition to the default ones, or the complete payload as a string. */
 export type TestClaims = Readonly<Record<string, unknown>> | string;
 
-/** Members of the protected header in addition to `alg` and `kid`. */
+/** Protected header members in addition to `alg` and `kid`. */
 export type TestHeader = Readonly<Record<string, unknown>>;
 
 /** A header that a token may list as critical, unknown to all verifiers. */
 export const testExtension = "urn:example:extension";
 
-/** The default audience of signed tokens. */
+/** The audience that signed tokens have by default. */
 export const testAudience = "https://orders.example";
 
 /** Creates a key pair. */
@@ -64,7 +62,7 @@ export async function startIdentityProvider(...keys: readonly SigningKey[]): Pro
   return await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
 }
 
-/** Starts a provider with custom paths, like those of a product. */
+/** Starts a provider with custom paths, as a product has. */
 export async function startIdentityProviderAt(
   paths: ProviderPaths,
   ...keys: readonly SigningKey[]

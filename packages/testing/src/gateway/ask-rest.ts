@@ -8,7 +8,7 @@ import { within } from "../deadline.ts";
 
 const registry = createRegistry(NestedSchema);
 
-/** Calls `Query` of a server, and returns the response message, or the error. */
+/** Calls `Query`, and returns the response message or the error. */
 export async function ask(
   respond: (response: ServerResponse) => void,
   options: Partial<RestTransportOptions> = {},
@@ -22,7 +22,7 @@ export async function ask(
   );
 }
 
-/** Returns a ConnectError unchanged. Throws any other value. */
+/** Returns a ConnectError unchanged, and throws any other value. */
 export function asError(value: unknown): ConnectError {
   if (value instanceof ConnectError) return value;
   throw value;

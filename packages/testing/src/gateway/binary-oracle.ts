@@ -10,13 +10,13 @@ import { putSomethingOdd } from "./odd-values.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
-/** Whether generated code reads or writes a message (fast), or protobuf-es (fallback). */
+/** Whether generated code (fast) or protobuf-es (fallback) reads or writes a message. */
 export type Way = "fast" | "fallback";
 
-/** How many messages went which way: read, written as they were read, and with a value that may not belong there. */
+/** How many messages went which way: read, written as they were read, and written with an unexpected value. */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
 
-/** Number of messages of each random type. */
+/** How many messages are tested for each random type. */
 const messagesPerType = 100;
 
 /**
@@ -65,8 +65,8 @@ function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | un
 }
 
 /**
- * Does random messages of random types both ways, and counts the ways. Throws at the first difference, and says the
- * seed.
+ * Reads and writes random messages, with random types, both ways, and counts the ways. Throws an error with the seed at
+ * the first difference.
  */
 export function goBothWays(seed: number): BothWays {
   const dice = new Dice(seed);

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
 
-/** Number of books in a long list. */
+/** How many books a long list has. */
 export const booksMax = 100;
 
-/** Number of books in a list of about 10 MB of JSON. */
+/** How many books make a list with about 10 MB as JSON. */
 export const longListBooks = 17_600;
 
-/** Returns this many books of a shelf, repeating it if it has fewer. */
+/** Returns this many books from a shelf, and repeats it if it has fewer. */
 export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
   if (count <= shelf.length) return shelf.slice(0, count);
   return Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf)
@@ -16,10 +16,10 @@ export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
 }
 
 /**
- * Returns the n-th book: about 595 bytes of JSON and 375 of protobuf, the same in every process.
+ * Returns the n-th book: about 595 bytes as JSON and 375 as protobuf, the same in every process.
  *
- * The book has fields like the messages of most services: times with and without a fraction, a map, a list, a nested
- * message, 64-bit integers, an enum, a double, non-ASCII text and text that JSON must escape.
+ * The book has fields as in most services: times with and without a fraction, a map, a list, a nested message, 64-bit
+ * integers, an enum, a double, non-ASCII text and text that JSON must escape.
  */
 export function makeBook(n: number): Book {
   return create(BookSchema, {

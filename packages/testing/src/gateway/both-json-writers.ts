@@ -8,7 +8,7 @@ import { putSomethingOdd } from "./odd-values.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 import { randomTypes as rollTypes } from "./random-types.ts";
 
-/** Whether a message has JSON. */
+/** Whether a message can be written as JSON. */
 export type Outcome = "written" | "refused";
 
 const styles: readonly JsonStyle[] = [
@@ -44,7 +44,7 @@ function attempt(write: () => string): { readonly text?: string; readonly proble
   }
 }
 
-/** Writes random messages both ways, as they are and with a value that may not belong there, and counts what came of it. */
+/** Writes random messages both ways, unchanged and with an unexpected value, and counts the outcomes. */
 export function writeRandomJson(seed: number): Record<Outcome, number> {
   const dice = new Dice(seed);
   const outcomes = { written: 0, refused: 0 };
@@ -63,13 +63,13 @@ interface Typed {
   readonly message: Message;
 }
 
-// Of a type that may have extensions and Any.
+// From a type that may have extensions and Any.
 function rollOne(dice: Dice): Typed {
   const desc = dice.oneOf(randomMessageTypes);
   return { desc, message: rollMessage(dice, desc) };
 }
 
-// Of types that have fields of every kind.
+// From types that have every kind of field.
 function readRandom(dice: Dice): readonly (Typed | undefined)[] {
   return rollTypes(dice).flatMap((desc) => Array.from({ length: 10 }, () => readOne(dice, desc)));
 }

@@ -10,16 +10,16 @@ import type { Dice } from "../dice.ts";
 import { rollJsonText } from "./random-json.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 
-/** What reading a text came to. */
+/** What a reader returned for a text. */
 interface Outcome {
   readonly message: unknown;
   readonly ignored: readonly string[];
   readonly error: string | undefined;
 }
 
-/** A text that was read both ways. */
+/** A text that both readers have read. */
 export interface Reading {
-  /** Whether it was a message. */
+  /** Whether the exact reader accepted it. */
   readonly isAccepted: boolean;
   /** How the two outcomes differ, if they do. */
   readonly problem: string | undefined;
@@ -31,7 +31,7 @@ const optionsOf = (dice: Dice): ReadServiceJsonOptions => ({
   ...(dice.roll(2) === 0 ? { registry: randomTypes } : {}),
 });
 
-/** Reads a random text the way that is tried first and the exact way, and compares what comes of it. */
+/** Reads a random text with the fast and the exact reader, and compares the outcomes. */
 export function readBothWays(dice: Dice): Reading {
   const desc = dice.oneOf(randomMessageTypes);
   const text = rollJsonText(dice, desc);
@@ -51,7 +51,7 @@ interface BoundMessage {
   readonly make: () => Message;
 }
 
-// A message in which the path has set a field or two.
+// A message in which the path has set one or two fields.
 function rollBound(dice: Dice, desc: DescMessage): BoundMessage {
   const scalars = desc.fields.filter(({ fieldKind }) => fieldKind === "scalar");
   const fields = scalars.length === 0 ? [] : [dice.oneOf(scalars)];

@@ -1,4 +1,4 @@
-/** A program with greenhouses that are broken in one place each, and that calls each of them in every format once. */
+/** A program whose greenhouses each have one error. Calls each of them once in every format. */
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -18,7 +18,7 @@ function pump(): never {
 const sound: GatewayOptions = {
   routes: (router) => router.service(GreenhouseService, { waterBed: ({ note }) => ({ note }) }),
 };
-/** The greenhouses, each by what is broken in it. */
+/** The greenhouses, by what is broken in them. */
 const broken: Readonly<Record<string, GatewayOptions>> = {
   handler: { routes: (router) => router.service(GreenhouseService, { waterBed: pump }) },
   interceptor: { ...sound, interceptors: [() => pump] },

@@ -5,10 +5,10 @@ import { exchangeFetch } from "../http/fetch.ts";
 import { compareValues, type Differs } from "../comparison.ts";
 import { kitchenSinkOptions } from "./kitchen-sink.ts";
 
-/** An option value: a gateway's options, which may record what their callbacks get. */
+/** An option value as gateway options, which may record what their callbacks get. */
 export type OptionValue = Partial<GatewayOptions> | ((record: (what: unknown) => void) => Partial<GatewayOptions>);
 
-/** A request in short: its method and target, body and header fields. */
+/** A request's method and target, body and header fields. */
 export interface ShortRequest {
   /** For example `GET /v1/query`. */
   readonly line: string;
@@ -16,7 +16,7 @@ export interface ShortRequest {
   readonly header?: Readonly<Record<string, string>>;
 }
 
-/** Returns the request with a content type of JSON, unless it has another one. */
+/** Converts the request, with JSON as the default content type. */
 function toHttpRequest({ line, body, header = {} }: ShortRequest): HttpRequest {
   const [httpMethod = "", path = ""] = line.split(" ");
   const fields = { ...(body !== undefined && { "content-type": "application/json" }), ...header };
@@ -24,8 +24,8 @@ function toHttpRequest({ line, body, header = {} }: ShortRequest): HttpRequest {
 }
 
 /**
- * Compares the response of a kitchen sink with two option values, or the error that refuses a value, and what the
- * callbacks of the options have recorded.
+ * Compares how a kitchen sink responds with two option values, or which error refuses a value, and what the options'
+ * callbacks have recorded.
  */
 export async function compareResponses(request: ShortRequest, off: OptionValue, on: OptionValue): Promise<Differs> {
   return await compareValues(off, on, async (value) => {

@@ -1,4 +1,4 @@
-/** An envelope of gRPC, gRPC-Web or a Connect stream: a flag byte, a length of four bytes, and the message. */
+/** A gRPC, gRPC-Web or Connect envelope: a flag byte, four bytes with the length, and the message. */
 export interface Envelope {
   readonly flags: number;
   readonly bytes: Buffer;
@@ -12,7 +12,7 @@ export function encodeEnvelope(flags: number, bytes: Uint8Array, length: number 
   return Buffer.concat([head, bytes]);
 }
 
-/** Splits a body into envelopes. @throws Error if it ends within one */
+/** Splits a body into envelopes. @throws Error if the body ends within an envelope */
 export function decodeEnvelopes(body: Buffer): Envelope[] {
   const envelopes: Envelope[] = [];
   for (let at = 0; at < body.byteLength;) {

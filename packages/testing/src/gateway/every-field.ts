@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Color, type Sink, type SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** A kitchen sink with every kind of field, all of which the fast reader and the fast writer support. */
+/** A kitchen sink with every kind of field that the fast reader and the fast writer support. */
 export const everyField: Exclude<MessageInitShape<typeof SinkSchema>, Sink> = {
   fInt64: -1n,
   fDouble: 0.5,

@@ -8,7 +8,7 @@ import { exchangeFetch } from "../http/fetch.ts";
 import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 import { KeptConnections } from "./kept-connections.ts";
 
-/** The names of all HTTP servers and engines of a gateway. */
+/** The HTTP servers and engines on which a gateway can run, by name. */
 export const transportNames = [
   "the engine's HTTP/1.1",
   "the engine's HTTP/2",
@@ -24,13 +24,13 @@ export type TransportName = (typeof transportNames)[number];
 
 /** A gateway on every HTTP server and engine. Dispose of it with `await using`. */
 export interface EveryTransport extends AsyncDisposable {
-  /** Sends a request by one of them, and reads the complete response. */
+  /** Sends a request to one server or engine, and reads the complete response. */
   ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;
-  /** Returns an HTTP server's address, and the HTTP version that it is asked in. Fetch has none. */
+  /** Returns an HTTP server's address, and the HTTP version for requests to it. Fetch has no address. */
   addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];
 }
 
-/** Starts a gateway on every HTTP server and engine. The handlers alone use `contextValues` and `fallback`. */
+/** Starts a gateway on every HTTP server and engine. Only the handlers use `contextValues` and `fallback`. */
 export async function openEveryTransport(options: GatewayOptions): Promise<EveryTransport> {
   const { contextValues: _values, fallback: _fallback, ...listening } = options;
   const own = createGateway({ engine: createHttpEngine(), ...listening });

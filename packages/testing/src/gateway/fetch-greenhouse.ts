@@ -1,7 +1,7 @@
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
 
-/** A greenhouse over Fetch, for runtimes other than node: it imports no test helpers. */
+/** A greenhouse over Fetch for runtimes other than node, so it imports no test helpers. */
 export const fetch: FetchHandler = createFetchGateway({
   routes: (router) =>
     router.service(GreenhouseService, {

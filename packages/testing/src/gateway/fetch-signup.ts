@@ -2,7 +2,9 @@ import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetc
 import { openValidation, type ValidationOptions } from "../../../validation/src/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 
-/** Opens the signup service over Fetch, with validation, for runtimes other than node: it imports no test helpers. */
+/**
+ * Opens the signup service over Fetch, with validation, for runtimes other than node, so it imports no test helpers.
+ */
 export async function openSignup(options: ValidationOptions): Promise<FetchHandler> {
   const validation = await openValidation(options);
   return createFetchGateway({ routes: (router) => router.service(SignupService, { register }), validation }).fetch;

@@ -9,7 +9,7 @@ import {
 /** A definition that a test writes as a descriptor. */
 export type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
 
-/** A message field of a {@link FileInit}. */
+/** A message field in a {@link FileInit}. */
 export type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
 
 /** Returns a string field. */

@@ -1,6 +1,9 @@
 import { afterAll, vi } from "vitest";
 
-/** Returns the list of the sources of functions that are generated while the tests of the file run. Tests may empty it. */
+/**
+ * Returns a list to which the source of each generated function is added while the file's tests run. Tests may empty
+ * the list.
+ */
 export function recordGeneratedFunctions(): string[] {
   const sources: string[] = [];
   vi.stubGlobal(

@@ -20,7 +20,7 @@ export interface TestGreenhouse {
   readonly address: Address;
   /** Returns the number of open requests. */
   openRequests(): number;
-  /** The requests passed to `onResponse`, in their order. */
+  /** The requests passed to `onResponse`, in order. */
   readonly completedRequests: readonly CompletedRequest[];
   /** Waits until this many requests have completed, and returns the last one. */
   completed(count: number): Promise<CompletedRequest>;
@@ -39,7 +39,7 @@ export function acceptedSocket(): Socket {
   return accepted;
 }
 
-/** Waits for an event of the last connection's server socket. Call it in `admit`. */
+/** Waits for an event on the last connection's server socket. Call it in `admit`. */
 export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
   // Not `events.once`, which rejects when the client resets the connection first.
   return new Promise((resolve) => acceptedSocket().once(event, resolve));
@@ -64,7 +64,7 @@ export async function startGreenhouse(
       completedRequests.push(request);
       events.emit("completed");
     },
-    // Handlers here fail on purpose. What is printed of it is known from printed-faults.test.ts.
+    // Handlers in these tests fail on purpose. printed-faults.test.ts covers what is printed.
     onFault: () => {},
     ...options,
   });
@@ -86,7 +86,7 @@ export async function startGreenhouse(
   };
 }
 
-/** A protocol of Connect's client, and how the server must listen for it. */
+/** A protocol that Connect's client supports, and how the server must listen for it. */
 export interface Calling {
   readonly name: string;
   readonly listen: TestListenOptions;

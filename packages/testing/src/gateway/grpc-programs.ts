@@ -30,7 +30,7 @@ export interface GrpcServerProcess extends AsyncDisposable {
 /** The transcoding suite's echo contract. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
-/** The kitchen sink. The service needs a separate proxy, because its paths conflict with those of the contract. */
+/** The kitchen sink. The service needs a separate proxy, because its paths conflict with the contract's. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 
 /** Starts a program that prints its port on loopback. */
@@ -51,7 +51,7 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   }
 }
 
-/** The servers of {@link echoFiles} and {@link sinkFiles}, and their builds, which are reused by later runs. */
+/** Servers for {@link echoFiles} and {@link sinkFiles}, and their builds, which later runs reuse. */
 export const echoServers: readonly EchoServer[] = [
   {
     name: "grpc-go",
@@ -70,13 +70,13 @@ export const echoServers: readonly EchoServer[] = [
   { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },
 ];
 
-/** A server of another implementation. */
+/** A server that uses another implementation. */
 interface EchoServer {
   readonly name: string;
   readonly build: () => Promise<GrpcProgram>;
-  /** The cases of the transcoding suite that fail because of its JSON of the request. */
+  /** The transcoding cases that fail because the server writes the request as other JSON. */
   readonly knownFailing: readonly string[];
-  /** Returns the arguments for a port. Only of servers that SIGTERM stops gracefully. */
+  /** Returns the arguments for a port. Set only for servers that SIGTERM stops gracefully. */
   readonly argsAt?: (port: number, args: readonly string[]) => readonly string[];
 }
 
@@ -107,7 +107,7 @@ async function buildRust(): Promise<GrpcProgram> {
   return { file: join(folder, "target/debug/transcoding-echo"), args: ["0"], folder };
 }
 
-// The file name that the backends of packages/conformance/servers/ expect.
+// The file name that the backends in packages/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
 /** Copies a server's source to a folder that is kept between runs, and returns that folder. */

@@ -1,4 +1,4 @@
-/** Spellings of JSON's content type that REST and RPC accept (RFC 9110 §5.6.6, §8.3.1; RFC 8259 §8.1, §11). */
+/** Spellings for JSON's content type that REST and RPC accept (RFC 9110 §5.6.6, §8.3.1; RFC 8259 §8.1, §11). */
 export const jsonContentTypes: readonly string[] = [
   "application/json",
   "Application/JSON",

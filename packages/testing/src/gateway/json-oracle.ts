@@ -9,7 +9,7 @@ import { memoize } from "../../../protobuf/src/messages/codegen/memoize.ts";
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
 /**
- * Writes a message as the gateway has to, by way of protobuf-es's `toJson`: what the gateway's own writer is held to.
+ * Writes a message as the gateway must, with protobuf-es's `toJson`. Tests compare the gateway's own writer with it.
  */
 export function writeByProtobufEs(desc: DescMessage, message: Message, options: WriteJsonOptions): string {
   return mayHoldMask(desc)
@@ -17,7 +17,7 @@ export function writeByProtobufEs(desc: DescMessage, message: Message, options: 
     : toJsonString(desc, message, options);
 }
 
-/** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
+/** Writes a message as a google.protobuf.Any, with its type, and under `value` if the type has its own JSON form. */
 function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: WriteJsonOptions): JsonObject {
   const type = { "@type": typeUrl };
   const json = messageToJson(desc, message, options);
@@ -85,7 +85,7 @@ const partsOf = memoize((desc: DescMessage): Parts => {
   return { plain: masked.length === 0 ? desc : withFields(desc, others), masked };
 });
 
-// protobuf-es writes the descriptor's fields, so a descriptor with fewer of them writes part of the message.
+// protobuf-es writes the fields in the descriptor, so a descriptor with fewer fields writes part of the message.
 function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
   return { ...desc, fields };
 }
@@ -97,7 +97,7 @@ const mayHoldMask = memoize((desc: DescMessage): boolean =>
   mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
 );
 
-/** Returns whether the test is true of a message type, or of one that it may contain at any depth. */
+/** Returns whether the test is true for a message type, or for one that it may contain at any depth. */
 function mayHold(desc: DescMessage, test: (desc: DescMessage) => boolean, seen: Set<DescMessage> = new Set()): boolean {
   if (test(desc)) return true;
   if (seen.has(desc)) return false;

@@ -16,13 +16,13 @@ import {
   type UnaryWire,
 } from "../../../protocols/src/index.ts";
 
-/** The path of all JSON-RPC calls. */
+/** The path for all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";
 
-/** Maximum bytes of a JSON-RPC call's body. */
+/** Maximum bytes in a JSON-RPC call's body. */
 export const jsonRpcBytesMax = 1024;
 
-/** The error codes of JSON-RPC 2.0 ("Error object"), and one of those that servers may define. */
+/** The JSON-RPC 2.0 error codes ("Error object"), and one that servers may define. */
 export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, server: -32000 } as const;
 
 /**
@@ -36,7 +36,7 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
     const known = routes.paths.get(procedure);
     return known?.kind === "rpc-path" && known.rpc.kind === "unary" ? known.rpc : undefined;
   });
-  // What `createProtocols` does with an item of its list.
+  // Matches what `createProtocols` does with an item.
   const { all, withPaths, ...others } = routes.protocols;
   const protocols = { ...others, all: [jsonRpc, ...all], withPaths: [jsonRpc, ...withPaths] };
   return assembleGateway(createNodeServer(options, { ...routes, protocols }, report), options);
@@ -64,7 +64,7 @@ class JsonRpcBodyWire implements BodyWire {
   readonly #exchange: Exchange;
   readonly #protocol: Protocol;
   readonly #rpcOf: (procedure: string) => UnaryRpc | undefined;
-  /** `null` until it is known ("Response object"). */
+  /** Remains `null` until the id is known ("Response object"). */
   #id: Id = null;
   /** The error code if the next step fails. */
   #errorCode: number = jsonRpcErrors.invalidRequest;

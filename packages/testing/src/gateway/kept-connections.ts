@@ -3,8 +3,8 @@ import { type Http1Connection, openHttp1 } from "../http/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../http/http2-connection.ts";
 
 /**
- * Sends requests one after another, reusing one connection per address while it is open, because opening one takes twice as
- * long as most calls. Dispose of it before the servers, some of which wait for their connections.
+ * Sends requests one after another. Reuses one open connection per address, because opening one takes twice as long as
+ * most calls. Must be disposed of before the servers, because some wait for their connections.
  */
 export class KeptConnections implements Disposable {
   readonly #opened = new Map<Address, Promise<Http2Connection>>();

@@ -29,7 +29,7 @@ export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegi
   file_kitchensink_v1_legacy,
 );
 
-/** The options of a gateway whose handlers echo their requests. */
+/** Options for a gateway whose handlers echo their requests. */
 export const kitchenSinkOptions: GatewayOptions = {
   routes: kitchenSinkRoutes,
   jsonOptions: { registry: kitchenSinkRegistry },

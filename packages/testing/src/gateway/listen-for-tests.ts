@@ -6,16 +6,13 @@ import { type Certificate, createCertificate } from "../http/certificate.ts";
 import type { Address } from "../http/exchange.ts";
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** The HTTP/2 server: the gateway itself, or a node:http2 server in which its handler is mounted. */
+/** How HTTP/2 is served: by the gateway itself, or by a node:http2 server in which its handler is mounted. */
 export const http2Servers = ["listening", "mounted"] as const;
 
-/** One of the {@link http2Servers}. */
+/** An item in {@link http2Servers}. */
 export type Http2Server = (typeof http2Servers)[number];
 
-/**
- * Listen options, and the HTTP/2 server: "listening", the gateway itself, by default. A mounted one supports only
- * HTTP/2.
- */
+/** Listen options, and the HTTP/2 server, by default "listening". A mounted server supports only HTTP/2. */
 export interface TestListenOptions extends ListenOptions {
   readonly http2?: Http2Server;
 }
@@ -29,7 +26,7 @@ export interface Listening {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Whether plaintext test cases go through a TLS tunnel: `npm run suite -- tls`. */
+/** Whether plaintext test cases use a TLS tunnel, as in `npm run suite -- tls`. */
 const byTls = process.env["TEST_TLS"] === "1";
 const certificate = createCertificate("tests");
 

@@ -12,12 +12,12 @@ export const statelessMeta: Readonly<Record<string, unknown>> = {
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-/** Returns the name of a procedure's tool. */
+/** Returns a procedure's tool name. */
 export function toolNameOf(procedure: string): string {
   return procedure.slice(1).replaceAll(/[./]/g, "_");
 }
 
-/** Returns a POST of a JSON text to the MCP path. */
+/** Returns a POST with JSON to the MCP path. */
 export function postMcp(body: string | Uint8Array, header: readonly Field[] = []): HttpRequest {
   const common: readonly Field[] = [
     ["content-type", "application/json"],
@@ -26,7 +26,7 @@ export function postMcp(body: string | Uint8Array, header: readonly Field[] = []
   return { httpMethod: "POST", path: "/mcp", header: [...common, ...header], body: Buffer.from(body) };
 }
 
-/** Returns a request of the stateless revision with the header fields that it requires. The id is 1. */
+/** Returns a request in the stateless revision with id 1 and the header fields that the revision requires. */
 export function statelessRequest(
   method: string,
   params: { readonly name?: string; readonly [member: string]: unknown } = {},
@@ -43,13 +43,13 @@ export function statelessRequest(
   ]);
 }
 
-/** Returns a request of a revision that begins with `initialize`. The id is 1. */
+/** Returns a request with id 1 in a revision that begins with `initialize`. */
 export function initializedRequest(method: string, params: object = {}, header: readonly Field[] = []): HttpRequest {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   return postMcp(body, [["mcp-protocol-version", initializedRevision], ...header]);
 }
 
-/** Returns the JSON of a response's events in Server-Sent Events. */
+/** Parses the JSON in a response's Server-Sent Events. */
 export function eventsOf(body: string): unknown[] {
   return body
     .split("\n\n")

@@ -9,9 +9,9 @@ import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
-// A program for a node, or with `--no-codegen` for a gateway, that makes no code. Reads and writes random messages of
-// random types as the gateway does, and prints how many were as protobuf-es has them, and as JSON, as the exact reader
-// and the closures of the writer have them.
+// Runs where code cannot be generated: on a Node.js that refuses it, or with `--no-codegen` in a gateway. Reads and
+// writes random messages as the gateway does. Prints how many equal what protobuf-es, the exact reader and the writer's
+// closures return.
 
 const options = process.argv.includes("--no-codegen") ? { codegen: false } : {};
 const exact = createMessageForms({});

@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 
-/** Returns the definition of the service `notes.Notes`, whose request has a field of type string for each of the rules. */
+/** Returns the definition for `notes.Notes`, whose request has a string field for each rule. */
 export function notesWith(
   ...rules: readonly MessageInitShape<typeof FieldRulesSchema>[]
 ): MessageInitShape<typeof FileDescriptorProtoSchema> {

@@ -13,7 +13,7 @@ import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts"
 
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 
-/** JSON names with special characters of URLs, templates, shells or JSON. */
+/** JSON names with characters that are special in URLs, templates, shells or JSON. */
 export const specialNames: readonly string[] = [
   "page.size",
   "page",
@@ -36,7 +36,7 @@ const message = { label: Label.OPTIONAL, type: Type.MESSAGE };
 const list = { label: Label.REPEATED, type: Type.STRING };
 const map = { label: Label.REPEATED, type: Type.MESSAGE, typeName: ".names.Request.LabelsEntry" };
 
-/** Fields whose JSON names are the names of other fields, in a chain and in a cycle. */
+/** Fields whose JSON names are other fields' names, in a chain and in a cycle. */
 const exchanged: readonly FieldInit[] = [
   { ...text, name: "uuid", number: 110, jsonName: "id" },
   { ...long, name: "id", number: 111, jsonName: "legacyId" },
@@ -70,7 +70,7 @@ const set = create(FileDescriptorSetSchema, {
             // A name that can be split in two ways.
             { ...message, name: "left", number: 106, jsonName: "p", typeName: ".names.Left" },
             { ...message, name: "right", number: 107, jsonName: "p.q", typeName: ".names.Right" },
-            // Each has the name of a field of another kind.
+            // The name belongs to a field with another kind.
             { ...text, name: "plain", number: 120, jsonName: "entries" },
             { ...map, name: "entries", number: 121, jsonName: "plain" },
             { ...text, name: "single", number: 122, jsonName: "items" },
@@ -133,7 +133,7 @@ const set = create(FileDescriptorSetSchema, {
   ],
 });
 
-/** The service with these fields in its requests. */
+/** The service whose requests have these fields. */
 export const oddNames: DescService = serviceOf(readDescriptorSet(toBinary(FileDescriptorSetSchema, set)).services);
 
 function serviceOf([service]: readonly DescService[]): DescService {
@@ -158,7 +158,6 @@ export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   }),
 );
 
-/** Returns one of its RPCs. */
 export function oddMethod(name: string): DescMethod {
   const method = oddNames.methods.find((each) => each.name === name);
   if (method === undefined) throw new Error(`the service has no RPC ${name}`);

@@ -42,7 +42,7 @@ const odd: readonly (() => unknown)[] = [
   () => ({ "1e3": "a" }),
 ];
 
-/** Sets a random field, list item or map value of a message or nested message to an unexpected value. */
+/** Sets a random field, list item or map value in a message or nested message to an unexpected value. */
 export function putSomethingOdd(message: object, dice: Dice): void {
   const names = Object.keys(message);
   const name = dice.oneOf(names);

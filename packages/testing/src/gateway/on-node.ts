@@ -12,7 +12,7 @@ export function startOnNode(
   return startGreenhouse(implementation, { engine: nodeEngine, ...options }, listenOptions);
 }
 
-/** Options of a server of {@link nodeEngine} whose hooks all fail, and the error code that it reports first. */
+/** Server options for {@link nodeEngine} whose hooks all fail, and the error code that the server reports first. */
 export function failingHooks(): {
   readonly options: Parameters<typeof nodeEngine.createHttp1Server>[0];
   readonly reported: Promise<string>;

@@ -12,7 +12,7 @@ import { type FileInit, stringField } from "./file-init.ts";
 interface OptionalFile {
   readonly name: string;
   readonly files: readonly FileInit[];
-  /** The error if a service needs `options.B`. Without it, only that service is omitted. */
+  /** The error if a service needs `options.B`. The problem affects only that service. */
   readonly problem?: string;
 }
 
@@ -99,7 +99,7 @@ export const withNeedingService: FileInit = {
   ],
 };
 
-/** Returns a binary google.protobuf.FileDescriptorSet of these files. */
+/** Returns a binary google.protobuf.FileDescriptorSet with these files. */
 export function setOfFiles(files: readonly FileInit[]): Uint8Array {
   const protos = files.map((each) => create(FileDescriptorProtoSchema, each));
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: protos }));

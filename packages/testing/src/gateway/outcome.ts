@@ -9,7 +9,10 @@ export interface Outcome {
   readonly message: string;
 }
 
-/** Returns the outcome in a response, as its protocol encodes it. Throws when the response is not of that protocol. */
+/**
+ * Returns the outcome in a response, as its protocol encodes it. Throws when the response is not valid in that
+ * protocol.
+ */
 export function readOutcome(format: WireFormat, response: HttpResponse): Outcome {
   return readers[format.protocol](response, format);
 }
@@ -22,7 +25,7 @@ const readers: Readonly<Record<Protocol, (response: HttpResponse, format: WireFo
   rest: readRest,
 };
 
-/** Reads the status of gRPC and gRPC-Web, which respond with HTTP 200 to every call. */
+/** Reads the gRPC or gRPC-Web status; both respond with HTTP 200 to every call. */
 function readGrpc(response: HttpResponse, format: WireFormat, trailer: readonly Field[]): Outcome {
   if (response.httpStatus !== 200) throw new Error(`no response of ${format.name}: ${describe(response)}`);
   // With a body, the status is in the trailer.
@@ -74,7 +77,7 @@ function readRest(response: HttpResponse): Outcome {
   return { code: record.error, message: record.message };
 }
 
-/** Reads a tool result, whose error is a text with the code's name, or an error of the protocol. */
+/** Reads a tool result or a protocol error. An error result is a text with the code's name. */
 function readMcp(response: HttpResponse): Outcome {
   const { result, error }: McpResponse = JSON.parse(response.body.toString("utf8"));
   if (error !== undefined) return { code: response.httpStatus === 401 ? 16 : 7, message: error.message };

@@ -1,7 +1,7 @@
-/** The signature of version 2 of the PROXY protocol. */
+/** The signature in version 2 of the PROXY protocol. */
 const signature = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
 
-/** Encodes a header of version 2: command, family, then addresses and TLVs. */
+/** Encodes a version 2 header with command, family, then addresses and TLVs. */
 export function binaryHeader(command: number, family: number, content: Uint8Array, length?: number): Buffer {
   const head = Buffer.alloc(4);
   head.writeUInt8(command, 0);

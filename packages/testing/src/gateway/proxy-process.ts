@@ -7,7 +7,7 @@ export interface ProxyProcess extends AsyncDisposable {
   readonly command: CommandLine;
   readonly baseUrl: string;
   readonly port: number;
-  /** The URL of probes and metrics. */
+  /** The URL for probes and metrics. */
   readonly adminUrl: string;
 }
 

@@ -17,7 +17,7 @@ export interface TestProxy {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Returns a request with only the address of the caller, for header field rules. */
+/** Returns a request that has only the caller's address, for header field rules. */
 export function requestFrom(address: string): AdmitRequest {
   return Object.assign(Object.create(null), { peer: { address }, origin: "http://proxy.example" });
 }

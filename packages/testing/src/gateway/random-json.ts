@@ -3,7 +3,7 @@ import type { Dice } from "../dice.ts";
 import { randomMessageTypes } from "./random-message.ts";
 
 /**
- * Returns random JSON for a message type: often valid, often with a part that must be rejected or is easily misread.
+ * Returns random JSON for a message type, often valid, often with a part that must be rejected or is easily misread.
  */
 export function rollJsonText(dice: Dice, desc: DescMessage): string {
   const text = new TextRoller(dice).message(desc, 0);
@@ -171,7 +171,7 @@ class TextRoller {
     return this.#object(this.#times(() => this.#member(this.#string(), this.#plain(depth + 1))));
   }
 
-  // One of the two names of a field, as a JSON string, sometimes with an escape.
+  // Returns one name that the field has, as a JSON string, sometimes with an escape.
   #nameOf({ name, jsonName }: DescField): string {
     const chosen = this.#dice.roll(3) === 0 ? name : jsonName;
     if (this.#dice.roll(20) > 0) return `"${chosen}"`;

@@ -55,7 +55,7 @@ const extensions: readonly DescExtension[] = all.filter((desc) => desc.kind === 
 
 const depthMax = 4;
 
-/** Returns a random message of a type. Most are valid. Some have values that no decoder returns. */
+/** Returns a random message with a type. Most messages are valid; some have values that no decoder returns. */
 export function rollMessage(dice: Dice, desc: DescMessage, depth = 0): Message {
   const message = create(desc);
   if (desc.typeName === "google.protobuf.Any") return rollAny(dice, depth);

@@ -31,7 +31,7 @@ const imports = [
   file_google_protobuf_wrappers,
 ];
 
-/** Types of other files, each with special handling in protobuf-es. */
+/** Types from other files, each with special handling in protobuf-es. */
 const wellKnown = ["Timestamp", "Struct", "Value", "ListValue", "Int64Value", "StringValue", "BytesValue", "BoolValue"];
 
 const scalars = [
@@ -57,7 +57,7 @@ const longs = [Type.INT64, Type.UINT64, Type.FIXED64, Type.SFIXED64, Type.SINT64
 const messagesPerFile = 3;
 const fieldsMax = 12;
 
-/** Returns a random file's types, with fields of every kind, in a random syntax. */
+/** Returns a random file's types, in a random syntax, with every kind of field. */
 export function randomTypes(dice: Dice): readonly DescMessage[] {
   const syntax = dice.oneOf<Syntax>(["proto2", "proto3", "editions"]);
   const file = create(FileDescriptorProtoSchema, {
@@ -107,7 +107,7 @@ function randomMessage(name: string, syntax: Syntax, dice: Dice): MessageType {
     oneofDecl: [{ name: "choice" }],
   };
   const count = 1 + dice.roll(fieldsMax);
-  // Tags of one, two and three bytes.
+  // Tags with one, two and three bytes.
   const numbers = [1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 2047, 2048, 70_000];
   for (let n = 0; n < count; n += 1) {
     const field = randomField(`f${n}`, numbers[n] ?? n, syntax, dice);

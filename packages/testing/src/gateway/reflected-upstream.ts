@@ -12,7 +12,7 @@ import { HttpRuleSchema } from "../../../protobuf/src/gen/google/api/http_pb.ts"
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
 
-/** The REST routes of a service's RPCs by name, such as `{ Get: ["GET /v1/orders/{id}"] }`. */
+/** Each RPC's REST routes by name, such as `{ Get: ["GET /v1/orders/{id}"] }`. */
 export type RouteTexts = Readonly<Record<string, readonly string[]>>;
 
 /** Returns a service with RPCs whose annotations are these routes. Requests have the fields `id` and `sub`. */
@@ -65,7 +65,7 @@ export class ReflectedUpstream implements AsyncDisposable {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** Offers other services, from the next read of the reflection on. */
+  /** Offers other services, beginning when the reflection is read next. */
   offer(...services: readonly DescService[]): void {
     this.#services = services;
   }
@@ -86,7 +86,7 @@ export class ReflectedUpstream implements AsyncDisposable {
           router.service(service, Object.fromEntries(handlers));
         }
       },
-      // Its own routes have no effect: the proxy calls over gRPC.
+      // The routes have no effect, because the proxy calls over gRPC.
       rest: {
         omit: this.#services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}.${name}`)),
       },

@@ -1,11 +1,11 @@
-// Runs without node: in a page, or in another runtime.
+// Runs in a page or another runtime, without node.
 import { createClient } from "@connectrpc/connect";
 import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { Catalog } from "../gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** Calls an RPC of the kitchen sink, and returns its response as a string. */
+/** Calls a kitchen sink RPC, and returns its response as a string. */
 export async function replaceSink(baseUrl: string): Promise<string> {
   const client = createClient(KitchenSink, createRestTransport({ baseUrl }));
   const { rpc, sink } = await client.replace({ fInt64: 2n ** 53n + 1n, fString: "tree" }, { timeoutMs: 5_000 });

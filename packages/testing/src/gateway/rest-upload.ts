@@ -52,7 +52,7 @@ async function openHttp2Upload(
   const connection = await openHttp2(address);
   const stream = connection.open({ httpMethod, path, header }, { endStream: false });
   const response = readHttp2Response(stream);
-  // After its response, a server waits for the end of the body, which may never come.
+  // After its response, a server waits for the body's end, which may never come.
   stream.on("end", () => stream.close());
   // An aborted upload has no response, and not every test reads it.
   response.catch(() => undefined);

@@ -28,7 +28,7 @@ import { descriptorSetOf } from "./descriptor-set.ts";
 /**
  * Returns options with `google.api.*_visibility`, as descriptors without google/api/visibility.proto have them.
  *
- * @param others - options to keep
+ * @param others - further options to include
  */
 export function restrictedTo<Options extends DescMessage>(
   labels: string,
@@ -55,8 +55,8 @@ export function restrictedGreenhouse(): DescFile {
 }
 
 /**
- * Returns the greenhouse's services, linked: {@link restrictedGreenhouse} with a field `mode`, whose enum value `FLOOD`
- * is internal, and the internal service `Maintenance`.
+ * Returns the greenhouse's services, linked. Adds a field `mode` with the internal enum value `FLOOD`, and the internal
+ * service `Maintenance`, to {@link restrictedGreenhouse}.
  */
 export function restrictedServices(): readonly DescService[] {
   const { proto } = restrictedGreenhouse();
@@ -106,7 +106,7 @@ export function scopedGreenhouse(scopes: Readonly<Record<string, readonly string
 /**
  * Returns the greenhouse with custom options, as descriptors without their files have them.
  *
- * @param options - the custom option of RPCs by name
+ * @param options - each RPC's custom option by name
  */
 export function greenhouseWithOptions(options: Readonly<Record<string, UnknownField>>): typeof GreenhouseService {
   const proto = structuredClone(file_greenhouse_v1_greenhouse.proto);

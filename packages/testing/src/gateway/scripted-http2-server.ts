@@ -26,7 +26,7 @@ export interface ScriptedConnection {
   send(...frames: readonly Frame[]): void;
 }
 
-/** The behavior of a {@link ScriptedServer}. */
+/** How a {@link ScriptedServer} behaves. */
 export interface Script {
   /** The first frames that it sends. Defaults to empty SETTINGS. */
   readonly opening?: readonly Frame[] | Buffer;

@@ -1,6 +1,6 @@
 // A greenhouse on connections that its parent hands over. Its sensors return this process's id. The parent's messages:
-// "ping", for which it sends "pong"; "drain"; "drain at the next", which drains when a connection has arrived and is
-// not accepted yet; "fill at the next", which then fills the channel to the parent.
+// "ping", which "pong" responds to; "drain"; "drain at the next", which drains when a connection has arrived and is not
+// accepted yet; "fill at the next", which then fills the channel to the parent.
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
@@ -12,7 +12,7 @@ const gateway = createTestGateway({
   trustedProxies: { addresses: ["unix:"] },
 });
 
-/** Returns this process's id. For the sensor "late", some time after the client has closed its side. */
+/** Returns this process's id. For the sensor "late", responds some time after the client has closed its side. */
 async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
   if (sensor === "late") await setTimeout(100);
   return { sensor: String(process.pid) };

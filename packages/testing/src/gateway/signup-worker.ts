@@ -1,4 +1,3 @@
-// The signup service with validation as a worker.
 import { openSignup } from "./fetch-signup.ts";
 
 const handle = await openSignup({});

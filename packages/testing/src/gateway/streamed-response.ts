@@ -50,7 +50,7 @@ export class TextCollector {
     body.setEncoding("utf8").on("data", (text: string) => void (this.#text += text));
   }
 
-  /** Waits until some text has come, which must not have come before. */
+  /** Waits until the text arrives, which it must not have done before. */
   async until(text: string): Promise<void> {
     const wait = async (): Promise<void> => {
       while (!this.#text.includes(text)) await once(this.#body, "data");

@@ -8,18 +8,18 @@ import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../
 import { exchangeHttp1 } from "../http/http1-connection.ts";
 import { exchangeHttp2 } from "../http/http2-connection.ts";
 
-/** One way to write a unary call in bytes: a protocol with its codec. */
+/** A way to encode a unary call: a protocol with its codec. */
 export interface WireFormat {
   readonly name: WireFormatName | "mcp";
   readonly protocol: Protocol;
   readonly codec: "path" | FormatName;
-  /** HTTP versions that can carry it; gRPC needs HTTP/2's trailers. */
+  /** HTTP versions that support it; gRPC needs HTTP/2's trailers. */
   readonly httpVersions: readonly HttpVersion[];
-  /** The request's content type, and what it is answered with when the call succeeds; REST has neither. */
+  /** The content type for requests and successful responses; REST has none. */
   readonly contentType: string | undefined;
-  /** The fields besides the content type that a well-behaved client sends. */
+  /** The fields in addition to the content type that a well-behaved client sends. */
   readonly header: readonly Field[];
-  /** How a client asks for a deadline, or `undefined` where the protocol knows none. */
+  /** Returns the field by which a client sets a deadline, or `undefined` if the protocol has no deadlines. */
   readonly timeout: ((timeoutMs: number) => Field) | undefined;
 }
 
@@ -35,16 +35,14 @@ interface NamesByProtocol {
 /** A protocol whose content type without a format means proto. */
 type EnvelopedName<Name extends Protocol> = Name | `${Name}-${Exclude<FormatName, "proto">}`;
 
-/**
- * The names of the {@link wireFormats}, which every gateway serves. A new format does not compile until they have it.
- */
+/** The names in {@link wireFormats}, which every gateway serves. A new format does not compile until they have it. */
 export type WireFormatName = Exclude<NamesByProtocol[Protocol], "mcp">;
 
 const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
 const grpcTimeout = (timeoutMs: number): Field => ["grpc-timeout", `${String(timeoutMs)}m`];
 const connectTimeout = (timeoutMs: number): Field => ["connect-timeout-ms", String(timeoutMs)];
 
-/** Every way to call a unary RPC of a gateway without tools. */
+/** Every wire format in which a gateway without tools serves unary RPCs. */
 export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
   rest: {
     name: "rest",
@@ -80,7 +78,7 @@ export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
   "grpc-web-text": grpcWebFormat("grpc-web-text", "proto", "application/grpc-web-text+proto"),
 };
 
-/** A call of a tool in the stateless revision, for gateways with {@link toolNameOf} of each RPC. */
+/** A tool call in the stateless revision, for gateways whose tools are named by {@link toolNameOf}. */
 export const mcpFormat: WireFormat = {
   name: "mcp",
   protocol: "mcp",
@@ -91,20 +89,20 @@ export const mcpFormat: WireFormat = {
   timeout: (timeoutMs) => ["x-server-timeout", String(timeoutMs / 1000)],
 };
 
-/** A wire format on one HTTP version, and a name of the two for a table row. */
+/** A wire format on one HTTP version, with a name for a table row. */
 export interface Wire {
   readonly name: string;
   readonly format: WireFormat;
   readonly httpVersion: HttpVersion;
 }
 
-/** Every wire format on every HTTP version that can carry it. */
+/** Every wire format on every HTTP version that supports it. */
 export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOfFormat);
 
-/** The {@link wires}, and those of tools. */
+/** The {@link wires}, and those for tools. */
 export const wiresWithTools: readonly Wire[] = [...wires, ...wiresOfFormat(mcpFormat)];
 
-/** The wires of one or several formats. */
+/** Returns the wires for one or several formats. */
 export function wiresOf(...names: readonly WireFormatName[]): readonly Wire[] {
   return names.flatMap((name) => wiresOfFormat(wireFormats[name]));
 }
@@ -122,7 +120,7 @@ export function emptyMessage(format: WireFormat): Buffer {
   return encodeMessage(format, EmptySchema, {});
 }
 
-/** A request message of any RPC in the format's codec, without envelope. REST has none. */
+/** Encodes any RPC's request message in the format's codec, without envelope. REST is not supported. */
 export function encodeMessage<Desc extends DescMessage>(
   format: WireFormat,
   schema: Desc,
@@ -137,7 +135,7 @@ export function encodeMessage<Desc extends DescMessage>(
   return Buffer.from(encoders[format.codec]());
 }
 
-/** A unary request whose message is `message`, in the format's envelope where it has one. Not for REST. */
+/** Returns a unary request whose message is `message`, in an envelope if the format has one. REST is not supported. */
 export function rpcRequest(
   format: WireFormat,
   message: Uint8Array,
@@ -165,7 +163,7 @@ function inEnvelope(format: WireFormat, message: Uint8Array): Uint8Array {
   return format.name === "grpc-web-text" ? Buffer.from(envelope.toString("base64")) : envelope;
 }
 
-/** The arguments are sent as they are written, because JSON.parse would change large numbers and repeated names. */
+/** The arguments are sent unchanged, because JSON.parse would change large numbers and repeated names. */
 function toolRequest(message: Uint8Array, header: readonly Field[], procedure: string): HttpRequest {
   const request = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} }, header);
   const text = String(request.body).replace('"arguments":{}', () => `"arguments":${Buffer.from(message).toString()}`);

@@ -13,7 +13,7 @@ export interface ByteReader {
   atEnd(): Promise<boolean>;
 }
 
-/** Creates a reader of a socket. A reset counts as a close: tests check the bytes received before it. */
+/** Creates a reader for a socket. A reset counts as a close, because tests check the bytes received before it. */
 export function createByteReader(socket: Readable): ByteReader {
   const chunks: Buffer[] = [];
   let available = 0;

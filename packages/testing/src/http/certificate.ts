@@ -12,7 +12,7 @@ const commonName = Buffer.from("550403", "hex");
 const subjectAltName = Buffer.from("551d11", "hex");
 const basicConstraints = Buffer.from("551d13", "hex");
 
-/** The DER tags (ITU-T X.690) of certificates. */
+/** The DER tags (ITU-T X.690) in certificates. */
 const tag = {
   boolean: 0x01,
   integer: 0x02,
@@ -30,8 +30,7 @@ const tag = {
 } as const;
 
 /**
- * Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), by default valid from 2020 until the end of
- * this century.
+ * Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), by default valid from 2020 to 2100.
  *
  * The certificate is its own authority, so it also authenticates a client.
  */
@@ -98,7 +97,7 @@ function issue({
   const toBeSigned = sequence(
     // Version 3.
     der(tag.context0, der(tag.integer, Buffer.of(2))),
-    // A leading byte of 1 keeps the number positive.
+    // A leading byte 1 keeps the number positive.
     der(tag.integer, Buffer.of(1), randomBytes(8)),
     algorithm,
     distinguishedName(issuer),
@@ -108,7 +107,7 @@ function issue({
     der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),
   );
   const signature = sign("sha256", toBeSigned, issuerKey);
-  // A bit string starts with the number of unused bits.
+  // A bit string starts with how many bits are unused.
   return pem(sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature)));
 }
 

@@ -6,7 +6,7 @@ export type HttpVersion = "1.1" | "2";
 /** A header or trailer field as on the wire, with the name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request. Nothing is added but what the HTTP version requires. */
+/** A request that is sent with no additions except what the HTTP version requires. */
 export interface HttpRequest {
   readonly httpMethod: string;
   /** The request target, sent unchanged. */
@@ -19,13 +19,13 @@ export interface HttpRequest {
 /** A complete response as on the wire. */
 export interface HttpResponse {
   readonly httpStatus: number;
-  /** In the received order; on HTTP/2 without the pseudo-header field. */
+  /** In the order received; on HTTP/2 without the pseudo-header field. */
   readonly header: readonly Field[];
   readonly trailer: readonly Field[];
   readonly body: Buffer;
 }
 
-/** A tested server's address: an IP address and a port, or a Unix socket's path. */
+/** A tested server's address, either IP address and port or a Unix socket's path. */
 export type Address = Pick<AddressInfo, "address" | "port">;
 
 /** Opens a connection to a server under test. */
@@ -34,7 +34,7 @@ export function openSocket({ address, port }: Address): Socket {
   return connect({ ...target, allowHalfOpen: true });
 }
 
-/** Returns the authority of requests to a server under test. */
+/** Returns the authority for requests to a server under test. */
 export function authorityOf({ address, port }: Address): string {
   return isPath(address) ? "localhost" : `${address}:${String(port)}`;
 }
@@ -43,13 +43,13 @@ function isPath(address: string): boolean {
   return address.startsWith("/");
 }
 
-/** Returns all values of a field joined by ", ", or `undefined` if there are none. @param name - in lower case */
+/** Returns a field's values joined by ", ", or `undefined` if there are none. @param name - in lower case */
 export function fieldValue(fields: readonly Field[], name: string): string | undefined {
   const values = fields.filter((field) => field[0] === name).map((field) => field[1]);
   return values.length === 0 ? undefined : values.join(", ");
 }
 
-/** Converts node's flat list of names and values to pairs. */
+/** Converts node's flat list with names and values to pairs. */
 export function fieldsOf(rawHeader: readonly string[]): Field[] {
   return Array.from({ length: rawHeader.length / 2 }, (_, at) => [
     (rawHeader[2 * at] ?? "").toLowerCase(),

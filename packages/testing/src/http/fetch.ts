@@ -33,15 +33,15 @@ export interface Upload extends Disposable {
   readonly waitingBytes: number;
   write(piece: Uint8Array | string): void;
   end(): void;
-  /** Reads the complete response, which may arrive before the end of the body. */
+  /** Reads the complete response, which may arrive before the body ends. */
   readResponse(): Promise<HttpResponse>;
   /** Reads until the received bytes contain a string. */
   readUntil(text: string): Promise<string>;
-  /** Cancels the request immediately: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
+  /** Cancels the request immediately, by a TCP RST, an HTTP/2 RST_STREAM, or a failing body. */
   reset(): void;
 }
 
-/** Sends the header of a request whose body follows in pieces. */
+/** Sends a request header whose body follows in pieces. */
 export function openFetchUpload(
   fetch: FetchHandler,
   [method, path]: readonly [httpMethod: string, path: string],
@@ -83,7 +83,7 @@ function tuples(header: readonly Field[]): [string, string][] {
   return header.map(([name, value]) => [name, value]);
 }
 
-/** Returns whether Fetch can express a request: its URL parser rewrites some targets, and a GET has no body. */
+/** Returns whether Fetch can express a request. Its URL parser rewrites some targets, and a GET has no body. */
 export function isSayable({ httpMethod, path, body }: HttpRequest): boolean {
   if (body !== undefined && (httpMethod === "GET" || httpMethod === "HEAD")) return false;
   try {

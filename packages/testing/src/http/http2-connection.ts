@@ -24,7 +24,7 @@ export interface Http2Response extends HttpResponse {
   readonly resetCode: number;
 }
 
-/** An HTTP/2 connection of node's client, which sends only valid frames. */
+/** An HTTP/2 connection by node's client, which sends only valid frames. */
 export interface Http2Connection {
   readonly session: ClientHttp2Session;
   /** Opens a stream and sends only the header, with END_STREAM if there is no body. */

@@ -6,7 +6,7 @@ import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "../deadline.ts";
 import type { Address, Field } from "./exchange.ts";
 
-/** The frame types of RFC 9113 §6. */
+/** The frame types (RFC 9113 §6). */
 export const frameType = {
   data: 0x0,
   headers: 0x1,
@@ -20,7 +20,7 @@ export const frameType = {
   continuation: 0x9,
 } as const;
 
-/** The frame flags of RFC 9113 §6. One bit means different things on different types. */
+/** The frame flags (RFC 9113 §6). One bit has different meanings in different types. */
 export const frameFlag = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 
 /** One HTTP/2 frame. */
@@ -38,7 +38,7 @@ export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r
 export interface FrameStream {
   /** Reads the next frame. Returns `undefined` if the server has closed the connection. */
   readFrame(): Promise<Frame | undefined>;
-  /** Reads until a frame matches. Returns `undefined` if the connection is closed before. */
+  /** Reads until a frame matches. Returns `undefined` if the connection closes before. */
   readUntil(matches: (frame: Frame) => boolean): Promise<Frame | undefined>;
   /** Reads until the stream has ended: by END_STREAM, a reset, GOAWAY with an error, or a close. */
   readEnd(streamId: number): Promise<StreamEnd>;
@@ -51,7 +51,7 @@ export interface FrameConnection extends FrameStream, Disposable {
   send(...frames: readonly Frame[]): void;
 }
 
-/** How a stream ended, and its HTTP status, or 0 if there was none, or not one of the static table. */
+/** How a stream ended, and its HTTP status. The status is 0 if there was none, or if it is not in the static table. */
 export type StreamEnd =
   | { readonly kind: "responded"; readonly httpStatus: number }
   | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
@@ -115,7 +115,7 @@ export function dataFrame(streamId: number, bytes: Uint8Array, flags: number = 0
   return frame(frameType.data, flags, streamId, bytes);
 }
 
-/** Creates a RST_STREAM frame with an error code of RFC 9113 §7. */
+/** Creates a RST_STREAM frame with an error code (RFC 9113 §7). */
 export function resetFrame(streamId: number, errorCode: number): Frame {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(errorCode);
@@ -134,7 +134,7 @@ function hpackString(text: string): Buffer {
   return Buffer.concat([hpackInteger(bytes.byteLength), bytes]);
 }
 
-// RFC 7541 §5.1 with a prefix of 7 bits. The eighth, for Huffman, stays 0.
+// RFC 7541 §5.1 with a 7-bit prefix. The eighth, for Huffman, stays 0.
 function hpackInteger(value: number): Buffer {
   if (value < 127) return Buffer.of(value);
   const bytes = [127];
@@ -180,7 +180,7 @@ async function readEnd(streamId: number, readUntil: FrameStream["readUntil"]): P
   return { kind: "responded", httpStatus };
 }
 
-// RFC 7541 appendix A: entries 8 to 14 of the static table are complete `:status` fields, which encoders use.
+// RFC 7541 appendix A: entries 8 to 14 in the static table are complete `:status` fields, which encoders use.
 const indexedStatuses: ReadonlyMap<number, number> = new Map([
   [0x88, 200],
   [0x89, 204],
@@ -192,7 +192,7 @@ const indexedStatuses: ReadonlyMap<number, number> = new Map([
 ]);
 
 function indexedStatus(block: Buffer): number {
-  // A connection's first block may begin with a size update of the dynamic table (RFC 7541 §6.3).
+  // A connection's first block may begin with a dynamic table size update (RFC 7541 §6.3).
   const first = block.find((octet) => octet >> 5 !== 1);
   return indexedStatuses.get(first ?? 0) ?? 0;
 }

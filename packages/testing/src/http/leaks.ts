@@ -6,7 +6,7 @@ import { collectGarbage } from "./held-bytes.ts";
 const rounds = 4;
 
 /**
- * Expects that work leaks neither open resources nor more than `limitBytes` of the heap.
+ * Expects that work leaks neither open resources nor more than `limitBytes` on the heap.
  *
  * A leak occurs in every round. Memory that is allocated once (compiled code, larger tables) occurs only in some
  * rounds, so the round with the least growth counts.

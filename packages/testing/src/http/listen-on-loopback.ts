@@ -3,7 +3,7 @@ import type { Server, Socket } from "node:net";
 import type { Address } from "./exchange.ts";
 
 /**
- * Starts listening on a loopback address, by default on a free port of 127.0.0.1, and returns the base URL without a
+ * Starts listening on a loopback address, by default on a free port at 127.0.0.1, and returns the base URL without a
  * trailing slash.
  */
 export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port: 0 }): Promise<string> {

@@ -12,7 +12,7 @@ export interface LossyProxy extends AsyncDisposable {
   readonly open: number;
   /** Whether a cut is pending. */
   readonly isArmed: boolean;
-  /** Cuts a connection after this many further bytes of the server, which are still forwarded. */
+  /** Cuts a connection after the server has sent this many further bytes, which are still forwarded. */
   cutAfter(bytes: number): void;
 }
 

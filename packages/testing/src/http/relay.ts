@@ -5,7 +5,7 @@ import { startOnLoopback } from "./listen-on-loopback.ts";
 /** A TCP relay in front of a server, which can simulate that its machine is lost. */
 export interface Relay extends AsyncDisposable {
   readonly baseUrl: string;
-  /** Discards all further bytes of both sides without closing their connections. New connections are accepted. */
+  /** Discards all further bytes from both sides without closing their connections. New connections are accepted. */
   stall(): void;
 }
 

@@ -20,12 +20,12 @@ export interface EngineOptions {
   readonly limits?: Partial<Http2Limits>;
   /** Defaults to one for each connection. */
   readonly budget?: BacklogBudget;
-  /** By default, throws, so that a fault in the server of a test fails the test. */
+  /** By default, throws, so that a server fault fails the test. */
   readonly onFault?: (error: unknown) => void;
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
 
-/** A server for HTTP/2 only. */
+/** An HTTP/2-only server. */
 export interface Engine extends LoopbackServer {
   readonly connections: ReadonlySet<Http2Connection>;
 }
@@ -61,7 +61,7 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** A receiver's callbacks that a test sets. A piece of the body counts as kept unless `onData` returns `false`. */
+/** A receiver's callbacks that a test sets. A piece counts as kept unless `onData` returns `false`. */
 export interface ReceiverParts extends Partial<Omit<StreamReceiver, "body">> {
   readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
   readonly onEnd?: () => void;
@@ -107,7 +107,7 @@ export function echo(stream: Http2Stream): void {
   if (stream.remoteEnded) answer(stream);
 }
 
-/** Sends each piece of the body back as it arrives, with backpressure. Ends with a trailer section. */
+/** Sends each piece back as it arrives, with backpressure. Ends with a trailer section. */
 export function pipe(stream: Http2Stream): void {
   let heldBytes = 0;
   const finish = (): void => stream.end(undefined, encodeBlock(["done", "yes"]));

@@ -39,7 +39,7 @@ const responseHead: readonly Field[] = [
   ["content-type", "application/grpc"],
 ];
 
-/** The frames for a server: responses, and frames of both sides. */
+/** Valid frames for a server: responses, and frames that both sides send. */
 const validResponses: typeof valid = [
   (_, streamId) => headersFrame(streamId, responseHead),
   (_, streamId) => headersFrame(streamId, responseHead),
@@ -50,7 +50,7 @@ const validResponses: typeof valid = [
   ...valid.slice(2),
 ];
 
-/** Returns the bytes of a client frame that is valid on its own. One in twelve is corrupted. */
+/** Returns a client frame's bytes. The frame is valid on its own. One in twelve is corrupted. */
 export function randomFrame(dice: Dice): Buffer {
   return corrupt(dice, dice.oneOf(streamIds), valid);
 }

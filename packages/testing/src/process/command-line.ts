@@ -9,8 +9,8 @@ export interface CommandLine {
   readonly stdout: () => string;
   readonly stderr: () => string;
   /**
-   * Resolves to a pattern's first match in complete lines of the output. Rejects if the process exits before, or after
-   * `limitMs`.
+   * Resolves to a pattern's first match in the complete lines printed so far. Rejects if the process exits before, or
+   * after `limitMs`.
    */
   find(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
   /** Resolves to the exit code once the process has exited; `null` if a signal terminated it. */

@@ -6,8 +6,8 @@ import { within } from "../deadline.ts";
 const pollIntervalMs = 10;
 
 /**
- * Kills a process and its children with SIGKILL, so that none can react to the exit of another. Resolves once the
- * children have released all resources, such as shared memory.
+ * Kills a process and its children with SIGKILL, so that none can react when another exits. Resolves once the children
+ * have released all resources, such as shared memory.
  */
 export async function killFamily(pid: number): Promise<void> {
   // A stopped process starts no more children.

@@ -5,7 +5,7 @@ import { buildStep } from "./build-step.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
 /**
- * Creates a virtual environment with a requirements file's packages, or reuses that of an earlier run, and returns its
+ * Creates a virtual environment with a requirements file's packages, or reuses one from an earlier run, and returns its
  * programs' folder.
  */
 export async function openPython(requirementsFile: string): Promise<string> {

@@ -15,7 +15,7 @@ export function openSchemathesis(): Promise<string> {
 export interface FuzzResult {
   /** The request count. */
   readonly generated: number;
-  /** The failures of checks, as schemathesis prints them. */
+  /** The failed checks, as schemathesis prints them. */
   readonly failures: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export async function fuzz(
   // Schemathesis writes a folder to its working directory.
   const folder = toolsFolder("schemathesis");
   const { exitCode, stdout, stderr } = await runProgram(program, args, { limitMs: buildLimitMs, folder });
-  // 1: a check failed.
+  // 1 means that a check failed.
   const [, generated] = /(\d+) generated/.exec(stdout) ?? [];
   if ((exitCode !== 0 && exitCode !== 1) || generated === undefined)
     throw new Error(`schemathesis exited with ${exitCode}:\n${stdout}${stderr}`);

@@ -22,7 +22,7 @@ export function traceCalls(calls: readonly string[], args: readonly string[]): s
 }
 
 /**
- * Runs a program on this Node, and makes some of its system calls on a file or folder fail.
+ * Runs a program on this Node, and makes some system calls on a file or folder fail.
  *
  * @param fault - which calls fail, how and when, counted per thread (strace(1), "inject")
  * @returns the program's standard output; its standard error is discarded

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 
-/** Maximum bytes of the reported task. */
+/** Maximum bytes in the reported task. */
 const taskBytesMax = 500;
 
 // The process is blocked, so the thread reports and kills it.

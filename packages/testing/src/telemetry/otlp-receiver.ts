@@ -6,7 +6,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import type { Certificate } from "../http/certificate.ts";
 import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
-/** A received span, decoded by the field numbers of OTLP. */
+/** A received span, decoded by OTLP's field numbers. */
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
@@ -21,7 +21,7 @@ export interface ReceivedSpan {
   statusCode: number;
 }
 
-/** A collector for tests: OTLP over HTTP, in protobuf or in JSON, of which only traces are read. */
+/** A test collector for OTLP over HTTP, in protobuf or JSON. Reads only traces. */
 export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
@@ -65,7 +65,7 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
   return receiver;
 }
 
-/** Returns a message's fields in their order: bytes for length-delimited ones, numbers for the others. */
+/** Returns a message's fields in order, as bytes if length-delimited, otherwise as numbers. */
 function fieldsOf(bytes: Uint8Array): { no: number; value: Uint8Array | bigint }[] {
   const reader = new BinaryReader(bytes);
   const fields: { no: number; value: Uint8Array | bigint }[] = [];

@@ -7,7 +7,7 @@ import { createTempFolder } from "../process/temp-folder.ts";
 /** The folder with the scrape configuration, the rules and the dashboard. */
 export const deployedFolder: string = join(projectFolder, "deploy/prometheus");
 
-/** The Prometheus response to a query, as far as it is used. */
+/** The part of Prometheus's response to a query that tests use. */
 export interface QueryResponse {
   readonly status: string;
   readonly error?: string;
@@ -27,13 +27,13 @@ export interface Alert {
 /** A running Prometheus. */
 export interface Prometheus extends AsyncDisposable {
   ask<Answer>(path: string): Promise<Answer>;
-  /** Returns the value of the first series of a query; NaN if there is none. */
+  /** Returns the value of a query's first series, or NaN if there is none. */
   valueOf(query: string): Promise<number>;
   /** Returns the firing alerts. */
   firing(): Promise<readonly Alert[]>;
 }
 
-/** Shortens the time ranges of rules to seconds. */
+/** Shortens the rules' time ranges to seconds. */
 export function withShortTimes(rules: string): string {
   return rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s");
 }

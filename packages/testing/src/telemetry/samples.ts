@@ -1,11 +1,11 @@
-/** A sample of the Prometheus text format. */
+/** A sample in the Prometheus text format. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** Parses the samples of Prometheus or OpenMetrics text. @throws Error for a line that is neither sample nor comment */
+/** Parses the samples in Prometheus or OpenMetrics text. @throws Error for a line that is neither sample nor comment */
 export function readSamples(text: string): Sample[] {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return lines.map((line) => {
@@ -22,7 +22,7 @@ function readLabels(text: string): Record<string, string> {
   );
 }
 
-/** Returns the names of a text's metric families, without the suffixes of samples. */
+/** Returns the metric families in a text, by name without the sample suffixes. */
 export function familyNames(text: string): string[] {
   return [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);
 }

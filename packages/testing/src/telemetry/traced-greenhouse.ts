@@ -7,7 +7,7 @@ import type { Field, HttpRequest } from "../http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../gateway/greenhouse.ts";
 import type { TestListenOptions } from "../gateway/listen-for-tests.ts";
 
-/** The trace and span of a caller. */
+/** A caller's trace and span. */
 export const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller.spanId}-01`];
 
@@ -17,7 +17,7 @@ export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/readi
 /** A greenhouse with OpenTelemetry, and the errors passed to `onFault`. */
 export type TracedGreenhouse = Omit<TestGreenhouse, "completedRequests"> & { readonly faults: readonly unknown[] };
 
-/** Options of a {@link TracedGreenhouse}. */
+/** Options for a {@link TracedGreenhouse}. */
 export interface TracedOptions {
   readonly options?: Partial<GatewayOptions>;
   readonly tracing?: TracingOptions;

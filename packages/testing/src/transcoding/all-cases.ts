@@ -5,8 +5,8 @@ import { type Case, readCases } from "../../../conformance/runner/index.ts";
 export const allCases: readonly Case[] = [...readCases(), ...readCases(join(import.meta.dirname, "cases"))];
 
 /**
- * The hand-written cases, and repeated values in queries, for each HTTP server of a gateway. The others differ only in
- * one value's text, which does not depend on the server.
+ * The hand-written cases, and repeated values in queries, for each HTTP server that a gateway can use. The other cases
+ * differ only in one value's text, which does not depend on the server.
  */
 export const byHand: readonly Case[] = allCases.filter(
   ({ group, id }) => !group.startsWith("values-") || /^query\.\w+\.repeated$/.test(id),

@@ -71,7 +71,7 @@ function echoRoutes(router: ConnectRouter): void {
   });
 }
 
-/** The options of a gateway of the echo contract. */
+/** Options for a gateway that serves the echo contract. */
 export const echoOptions: GatewayOptions = { routes: echoRoutes, jsonOptions: { registry: echoRegistry } };
 
 function echo(message: Message, context: HandlerContext): { readonly rpc: string; readonly message: string } {
@@ -79,7 +79,7 @@ function echo(message: Message, context: HandlerContext): { readonly rpc: string
   return { rpc: context.method.name, message: toJsonString(schema, message, { registry: echoRegistry }) };
 }
 
-// Code has the numbers of google.rpc.Code.
+// Code has the same numbers as google.rpc.Code.
 const codeByNumber = new Map<number, Code>(
   Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),
 );
