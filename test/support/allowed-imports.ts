@@ -1,7 +1,7 @@
 const inHttp = (...modules: readonly string[]): string[] => modules.map((name) => `http/${name}`);
 const inHandlers = (...modules: readonly string[]): string[] => modules.map((name) => `grpc-handlers/${name}`);
 
-/** The modules that a module, or a part of one, may import. Any module may list a `gen` folder. */
+/** The modules that a module, or part of one, may import. Any module may list a `gen` folder. */
 export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "auth", "telemetry/logs"],
   "plantstore/command": ["plantstore/server", "command-line"],

@@ -4,7 +4,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 
 const others = new Set([".git", "node_modules", "dist", ".plantstore"]);
 
-/** Returns the paths of all files of the project or of a folder, without installed and built ones. */
+/** Returns the paths of all files in the project or a folder, without installed and built ones. */
 export function projectFiles(folder: string = ""): string[] {
   return readdirSync(join(projectFolder, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

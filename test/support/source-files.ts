@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { sourceFiles } from "../../packages/testing/src/source-files.ts";
 
-/** The folders of the source code, by their names in docs/explanation/architecture.md. */
+/** The source folders, by their names in docs/explanation/architecture.md. */
 export const sourceFolders: Readonly<Record<string, string>> = {
   plantstore: "src",
   ...Object.fromEntries(
@@ -35,7 +35,7 @@ export function allSourceFiles(): string[] {
   );
 }
 
-/** Returns the path of a file of {@link allSourceFiles}. */
+/** Returns the path to a file in {@link allSourceFiles}. */
 export function sourcePath(file: string): string {
   const [name = "", ...rest] = file.split("/");
   return join(projectFolder, sourceFolders[name] ?? name, ...rest);

@@ -5,9 +5,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { openPython } from "../../packages/testing/src/process/python.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-/**
- * Validates manifests by the schemas of a Kubernetes version, without unknown fields. @throws Error if they are invalid
- */
+/** Validates manifests by a Kubernetes version's schemas, without unknown fields. @throws Error if they are invalid */
 export async function validateManifests(name: string, documents: string): Promise<void> {
   using folder = createTempFolder();
   writeFileSync(folder.file(name), documents);

@@ -18,7 +18,7 @@ import { notesWith } from "../../testing/src/gateway/notes.ts";
 import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
 import { startReflectingServer } from "../../testing/src/gateway/reflecting-server.ts";
 
-// Rules that an upstream sends by reflection, hostile ones included.
+// Rules that an upstream sends by reflection, including hostile ones.
 
 type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
@@ -46,7 +46,7 @@ async function start(file: File, validation = untrusted): Promise<TestProxy & As
   }
 }
 
-/** Adds the extension `notes.short` of the rules for strings, which is evaluated by an expression. */
+/** Adds the extension `notes.short`, a string rule that an expression evaluates. */
 function withPredefined(file: File): File {
   const options = create(FieldOptionsSchema);
   setExtension(
@@ -112,7 +112,7 @@ test("without untrusted, the proxy does not evaluate rules from reflection", asy
 });
 
 test("documents describe rules from reflection without evaluating them", async () => {
-  // Backtracking takes hours to match this with one of the usual examples.
+  // Backtracking would take hours to match this with one common example.
   const slow = string({ pattern: "^(.|.|.|.|.|.|.|.|.|.)*#$" });
   await using upstreamRules = await start(notesWith(slow, string({ minLen: 1n }), { required: true }));
   const [note] = upstreamRules.proxy.services.flatMap(({ methods }) => methods.map(({ input }) => input));

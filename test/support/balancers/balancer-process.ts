@@ -12,14 +12,14 @@ export interface BalancerProgram {
   readonly args: readonly string[];
   /** The configuration file in its folder. */
   readonly config: { readonly name: string; readonly text: string };
-  /** The ports of loopback on which it listens. */
+  /** The loopback ports on which it listens. */
   readonly ports: readonly number[];
 }
 
 // Debian installs daemons in a folder that only root has on PATH.
 const daemonsPath = ["/usr/sbin", process.env["PATH"]].join(delimiter);
 
-/** The interval of attempts to connect, in ms. */
+/** How often it attempts to connect, in ms. */
 const connectEveryMs = 20;
 
 /** Starts a load balancer, and resolves when it listens on all its ports. Dispose it with `await using`. */

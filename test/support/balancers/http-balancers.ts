@@ -8,7 +8,7 @@ export interface HttpBalancer extends AsyncDisposable {
   readonly ports: HttpPorts;
 }
 
-/** The ports on loopback for each version, both without TLS; HTTP/2 with prior knowledge. */
+/** The loopback ports for each version, both without TLS; HTTP/2 with prior knowledge. */
 interface HttpPorts {
   readonly "1.1": number;
   readonly "2": number;
@@ -17,7 +17,7 @@ interface HttpPorts {
 /** The tested load balancers, in the versions that `.ci/install-tools` and pip install. */
 export const httpBalancers: readonly {
   readonly name: string;
-  /** Starts one in front of a port of loopback. The first start may install it. */
+  /** Starts one in front of a loopback port. The first start may install it. */
   readonly start: (serverPort: number) => Promise<HttpBalancer>;
 }[] = [
   { name: "HAProxy", start: (serverPort) => startHttpBalancer(serverPort, haproxy) },
@@ -111,7 +111,7 @@ function envoy(ports: HttpPorts, serverPort: number, file: string): Program {
             typed_config: {
               "@type": `${extensions}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
               stat_prefix: "http",
-              // No timeout.
+              // Sets no timeout.
               route_config: {
                 virtual_hosts: [
                   {

@@ -11,15 +11,18 @@ export interface LeftRequest {
   readonly body?: Uint8Array;
 }
 
-/** Clients that have sent a request each, and read only the first bytes of its response. */
+/** Clients that have each sent a request and read only the first bytes in its response. */
 export interface LeavingClients extends Disposable {
-  /** Resolves when each client has the beginning of its response. */
+  /** Resolves when each client has received the first bytes. */
   begun(): Promise<unknown>;
-  /** Cancels all requests: half of them by FIN and half by RST over HTTP/1.1, by CANCEL and by closing the connection over HTTP/2. */
+  /**
+   * Cancels all requests. Half are cancelled by FIN and half by RST over HTTP/1.1, by CANCEL and by closing the
+   * connection over HTTP/2.
+   */
   leave(): void;
 }
 
-/** Sends requests, half of them for each way to cancel. */
+/** Sends requests, half for each way to cancel. */
 export function openLeavingClients(
   version: HttpVersion,
   port: number,
@@ -80,7 +83,7 @@ function openHttp2(port: number, requests: readonly LeftRequest[], cancels: bool
     leave: () => {
       if (!cancels) return session.destroy();
       for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
-      // After they are reset.
+      // The session is closed after the streams are reset.
       session.close();
     },
   };

@@ -21,7 +21,7 @@ function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
   return () => (built ??= build());
 }
 
-/** The clients of Go whose programs are in `test/suites/clients/go/`. */
+/** The Go clients whose programs are in `test/suites/clients/go/`. */
 export const goClients = ["grpc-go", "connect-go"] as const;
 
 const buildGo = once(async () => {
@@ -31,7 +31,7 @@ const buildGo = once(async () => {
   return folder;
 });
 
-/** Builds one of {@link goClients}, unless an earlier call has built it. */
+/** Builds one client in {@link goClients}, unless an earlier call has built it. */
 export async function buildGoClient(name: string): Promise<ClientProgram> {
   return { command: [join(await buildGo(), "bin", name)] };
 }
@@ -50,7 +50,7 @@ const buildJava = once(async () => {
   return [classes, libraries].join(delimiter);
 });
 
-/** Builds the program of `test/suites/clients/java/`, unless an earlier call has built it. */
+/** Builds the program in `test/suites/clients/java/`, unless an earlier call has built it. */
 export async function buildJavaClient(): Promise<ClientProgram> {
   return { command: ["java", "-cp", await buildJava(), "plantstore.client.Main"] };
 }
@@ -77,13 +77,13 @@ const generatePython = once(async () => {
   return { folder, python };
 });
 
-/** Prepares the programs of `test/suites/clients/python/`, unless an earlier call has. */
+/** Prepares the programs in `test/suites/clients/python/`, unless an earlier call has. */
 export async function buildPythonClient(program: string): Promise<ClientProgram> {
   const { folder, python } = await generatePython();
   return { command: [python, program], folder };
 }
 
-/** The target folder of cargo, which all clients share because they use the same crates. */
+/** cargo's target folder, which all clients share because they use the same crates. */
 export const cargoTarget: string = join(toolsFolder("client-rust"), "target");
 
 const buildRust = once(async () => {
@@ -97,7 +97,7 @@ const buildRust = once(async () => {
   return join(cargoTarget, "debug");
 });
 
-/** Builds the program of `test/suites/clients/rust/`, unless an earlier call has built it. */
+/** Builds the program in `test/suites/clients/rust/`, unless an earlier call has built it. */
 export async function buildRustClient(): Promise<ClientProgram> {
   return { command: [join(await buildRust(), "plantstore-test-client")] };
 }

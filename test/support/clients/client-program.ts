@@ -7,12 +7,12 @@ import type { TestPlantServer } from "../server/plant-server.ts";
 /**
  * A program with a generated client, in any language.
  *
- * Its arguments are the address of the server (`localhost:8080`) and, for TLS, the file of the authority to trust. For
- * each line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant and writes one line:
- * the number of the gRPC status code and, for an error, a space and the message.
+ * Its arguments are the server's address (`localhost:8080`) and, for TLS, the authority's certificate file. For each
+ * input line `<id> <token> <deadline in ms>`, with `-` for none, it deletes the plant. It then writes one line with the
+ * gRPC status code and, for an error, a space and the message.
  *
- * For a line `<load> <token> <amount>` it puts a {@link Load} on the server, and writes a line `<times> <outcome>` for
- * each outcome, followed by an empty line. Programs without streams do not accept loads of streams.
+ * For a line `<load> <token> <amount>` it puts a {@link Load} on the server. It then writes a line `<times> <outcome>`
+ * for each outcome, followed by an empty line. Programs without streams do not accept loads with streams.
  */
 export interface ClientProgram {
   /** The program and its first arguments. */
@@ -21,17 +21,17 @@ export interface ClientProgram {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** The time limit for the first line of a program with a virtual machine, or for a load, on a busy computer, in ms. */
+/** Timeout in ms for a load, or for the first line from a program with a virtual machine, on a busy computer. */
 export const responseLimitMs = 240_000;
 
-/** Deletions by 64 callers for some seconds, a bidirectional stream of messages, or a server stream of messages. */
+/** Deletions by 64 callers for some seconds, a bidirectional stream, or a server stream. */
 export type Load = "load" | "echo" | "count";
 
 /** A running program. Dispose it with `using`. */
 export interface RunningClient {
   deletePlant(id: bigint, token: string | undefined, deadlineMs?: number): Promise<string>;
   /**
-   * Resolves to the count of each outcome: code and message of calls, with "#" for the plant, and the size of
+   * Resolves to how often each outcome occurred: code and message for calls, with "#" for the plant, or the size for
    * messages.
    */
   load(load: Load, token: string | undefined, amount: number): Promise<Readonly<Record<string, number>>>;
@@ -54,7 +54,7 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
     deletePlant: (id, token, deadlineMs) => send(String(id), token, deadlineMs),
     load: async (load, token, amount) => {
       const counts: Record<string, number> = {};
-      // Each line has a count and an outcome, and an empty line is the end.
+      // Each line has a count and an outcome, and an empty line marks the end.
       for (let line = await send(load, token, amount); line !== ""; line = await lines()) {
         const [times = "", ...text] = line.split(" ");
         counts[text.join(" ")] = Number(times);
@@ -65,7 +65,7 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
   };
 }
 
-// Returns a function that reads the program's next line. Rejects with the program's errors when it has exited.
+// Returns a function that reads the program's next line. Rejects with the program's errors when the program has exited.
 function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string> {
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (complaints += text));
@@ -78,7 +78,7 @@ function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string>
   };
 }
 
-/** The first argument of a program. */
+/** Returns a program's first argument. */
 export function authorityOf(host: string, { address }: Pick<TestPlantServer, "address">): string {
   return `${host}:${address.port}`;
 }

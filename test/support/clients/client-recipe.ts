@@ -6,13 +6,13 @@ import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
 
-/** The definitions of Google that the others import. */
+/** Google's definitions that the others import. */
 export const googleProtoFolder: string = join(projectFolder, "packages/protobuf/proto");
 
-/** The definitions of the tests. */
+/** The definitions for tests. */
 export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");
 
-/** The arguments of buf's `generate` and `build` for the definition of the clients. */
+/** Arguments to buf's `generate` and `build` that select the clients' definition. */
 export const definitions: readonly string[] = [
   projectFolder,
   `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,
@@ -20,15 +20,15 @@ export const definitions: readonly string[] = [
   `--path=${join(testProtoFolder, "streams")}`,
 ];
 
-/** The description of the REST API that users get. */
+/** The REST API's description as users get it. */
 export const openApiFile: string = join(projectFolder, "openapi.json");
 
-/** This project's buf, which runs the plugins of all languages. */
+/** This project's buf, which runs the plugins for all languages. */
 export const buf: string = join(projectFolder, "node_modules/.bin/buf");
 
 /**
  * Copies a client's recipe, `test/suites/clients/<name>/`, to a folder outside the checkout, where its code is
- * generated and compiled, and returns that folder. Keeps the output of earlier runs, so that compilers skip unchanged
+ * generated and compiled, and returns that folder. Keeps the output from earlier runs, so that compilers skip unchanged
  * files.
  */
 export function layOutRecipe(name: string): string {
@@ -37,7 +37,7 @@ export function layOutRecipe(name: string): string {
   return folder;
 }
 
-/** Returns the path of a client's recipe. */
+/** Returns the path to a client's recipe. */
 export function recipeFolder(name: string): string {
   return join(projectFolder, "test/suites/clients", name);
 }

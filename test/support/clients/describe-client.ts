@@ -14,7 +14,7 @@ export interface ClientUnderTest {
   readonly onDeadline?: RegExp;
 }
 
-/** Larger than the integers of a double, so that a conversion to one is detected. */
+/** Larger than any integer that a double represents exactly, so that a conversion to double is detected. */
 const longId = 2n ** 53n + 1n;
 
 /** Describes the results that clients in all languages and protocols must get. */

@@ -8,19 +8,19 @@ import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
 import { responseLimitMs, authorityOf } from "./client-program.ts";
 
-/** A project of `examples/clients/`. */
+/** A project in `examples/clients/`. */
 export interface ExampleClient {
-  /** Its folder, which is also the language of its lines in docs/how-to/clients.md. */
+  /** Its folder, which is also the language on its lines in docs/how-to/clients.md. */
   readonly language: string;
-  /** Its program's file, whose first comment has the commands. */
+  /** Its program's file, whose first comment contains the commands. */
   readonly program: string;
-  /** The environment of its commands in addition to PATH, such as the authority to trust. */
+  /** Environment variables for its commands in addition to PATH, such as the authority to trust. */
   readonly environment?: (authorityFile: string) => Promise<Readonly<Record<string, string>>>;
 }
 
 const commandLine = /^[\s/!*]+((?:buf|go|python|mvn|java|cargo) .*)$/gm;
 
-/** Tests the commands in the first comment of the project, and that docs/how-to/clients.md shows lines of it. */
+/** Tests the commands in the project's first comment, and that docs/how-to/clients.md shows lines from it. */
 export function describeExample({ language, program, environment }: ExampleClient): void {
   describe(`examples/clients/${language}`, { timeout: responseLimitMs }, () => {
     const text = readFileSync(join(projectFolder, "examples/clients", language, program), "utf8");

@@ -10,22 +10,21 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
-/** A program in the folder of {@link layOutGenerators} or on PATH, with its arguments. */
+/** A program with its arguments, from the {@link layOutGenerators} folder or PATH. */
 export type Step = readonly [program: string, ...args: string[]];
 
 /** A client generator, and how to generate a client with it. */
 export interface Generator {
-  /** Its name, and that of its recipe, `test/suites/generators/<tool>/`. */
+  /** Its name, which is also its recipe's in `test/suites/generators/<tool>/`. */
   readonly tool: string;
-  /** Its options, as in the table in docs/how-to/openapi.md. */
+  /** Its options, as in the docs/how-to/openapi.md table. */
   readonly option?: string;
-  /** Generates a client in the empty folder `client` of the recipe, and compiles it. */
+  /** Generates a client in the recipe's empty folder `client`, and compiles it. */
   readonly steps: readonly Step[];
-  /** Runs the program of the recipe, with the base URL as an additional argument. */
+  /** Runs the recipe's program, with the base URL as an additional argument. */
   readonly command: Step;
 }
 
-/** The folder of the recipes. */
 const recipes = join(projectFolder, "test/suites/generators");
 
 /** The command that compiles a recipe in TypeScript. */
@@ -53,15 +52,15 @@ export function openApiGeneratorStep(generator: string, output: string, ...prope
   return ["openapi-generator-cli", "generate", ...input, "--additional-properties", more];
 }
 
-/** The folder of the recipes outside the checkout, and the environment of their programs. */
+/** The recipes' folder outside the checkout, and the environment for their programs. */
 export interface GeneratorFolder {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
 /**
- * Copies `test/suites/generators/` to a folder outside the checkout, with its packages and the description of two
- * services with common names of RPCs and messages.
+ * Copies `test/suites/generators/` to a folder outside the checkout. Adds its packages, and the description for two
+ * services whose RPCs and messages have common names.
  */
 export async function layOutGenerators(): Promise<GeneratorFolder> {
   const folder = toolsFolder("generators");
@@ -74,7 +73,7 @@ export async function layOutGenerators(): Promise<GeneratorFolder> {
   return { folder, environment: { PATH: [...own, process.env["PATH"]].join(delimiter) } };
 }
 
-/** Generates a client, compiles it, and compares its program's output with that of all clients. */
+/** Generates a client, compiles it, and compares its program's output with the expected one. */
 export async function expectWorkingClient(generator: Generator, generators: GeneratorFolder): Promise<void> {
   await buildClient(generator, generators);
   await using server = await startCatalog();
@@ -85,7 +84,7 @@ export async function expectWorkingClient(generator: Generator, generators: Gene
   expect(page).toContain(generator.option ?? "## Generators");
 }
 
-/** Generates a client and compiles it. Rejects with the output of the step that fails. */
+/** Generates a client and compiles it. Rejects with the failing step's output. */
 export async function buildClient(
   { tool, steps }: Pick<Generator, "tool" | "steps">,
   generators: GeneratorFolder,
@@ -96,7 +95,7 @@ export async function buildClient(
   for (const [program, ...args] of steps) await buildStep(program, args, generators);
 }
 
-/** The output of all programs. */
+/** The output that every program prints. */
 const transcript = `created STATE_SHELVED 9007199254740993 AAH+ damp
 pages: Moss, Fern, end
 updated Mosses Flora

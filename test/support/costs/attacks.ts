@@ -13,10 +13,10 @@ import {
 import type { MeasuredServer } from "./measured-server.ts";
 import type { RawClient } from "./raw-client.ts";
 
-/** The last frame of a request. */
+/** The flag on a request's last frame. */
 export const last: number = frameFlag.endStream;
 
-/** Returns the numbers of a client's first streams: all odd ones (RFC 9113 §5.1.1). */
+/** Returns the numbers that a client uses for its first streams: all odd ones (RFC 9113 §5.1.1). */
 export function streamIds(count: number): number[] {
   return Array.from({ length: count }, (_, i) => 2 * i + 1);
 }
@@ -42,10 +42,10 @@ export async function openEach(
   return clients;
 }
 
-/** The number of streams in one wave, well below a connection's limit. */
+/** How many streams a wave has, well below a connection's limit. */
 const waveStreamsMax = 100;
 
-/** Sends frames of streams in waves, each after the server has handled the one before as far as possible. */
+/** Sends frames in waves of streams, each after the server has handled the previous wave as far as possible. */
 export async function sendInWaves(
   server: MeasuredServer,
   client: RawClient,
@@ -67,12 +67,12 @@ export async function trickle(client: RawClient, frames: readonly Frame[]): Prom
   }
 }
 
-/** The size of the largest header list that the server accepts (RFC 9113 §6.5.2). */
+/** The largest header list that the server accepts (RFC 9113 §6.5.2). */
 const listBytesMax = 16 * 1024;
 
 /**
- * Fills a header up to the limit with small fields, which take more memory than their text. They differ from stream to
- * stream, because equal header blocks are decoded only once.
+ * Fills a header up to the limit with small fields, which take more memory than their text. The fields differ from
+ * stream to stream, because equal header blocks are decoded only once.
  */
 export function filled(header: readonly Field[], streamId: number): Field[] {
   const usedBytes = header.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
@@ -83,18 +83,18 @@ export function filled(header: readonly Field[], streamId: number): Field[] {
   return [...header, ...more];
 }
 
-/** Returns a request over HTTP/1.1 with a header of the largest allowed size. */
+/** Returns an HTTP/1.1 request whose header has the largest allowed size. */
 export function filledRequest(line: string, ...header: readonly Field[]): string {
   const lines = filled([["host", "x"], ...header], 1).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${line} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-/** Returns the header of a call of the greenhouse over HTTP/2, before its body. */
+/** Returns the header of a greenhouse call over HTTP/2, before its body. */
 export function greenhouseCall(streamId: number, rpc: string, ...more: readonly Field[]): Frame {
   return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
 }
 
-/** Returns a body in DATA frames of a size. `flags` are those of the last one. */
+/** Returns a body in DATA frames with `sizeBytes` each. `flags` apply to the last frame. */
 export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 16_384, flags: number = 0): Frame[] {
   const count = Math.ceil(body.byteLength / sizeBytes);
   return times(count, (i) =>
@@ -102,14 +102,14 @@ export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 1
   );
 }
 
-/** Returns frames of a header block without its end. */
+/** Returns a header block's frames without its end. */
 export function endlessBlock(streamId: number, block: Buffer): Frame[] {
   return bodyFrames(streamId, block).map(({ payload }, i) =>
     frame(i === 0 ? frameType.headers : frameType.continuation, 0, streamId, payload),
   );
 }
 
-/** Messages of MCP with many unknown names, and their most CPU time for each KiB, in ordinary calls. */
+/** MCP messages with many unknown names, and the maximum CPU time per KiB, in ordinary calls. */
 export const mcpMessages: readonly { what: string; atMost: string; wrap: (names: string) => string }[] = [
   {
     what: "the arguments of an MCP tool",

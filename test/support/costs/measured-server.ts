@@ -4,25 +4,25 @@ import { fileURLToPath } from "node:url";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
-/** The requests to the server under measurement, with the types of their responses. */
+/** The requests to the server under measurement, with their response types. */
 export interface Answers {
-  /** The addresses of the servers in test/suites/costs/server.ts. */
+  /** The addresses on which test/suites/costs/server.ts serves. */
   readonly addresses: { readonly [name in ServerName]: Address };
-  /** The reachable bytes of heap and buffers, the process's bytes, and those that its sockets have read. */
+  /** The reachable bytes on the heap and in buffers, the process's bytes, and the bytes that its sockets have read. */
   readonly held: { readonly bytes: number; readonly residentBytes: number; readonly readBytes: number };
   /** Waits until the sockets are idle. */
   readonly quiet: void;
-  /** The CPU time of all its threads, in µs. */
+  /** The CPU time that its threads have used, in µs. */
   readonly spent: number;
   /** Completes slow operations. */
   readonly release: void;
-  /** Uses up node's buffer pool from now on, like other clients would. */
+  /** From now on uses up node's buffer pool, like other clients would. */
   readonly usePool: void;
   /** Waits until all connections are closed. */
   readonly alone: void;
 }
 
-/** The servers of that process: the plant server, and gateways with the services of the tests behind them. */
+/** The servers in that process: the plant server, and gateways in front of the test services. */
 export type ServerName = "plants" | "plantsOverTls" | "greenhouse" | "forwardedGreenhouse" | "kitchenSink";
 
 export type Question = keyof Answers;
@@ -35,7 +35,7 @@ export interface MeasuredServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A response's time limit in ms, which includes collecting hundreds of MiB of garbage on a busy machine. */
+/** A response's timeout in ms, which includes collecting hundreds of MiB of garbage on a busy machine. */
 const responseLimitMs = 60_000;
 
 const program = fileURLToPath(new URL("../../suites/costs/server.ts", import.meta.url));
@@ -43,7 +43,7 @@ const program = fileURLToPath(new URL("../../suites/costs/server.ts", import.met
 /** Starts test/suites/costs/server.ts. */
 export async function startMeasuredServer(): Promise<MeasuredServer> {
   const child = fork(program, { execArgv: [], serialization: "advanced" });
-  // One request at a time, because responses are matched by their order.
+  // Sends one request at a time, because responses are matched by their order.
   const ask: MeasuredServer["ask"] = async (question) => {
     child.send(question);
     const [{ answer }] = await within(once(child, "message"), `the response to "${question}"`, responseLimitMs);

@@ -26,7 +26,7 @@ export async function openRawTls({ address, port }: Address): Promise<RawClient>
   return new RawClient(socket);
 }
 
-/** Opens an HTTP/2 connection: the preface, SETTINGS and the acknowledgement of the server's. */
+/** Opens an HTTP/2 connection with the preface, SETTINGS, and an acknowledgement for the server's. */
 export async function openRawHttp2(address: Address): Promise<RawClient> {
   const client = await openRaw(address);
   client.write(clientPreface);
@@ -43,7 +43,7 @@ export class RawClient implements Disposable {
 
   constructor(socket: Socket) {
     this.socket = socket;
-    // Errors are reported by whatever waits for data.
+    // Whatever waits for data reports the errors.
     socket.on("error", () => {});
     socket.once("close", () => this.#expected?.done.reject(new Error("the server has closed the connection")));
   }

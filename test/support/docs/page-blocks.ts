@@ -2,34 +2,34 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-/** A fenced block of one of the {@link pages}. */
+/** A fenced block in one page. */
 export interface PageBlock {
   readonly page: string;
   /** The line of its opening fence, from 1. */
   readonly line: number;
-  /** The last heading of the second level before the block. Empty if there is none. */
+  /** The last second-level heading before the block, or empty if there is none. */
   readonly section: string;
-  /** The text after the opening fence: "ts", "sh", or an empty string. */
+  /** The text after the opening fence, "ts", "sh", or an empty string. */
   readonly language: string;
   /** The text between the fences, without the last line break. */
   readonly text: string;
 }
 
-/** How some of the blocks are tested. */
+/** How some blocks are tested. */
 interface BlockRule {
-  /** The page of the blocks. By default, all pages. */
+  /** The page that contains the blocks, by default any. */
   readonly page?: string;
-  /** The page's section. By default, all sections. */
+  /** The page's section, by default any. */
   readonly section?: string;
-  /** The language of the blocks. By default, all languages. */
+  /** The blocks' language, by default any. */
   readonly language?: string;
-  /** The start of the block, if a page has several of the language. */
+  /** The block's first text, if a page has several blocks in the language. */
   readonly start?: string;
   /** The test that reads it from the page and runs it, or why no test does. */
   readonly run: { readonly by: string } | { readonly not: string };
 }
 
-/** The READMEs of the packages, whose programs share a definition. */
+/** The packages' READMEs, whose programs share a definition. */
 const packagePages = [
   "gateway",
   "http-engine",
@@ -42,7 +42,7 @@ const packagePages = [
   "proxy",
 ].map((name) => `packages/${name}/README.md`);
 
-/** The table of all blocks. The first row that matches a block applies. */
+/** Covers all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [
   {
     page: "README.md",
@@ -229,7 +229,7 @@ export function readPage(page: string): string {
   return readFileSync(join(projectFolder, page), "utf8");
 }
 
-/** All fenced blocks of all pages. */
+/** All fenced blocks on all pages. */
 export const pageBlocks: readonly PageBlock[] = pages.flatMap(blocksOf);
 
 function blocksOf(page: string): PageBlock[] {

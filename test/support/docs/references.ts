@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-// Cells of tables in the docs that refer to code and tests: [rest.test.ts](../test/rest.test.ts) "an id has one spelling".
+// Table cells in the docs that refer to code and tests, such as [rest.test.ts](../test/rest.test.ts) "an id has one
+// spelling".
 
 /** A file that a cell refers to, with the functions or test titles that follow it. */
 export interface Reference {
@@ -10,12 +11,15 @@ export interface Reference {
   readonly names: readonly string[];
 }
 
-/** The cells of a table's row without the outer bars. */
+/** A row's cells without the outer bars. */
 export function cellsOf(line: string): readonly string[] {
   return line.slice(2, -2).split(" | ");
 }
 
-/** Returns the files that a cell of a page refers to, with the names that match a pattern: `/"([^"]+)"/g` for titles. */
+/**
+ * Returns the files that a page's cell refers to, with the names that match a pattern, such as `/"([^"]+)"/g` for
+ * titles.
+ */
 export function referencesIn(page: string, cell: string, name: RegExp): readonly Reference[] {
   return cell.split("<br>").flatMap((part) => {
     const [, target = "", names = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
@@ -24,17 +28,17 @@ export function referencesIn(page: string, cell: string, name: RegExp): readonly
   });
 }
 
-/** Returns the files of these references that do not exist. */
+/** Returns the files among these references that do not exist. */
 export function missingFiles(references: readonly Reference[]): readonly string[] {
   return references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
 }
 
-/** Returns the names of these references that their files do not define as a function, a type, an RPC or the like. */
+/** Returns the names in these references that their files do not define as a function, a type, an RPC or the like. */
 export function missingDefinitions(references: readonly Reference[]): readonly string[] {
   return references.flatMap(({ file, names }) => names.filter((name) => !defines(file, name)));
 }
 
-/** Returns the titles of these references that their test files do not have. */
+/** Returns the titles in these references that their test files do not have. */
 export function missingTests(references: readonly Reference[]): readonly string[] {
   return references.flatMap(({ file, names }) => names.filter((title) => !hasTest(file, title)));
 }
@@ -43,13 +47,13 @@ function read(file: string): string {
   return readFileSync(join(projectFolder, file), "utf8");
 }
 
-/** Whether a file defines something of this name, in any language of the project. */
+/** Returns whether a file in any project language defines this name. */
 function defines(file: string, name: string): boolean {
   const kinds = "function|const|class|interface|type|rpc|service|message|func|fn";
   return new RegExp(`\\b(?:${kinds}) ${name}\\b`).test(read(file));
 }
 
-/** Returns a test file and what it imports from `test/`, which may contain a part of its test cases. */
+/** Returns a test file and what it imports from `test/`, which may contain some test cases. */
 function sourcesOf(file: string): readonly string[] {
   const files = new Set([file]);
   for (const each of files) {
@@ -65,8 +69,8 @@ function sourcesOf(file: string): readonly string[] {
 const fixedLettersMin = 6;
 
 /**
- * Returns patterns of the titles that a test file may have: its strings, in which a placeholder of vitest matches any
- * text. Placeholders at the end are optional.
+ * Returns patterns that match the titles in a test file. They are its strings, in which a vitest placeholder matches
+ * any text. Placeholders at the end are optional.
  */
 function titlesIn(source: string): readonly RegExp[] {
   const strings = source.matchAll(/"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
@@ -86,7 +90,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 }
 
-/** The patterns of each source that was read. */
+/** The patterns for each source that was read. */
 const patterns = new Map<string, readonly RegExp[]>();
 
 function patternsOf(source: string): readonly RegExp[] {

@@ -1,6 +1,6 @@
 import { readPage } from "../docs/page-blocks.ts";
 
-/** Returns the size of a package's tarball in bytes, as documented in docs/how-to/packages.md. */
+/** Returns a package's tarball size in bytes, as documented in docs/how-to/packages.md. */
 export function documentedSize(name: string): number {
   const row = readPage("docs/how-to/packages.md")
     .split("\n")

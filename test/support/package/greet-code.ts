@@ -7,7 +7,7 @@ import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**
  * Writes `proto/greet.proto`, the definition in the gateway's README, to a folder, and generates `gen/greet_pb.ts` from
- * it with the configuration of buf in the tutorial. The READMEs of the packages use these files.
+ * it with the tutorial's buf configuration. The packages' READMEs use these files.
  */
 export function generateGreetCode(folder: string): void {
   using project = createTempFolder();

@@ -12,7 +12,7 @@ import { createUserProject } from "./user-project.ts";
 
 /** A registry on this machine for publishing packages, which redirects npm to the real one for all others. */
 export interface LocalRegistry extends Disposable {
-  /** The names of the published packages, in order. */
+  /** The published packages' names, in order. */
   readonly names: () => readonly string[];
   /** Runs a command in a folder, whose npm uses this registry. */
   readonly run: (command: string, folder: string) => Promise<string>;
@@ -20,7 +20,7 @@ export interface LocalRegistry extends Disposable {
 
 /** Starts a {@link LocalRegistry} without packages. */
 export async function startRegistry(): Promise<LocalRegistry> {
-  /** The published documents by the names of their packages, and their tarballs by path. */
+  /** The published documents by package name, and their tarballs by path. */
   const packages = new Map<string, unknown>();
   const files = new Map<string, Buffer>();
   const upstream = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim();
@@ -60,14 +60,15 @@ export async function startRegistry(): Promise<LocalRegistry> {
   };
 }
 
-/** The output of npm while publishing a package. */
+/** What npm prints while it publishes a package. */
 export interface PrintedPublication {
   readonly id: string;
   readonly printed: string;
 }
 
 /**
- * Publishes the built packages with a release's commands, without provenance, for which npm requires a supported CI.
+ * Publishes the built packages with the release commands, but without provenance, for which npm requires a supported
+ * CI.
  */
 export async function publishPackages({ run }: LocalRegistry): Promise<readonly PrintedPublication[]> {
   const { path } = createUserProject();

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { CommandLine } from "../../../packages/testing/src/process/command-line.ts";
 
-/** Resolves when a program listens on a port of this machine. Rejects with its output if it exits before. */
+/** Resolves when a program listens on a port on this machine. Rejects with its output if it exits before. */
 export async function untilPort(port: number, program: CommandLine): Promise<void> {
   while (program.process.exitCode === null) {
     const socket = connect(port, "127.0.0.1");

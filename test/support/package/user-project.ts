@@ -18,10 +18,10 @@ export interface UserProject {
   runProgram(text: string): string;
 }
 
-/** The tarballs of the packages that programs use, by the names under which they are installed. */
+/** The tarballs for the packages that programs use, by the names under which they are installed. */
 export type Tarballs = ReturnType<typeof tarballsIn>;
 
-/** The name of one of these packages. */
+/** A key in {@link Tarballs}. */
 export type PackageName = keyof Tarballs;
 
 /** Returns the tarballs that this suite's script has packed. */
@@ -59,10 +59,10 @@ type LibraryName =
   | "grpc-handlers"
   | "proxy";
 
-/** The package of buf, which pages run by npx, in the version of this repository. */
+/** buf's package, which pages run with npx, in this repository's version. */
 export const buf: string = `@bufbuild/buf@${manifest.devDependencies["@bufbuild/buf"]}`;
 
-/** Creates an empty project of ES modules. */
+/** Creates an empty ESM project. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
   const path = mkdtempSync(join(tmpdir(), "user-"));
   const write = (name: string, text: string): void => {
@@ -89,7 +89,7 @@ export function createUserProject(dependencies: Readonly<Record<string, string>>
   };
 }
 
-/** Returns the names of all packages that are installed in a project, sorted. */
+/** Returns the names of all packages that a project has installed, sorted. */
 export function installedPackages({ path }: UserProject): string[] {
   const files = readdirSync(join(path, "node_modules"), { recursive: true, encoding: "utf8" });
   const manifests = files.filter((name) => /(?:^|node_modules\/)(?:@[^/.]+\/)?[^/@.][^/]*\/package\.json$/.test(name));

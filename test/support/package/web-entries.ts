@@ -1,4 +1,4 @@
-/** The entries of the packages that need nothing of Node, as docs/how-to/packages.md lists them. */
+/** The package entries that need nothing from Node, as docs/how-to/packages.md lists them. */
 export const webEntries: readonly string[] = [
   "@plantstore/gateway/exchange",
   "@plantstore/gateway/fetch",

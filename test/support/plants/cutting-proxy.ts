@@ -3,22 +3,24 @@ import { namePrefix } from "../../../src/stores/postgres/server/named-statements
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
- * Where a connection is cut: `before-send`, so that the server never sees the statement; `after-send`,
- * while the server runs it; `before-reply`, when the server has committed and responded.
+ * When a connection is cut. With `before-send`, the server never receives the statement; with `after-send`, it is
+ * running it; with `before-reply`, it has committed and responded.
  */
 export type Cut = "before-send" | "after-send" | "before-reply";
 
 /** A proxy in front of a PostgreSQL server, which cuts connections at a given moment. */
 export interface CuttingProxy extends PostgresProxy {
-  /** The number of cut connections. */
   readonly cuts: number;
-  /** Cuts at the next statement that deletes, of these ids if any are given, and resolves when it has. */
+  /**
+   * Cuts at the next statement that deletes, or at the next one that deletes any of `ids` if given. Resolves when it
+   * has.
+   */
   cutNext(cut: Cut, ids?: readonly bigint[]): Promise<void>;
   /** Stops forwarding without closing connections, like a server whose machine has lost power. */
   freeze(): void;
 }
 
-// Identifies a batch's statement: its text, or the prefix of its name.
+// Identifies a batch's statement by its text, or by the prefix of its name.
 const deletes = ["WITH deleted AS", namePrefix];
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */

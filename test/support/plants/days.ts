@@ -10,7 +10,7 @@ export async function createUndividedStore(server: PostgresServer, plants = 0): 
   return url;
 }
 
-/** Returns the name of the partition of the day that is this many days from today (UTC). */
+/** Returns the partition name for the day that is this many days from today (UTC). */
 export async function dayFromNow(url: string, days: number): Promise<string> {
   const [row] = await runSql(
     url,
@@ -19,7 +19,7 @@ export async function dayFromNow(url: string, days: number): Promise<string> {
   return String(row?.["name"]);
 }
 
-/** Creates the partition of a day, with this many records at noon. */
+/** Creates a day's partition, with this many records at noon. */
 export async function addDay(url: string, days: number, records: number): Promise<string> {
   const name = await dayFromNow(url, days);
   const start = `(date_trunc('day', now() AT TIME ZONE 'UTC') + interval '${days} days') AT TIME ZONE 'UTC'`;
@@ -33,7 +33,7 @@ export async function addDay(url: string, days: number, records: number): Promis
   return name;
 }
 
-/** Returns the number of records in each non-empty partition. */
+/** Returns how many records each non-empty partition has. */
 export async function recordsOf(url: string): Promise<Record<string, number>> {
   const rows = await runSql(
     url,
@@ -51,8 +51,8 @@ export async function partitionsOf(url: string): Promise<readonly unknown[]> {
 }
 
 /**
- * Drops the partition of a day on another connection after `work` has selected it and before it drops it. For that, the
- * row of the version, which `work` has to lock, is in a view that waits.
+ * Drops a day's partition on another connection after `work` has selected it and before `work` drops it. For this, a
+ * view that waits replaces the version row that `work` must lock.
  */
 export async function dropMeanwhile<Result>(url: string, name: string, work: () => Promise<Result>): Promise<Result> {
   const other = new Client(configOf(url));

@@ -8,7 +8,7 @@ import { tokens } from "../server/plant-server.ts";
 
 /** The deletions sent to a server under test, and their outcomes. */
 export interface Tally {
-  /** The plants of all calls, once each. */
+  /** The plants that calls have named, once each. */
   readonly asked: ReadonlySet<bigint>;
   /** The plants that the server reported as deleted. */
   readonly deleted: ReadonlySet<bigint>;
@@ -31,7 +31,7 @@ type Outcome = "deleted" | "not found" | (string & {});
 /** Half of them over REST, half over gRPC. */
 const callers = 16;
 
-/** Keeps the tally of all loads on one store. */
+/** Keeps the tally for all loads on one store. */
 export class DeleteTally implements Tally {
   readonly asked: Set<bigint> = new Set();
   readonly deleted: Set<bigint> = new Set();
@@ -40,9 +40,7 @@ export class DeleteTally implements Tally {
   readonly #idOf: (call: bigint) => bigint;
   #calls = 0n;
 
-  /**
-   * @param idOf - returns a call's plant; the first call is 1. Defaults to the number of the call
-   */
+  /** @param idOf - returns a call's plant; the first call is 1. By default, the call's number. */
   constructor(idOf: (call: bigint) => bigint = (call) => call) {
     this.#idOf = idOf;
   }
@@ -98,7 +96,7 @@ function outcomeOf(code: Code): Outcome {
   return code === Code.NotFound ? "not found" : `error ${code}`;
 }
 
-// Not fetch: it may send a request a second time by itself.
+// Does not use fetch, which may send a request a second time by itself.
 async function overRest(address: Address, agent: Agent, id: bigint): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const headers = { authorization: `Bearer ${tokens.good}` };

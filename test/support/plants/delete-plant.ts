@@ -2,15 +2,15 @@ import type { Field, HttpRequest } from "../../../packages/testing/src/http/exch
 import { encodeMessage, rpcRequest, type WireFormat } from "../../../packages/testing/src/gateway/wire-format.ts";
 import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
-/** The path of DeletePlant in every RPC protocol. */
+/** DeletePlant's path in every RPC protocol. */
 export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
 
-/** Returns the message of DeletePlant in the format's codec, with an id or without. */
+/** Returns DeletePlant's message in the format's codec, with an id or without. */
 export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): Buffer {
   return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
 }
 
-/** Returns a DeletePlant request of a conforming client. `header` is added to the format's fields. */
+/** Returns a DeletePlant request as a conforming client sends it. `header` is added to the format's fields. */
 export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {
   if (format.protocol === "rest") return { httpMethod: "DELETE", path: `/plants/${String(id)}`, header };
   return rpcRequest(format, encodeDeletePlant(format, id), header, deletePlantProcedure);

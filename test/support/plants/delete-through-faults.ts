@@ -1,6 +1,7 @@
 /**
- * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes, and the
- * problem of the store right after the first refusal, and once it has recovered or the test's time limit is over.
+ * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes. It also prints
+ * the store's problem right after the first refusal, and again once the store has recovered or the time limit has
+ * passed.
  */
 import { ConnectError } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 
-// Deletes plants while checkpoints of the file fail: `node delete-through-stalled-checkpoints.ts FILE PLANTS WAIT_MS`.
-// Waits for the store to report it, copies the file and its log to `FILE.rescued`, and waits until the store has
-// recovered. Writes one JSON object: how many deletions were acknowledged, the problems, and the upkeep.
+// Deletes plants while checkpoints of the file fail. Run as `node delete-through-stalled-checkpoints.ts FILE PLANTS
+// WAIT_MS`. Waits for the store to report it, copies the file and its log to `FILE.rescued`, and waits until the store
+// has recovered. Writes one JSON object with how many deletions were acknowledged, the problems, and the upkeep.
 
 const [file = "", plants = "0", waitMs = "0"] = process.argv.slice(2);
 const events: Upkeep[] = [];

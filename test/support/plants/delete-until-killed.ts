@@ -1,6 +1,6 @@
 /**
- * Deletes plants 1 to n from the store at a location, each with the idempotency key `key-<id>`, and prints the id of each
- * acknowledged deletion. Then waits to be killed.
+ * Deletes plants 1 to n from the store at a location, each with the idempotency key `key-<id>`, and prints each
+ * acknowledged deletion's id. Then waits to be killed.
  */
 import { writeSync } from "node:fs";
 import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";

@@ -1,6 +1,6 @@
 /**
- * A process that deletes all plants of an SQLite file, in batches, and prints what it is told: for a
- * shell that limits the size of its files, which SQLite sees as a failed write.
+ * A process that deletes all plants in an SQLite file, in batches, and prints the outcomes. The shell limits the size
+ * of its files, which is a failed write to SQLite.
  */
 import { ConnectError } from "@connectrpc/connect";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";

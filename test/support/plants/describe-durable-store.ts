@@ -90,7 +90,7 @@ function testReopened(open: OpenDurable): void {
   });
 }
 
-/** The fact about a store whose process and server are killed. */
+/** Tests a store whose process and server are killed. */
 export function testKilled(open: OpenWithDatabase): void {
   test("keeps every acknowledged deletion", async () => {
     await using opened = await open(Array.from({ length: killedPlants }, (_, i) => BigInt(i + 1)));

@@ -4,18 +4,18 @@ import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "./delete-call.ts";
 
-/** An empty store, and the operator's view of it. */
+/** An empty store, and the database as the operator sees it. */
 export interface OpenedDatabase {
   readonly store: PlantStore;
   readonly database: PlantDatabase;
-  /** The folder that they are in. They are closed before it is disposed of. */
+  /** The folder that contains them. They are closed before it is disposed of. */
   readonly folder?: Disposable;
 }
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** The facts that hold for every {@link PlantDatabase}. `openEmpty` makes an empty store. */
+/** Describes what holds for every {@link PlantDatabase}. `openEmpty` opens an empty store. */
 export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>): void {
   const open = async (): Promise<OpenedDatabase & AsyncDisposable> => {
     const { store, database, folder } = await openEmpty();
@@ -27,7 +27,10 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     return { store, database, [Symbol.asyncDispose]: close };
   };
 
-  /** One store for all rows of a table that do not disturb each other. To start one takes longer than a row. */
+  /**
+   * Opens one store for all rows in a table, because starting it takes longer than a row. The rows must not affect each
+   * other.
+   */
   const openForAllRows = (): (() => OpenedDatabase) => {
     let opened: (OpenedDatabase & AsyncDisposable) | undefined;
     beforeAll(async () => void (opened = await open()));
@@ -187,7 +190,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         {
           plantId: 1n,
           deletedAt: expect.any(Date),
-          // U+0000 cannot be kept in PostgreSQL, so no store keeps it.
+          // PostgreSQL cannot store U+0000, so no store keeps it.
           subject: "bob\uFFFD'\"{},\\",
           requestId: "r-3",
           batch: expect.any(String),
@@ -203,7 +206,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
     test("records exactly the caller whose deletion succeeded", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
-      // While the first is committed the others become one batch.
+      // While the first is committed, the others become one batch.
       const subjects = Array.from({ length: 20 }, (_, i) => `caller-${i}`);
       const first = opened.store.delete(2n, deleteCall());
       const outcomes = await Promise.all(subjects.map((subject) => opened.store.delete(1n, deleteCall({ subject }))));
@@ -231,7 +234,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         const { database, store } = opened();
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });
-        // The first leaves alone, and this is not the one in the middle of the others.
+        // The first is sent alone, so the call with the text is the last in a batch of three.
         const outcomes = ids.map((id) => store.delete(id, id === ids[3] ? call : deleteCall()));
         await expect(Promise.all(outcomes)).resolves.toEqual([true, true, true, true]);
         const listed = (await collect(database.listDeletions())).flat().filter(({ plantId }) => ids.includes(plantId));
@@ -279,7 +282,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await opened.store.delete(2n, deleteCall());
       const listed = (await collect(opened.database.listDeletions({ since: afterFirst }))).flat();
       expect(listed.map(({ plantId }) => plantId)).toEqual([2n]);
-      // The moment that a record is listed with is not before the record.
+      // The time that a record is listed with is not before the record.
       const both = (await collect(opened.database.listDeletions({ since: first?.deletedAt }))).flat();
       expect(both.map(({ plantId }) => plantId)).toEqual([1n, 2n]);
     });

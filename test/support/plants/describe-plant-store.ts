@@ -20,8 +20,8 @@ interface Exceptions {
 }
 
 /**
- * The tests of each member: a member of {@link PlantStore} that has none does not compile, and one whose function has
- * none fails.
+ * The tests for each {@link PlantStore} member. A member without tests does not compile, and a function without tests
+ * fails.
  */
 const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: KeyHoldsFor) => void>> = {
   delete: testDelete,
@@ -34,12 +34,12 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
   file: testFile,
 };
 
-/** A call of each method that asks the store. A method without a call does not compile. */
+/** A call to each method that queries the store; a method without a call does not compile. */
 const askingCalls: Calls = {
   delete: (store) => store.delete(3n, deleteCall()),
 };
 
-/** The facts that hold for every {@link PlantStore}. */
+/** Describes what holds for every {@link PlantStore}. */
 export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store", lacks = [] }: Exceptions = {}): void {
   describe("a plant store", () => {
     for (const [member, tests] of Object.entries(testsOf)) describe(member, () => tests(open, keyHoldsFor));
@@ -89,7 +89,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   test("returns each outcome among many concurrent deletions", async () => {
     const existing = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
     await using opened = await open(existing);
-    // Odd ids were never there. Every fourth stays.
+    // Odd ids never existed. Every fourth id is not requested.
     const requested = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
     const outcomes = await Promise.all(requested.map((id) => opened.store.delete(id, deleteCall())));
     expect(outcomes).toEqual(requested.map((id) => id % 2n === 0n));
@@ -102,7 +102,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     const requested = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
     const existing = requested.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
     await using opened = await open([1n, ...existing]);
-    // While the first is committed the others become one batch.
+    // While the first is committed, the others become one batch.
     const outcomes = await Promise.all([1n, ...requested].map((id) => opened.store.delete(id, deleteCall())));
     expect(outcomes).toEqual([true, ...requested.map((_, i) => i % 3 !== 0)]);
     expect(await opened.plants()).toEqual([]);
@@ -139,7 +139,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([2n]);
     });
 
-    testOfStore("takes the key of a call that found no plant for unused", async () => {
+    testOfStore("treats a key as unused after a call that found no plant", async () => {
       await using opened = await open([1n]);
       const call = deleteCall({ idempotencyKey: "key" });
       await expect(opened.store.delete(9n, call)).resolves.toBe(false);
@@ -159,7 +159,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([]);
     });
 
-    testOfStore("deletes one plant of the many that it is asked for at once", async () => {
+    testOfStore("deletes only one plant when one key is used for many at the same time", async () => {
       const ids = Array.from({ length: 60 }, (_, i) => BigInt(i));
       await using opened = await open([...ids, 100n]);
       const before = opened.store.delete(100n, deleteCall());
@@ -174,13 +174,13 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       );
     });
 
-    testOfStore("deletes the one plant that is there of two that it is asked for at once", async () => {
+    testOfStore("deletes the existing plant when one key is used for two at the same time", async () => {
       await using opened = await open([1n, 2n]);
       const before = opened.store.delete(1n, deleteCall());
       const call = deleteCall({ idempotencyKey: "key" });
       const outcomes = Promise.allSettled([9n, 2n].map((id) => opened.store.delete(id, call)));
       await before;
-      // Found missing before, or refused after.
+      // Plant 9 is not found before plant 2 is deleted, or refused after.
       const absent = expect.toBeOneOf([
         { status: "fulfilled", value: false },
         { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) },
@@ -201,7 +201,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
         );
       expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n));
       expect(await opened.plants()).toEqual([]);
-      // Calls with keys are told the same again.
+      // Repeated calls with keys get the same outcomes.
       expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n && id % 3n !== 0n));
     });
 
@@ -214,7 +214,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       const calls = keys.map((idempotencyKey) => deleteCall({ idempotencyKey }));
       const withKeys = (): Promise<boolean[]> =>
         Promise.all(calls.map((call, i) => opened.store.delete(BigInt(i), call)));
-      // In one batch, with deletions without a key and with the same calls again.
+      // In one batch with deletions without a key, and with the same calls again.
       const outcomes = [withKeys(), Promise.all(alone.map((id) => opened.store.delete(id, deleteCall()))), withKeys()];
       await before;
       await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => keys.map(() => true)));
@@ -229,7 +229,7 @@ function testClose(open: OpenStore): void {
     const accepted = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
     await opened.store.close();
     await expect(accepted).resolves.toEqual([true, true, false]);
-    // A second time without harm.
+    // Closing twice does no harm.
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
 
@@ -277,7 +277,7 @@ function testWaiting(open: OpenStore): void {
     const hasQueue = opened.store.waiting !== undefined;
     if (hasQueue) expect(opened.store.waiting).toEqual(idle);
     const deleting = Array.from({ length: 100 }, (_, i) => opened.store.delete(BigInt(i), deleteCall()));
-    // The first is on its way, with as many as a store sends before an answer.
+    // The first is being sent, with as many as a store sends before a response.
     expect(opened.store.waiting?.forBatch ?? 0).toSatisfy((count: number) => (hasQueue ? count > 0 : count === 0));
     await Promise.all(deleting);
     expect(opened.store.waiting).toEqual(hasQueue ? idle : undefined);
@@ -297,7 +297,7 @@ function testConnections(open: OpenStore): void {
   test("are in use only while there are deletions", async () => {
     await using opened = await open([1n]);
     await opened.store.delete(1n, deleteCall());
-    // A check of the server may use one meanwhile.
+    // A health check may use one meanwhile.
     await expect.poll(() => opened.store.connections?.used ?? 0).toBe(0);
   });
 }

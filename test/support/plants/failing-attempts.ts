@@ -2,10 +2,10 @@ import { runSql } from "./postgres-server.ts";
 
 /**
  * Makes successive statements fail with these SQLSTATEs. Statements after the last one succeed, and so does one with
- * "". They are counted by a sequence, which is not rolled back.
+ * "". A sequence counts the statements, because it is not rolled back.
  *
- * The errors are raised by a trigger. Only 42P01 is an error of the statement itself: it is raised in a condition,
- * outside any function.
+ * A trigger raises the errors. Only 42P01 is an error in the statement itself, raised in a condition outside any
+ * function.
  *
  * @param event - the statements that fail
  * @param plant - only statements for this plant
@@ -33,13 +33,13 @@ export async function failAttempts(
   );
 }
 
-/** Returns the number of statements so far. */
+/** Returns how many statements there were so far. */
 export async function countAttempts(url: string): Promise<number> {
   const [row] = await runSql(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempts FROM attempts");
   return Number(row?.["attempts"]);
 }
 
-/** Makes every such statement fail with the SQLSTATE. */
+/** Makes every matching statement fail with the SQLSTATE. */
 export async function failAlways(
   url: string,
   event: "DELETE ON plants" | "INSERT ON deletions" | "UPDATE ON deletions",

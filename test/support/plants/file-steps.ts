@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { basename } from "node:path";
 
-/** The recorded operations on files, in order, such as "sync copy.db". Dispose it with `using`. */
+/** The recorded file operations, in order, such as "sync copy.db". Dispose it with `using`. */
 export interface FileSteps extends Disposable {
   readonly steps: readonly string[];
 }
@@ -51,7 +51,7 @@ export function recordFileSteps(onStep: (step: string) => void = () => undefined
   };
 }
 
-/** Returns the name of the copy that the first step syncs, which is different in each run. */
+/** Returns the name under which the first step syncs the copy, which is different in each run. */
 export function unfinishedNameIn(steps: readonly string[]): string {
   return /^sync (.+\.unfinished)$/.exec(steps[0] ?? "")?.[1] ?? "no unfinished copy";
 }

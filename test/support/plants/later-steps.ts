@@ -3,7 +3,7 @@ import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
-/** Possible steps of later releases: one that changes a table, and one that also builds an index. */
+/** Steps that later releases could have. One changes a table, and one also builds an index. */
 export const laterSteps: readonly Migration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS note text", table: "deletions" },
   {
@@ -20,7 +20,7 @@ export const laterSteps: readonly Migration[] = [
 /** The version after {@link laterSteps}. */
 export const latestVersion: number = schemaAfter(laterSteps).version;
 
-/** Creates a schema of a version up to that of {@link laterSteps}. 0 is an empty one. */
+/** Creates a schema with a version up to the last step's. 0 is an empty one. */
 export async function createSchemaOfVersion(server: PostgresServer, version: number): Promise<string> {
   const url = await server.createSchema();
   if (version === 0) return url;

@@ -1,12 +1,12 @@
-/** A change that another client of a pooler may leave on a connection to the server. */
+/** A change that another pooler client may leave on a server connection. */
 export interface LeftOnConnections {
-  /** The rest of a sentence that begins with "another client leaves". */
+  /** Completes the sentence "another client leaves …". */
   readonly name: string;
   /** The changed settings, as named in docs/explanation/storage.md. */
   readonly settings: readonly string[];
   /** The other client's statements; idempotent. */
   readonly sql: string;
-  /** Whether the server may refuse a statement of the store because of it. Default false. */
+  /** Whether the server may refuse the store's statements because of it. Default false. */
   readonly refuses?: true;
 }
 

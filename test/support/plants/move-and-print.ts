@@ -1,4 +1,4 @@
-/** Moves the store of the first argument to that of the second, without the wait for servers, and prints the counts. */
+/** Moves the store at the first argument to the second, without the wait for servers, and prints the counts. */
 import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openLockedStore, type PlantLocation } from "../../../src/stores/index.ts";
 

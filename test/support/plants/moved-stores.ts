@@ -7,7 +7,7 @@ import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** A kind of store. */
+/** A store kind. */
 export interface Kind {
   readonly kind: "SQLite" | "PostgreSQL";
   /** Creates a store without plants. */
@@ -21,7 +21,7 @@ export function urlOf(location: PlantLocation): string {
   return location.url;
 }
 
-/** Returns the kinds of stores, in a folder and on a server. */
+/** Returns the store kinds, in a folder and on a server. */
 export function kindsOf(
   folder: TempFolder,
   server: PostgresServer,
@@ -54,7 +54,7 @@ export function kindsOf(
   };
 }
 
-/** Moves a store. By default, does not wait for writes of servers. */
+/** Moves a store. By default, does not wait for servers' writes. */
 export async function move(
   from: PlantLocation,
   to: PlantLocation,
@@ -94,7 +94,7 @@ export async function plantsOf(location: PlantLocation): Promise<bigint[]> {
   return (await collect(database.exportPlants())).flat();
 }
 
-/** Returns the deletion records, without their batches, which depend on the kind of the store. */
+/** Returns the deletion records, without their batches, which depend on the store kind. */
 export async function recordsOf(location: PlantLocation): Promise<object[]> {
   await using database = await openPlantDatabase(location);
   const records = (await collect(database.listDeletions())).flat();
@@ -106,7 +106,7 @@ export async function recordsOf(location: PlantLocation): Promise<object[]> {
   }));
 }
 
-/** Returns the number of records in each batch. */
+/** Returns how many records each batch has. */
 export async function batchSizesOf(location: PlantLocation): Promise<readonly number[]> {
   await using database = await openPlantDatabase(location);
   const sizes = new Map<string, number>();
@@ -121,10 +121,10 @@ export const int64Min: bigint = -(2n ** 63n);
 /** The highest id. */
 export const int64Max: bigint = 2n ** 63n - 1n;
 
-/** The call that deleted plant 2 of {@link createUsedStore}. */
+/** The call that deleted plant 2 in {@link createUsedStore}. */
 export const key = { idempotencyKey: "key-of-2", subject: "ann" };
 
-/** Creates a store with plants, of which some were deleted, one of them with a key, and one was restored. */
+/** Creates a store with plants. Some were deleted, one with a key, and one was restored. */
 export async function createUsedStore({ create }: Kind): Promise<PlantLocation> {
   const location = await create();
   await importInto(location, [int64Min, 1n, 2n, 3n, 4n, int64Max]);

@@ -5,7 +5,7 @@ import type { PlantStore } from "../../../src/service/plant-store.ts";
 /** A store with plants, and a way to read the remaining ones without the store. */
 export interface OpenedStore extends AsyncDisposable {
   readonly store: PlantStore;
-  /** The ids that are there, in ascending order. */
+  /** The ids that exist, in ascending order. */
   plants(): Promise<readonly bigint[]> | readonly bigint[];
   /** Opens another store of the same plants; missing if the store is not durable. */
   readonly reopen?: (options?: RetentionOptions) => Promise<PlantStore>;
@@ -25,7 +25,7 @@ type Asking = Exclude<
   "close" | undefined
 >;
 
-/** A call of each method of a store. */
+/** A call to each method that queries a store. */
 export type Calls = Readonly<Record<Asking, (store: PlantStore) => Promise<unknown>>>;
 
 /** The ways in which a database can be told to keep plants. */

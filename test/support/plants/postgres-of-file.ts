@@ -14,11 +14,11 @@ export async function startPostgresOfFile(settings: readonly string[] = []): Pro
   return server;
 }
 
-/** A store in a database of a {@link PostgresServer}. Dispose it with `await using`. */
+/** A store in a {@link PostgresServer} database. Dispose it with `await using`. */
 export interface PostgresStore extends AsyncDisposable {
   readonly url: string;
   readonly store: PlantStore;
-  /** Returns the ids of the plants, in ascending order. */
+  /** Returns the plants' ids, in ascending order. */
   readonly plants: () => Promise<bigint[]>;
   /** Opens another store of the same database. */
   readonly reopen: (options?: DurableStoreOptions) => Promise<PlantStore>;
@@ -47,7 +47,7 @@ export async function openStoreWith(
       location: { kind: "postgres", url },
       kill,
       run: (sql) => runSql(url, sql),
-      // As many as are sent at the same time.
+      // As many as are sent concurrently.
       failDeletions: () => failAttempts(url, "DELETE ON plants", ["42P01", "42P01"]),
       protect: (way, ids) => runSql(url, protectionSql[way](ids.join())),
       recorded: () => readRecorded(url),

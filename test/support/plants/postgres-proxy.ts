@@ -53,13 +53,13 @@ export async function startPostgresProxy(
   };
 }
 
-/** A proxy by which clients seem to hang before they commit. */
+/** A proxy that makes clients hang before they commit. */
 export interface HangingProxy extends PostgresProxy {
-  /** Resolves once one does. */
+  /** Resolves once a client hangs. */
   readonly hangs: Promise<void>;
 }
 
-/** Starts a proxy like {@link startPostgresProxy} that passes everything on but a `COMMIT`. */
+/** Starts a proxy like {@link startPostgresProxy} that forwards everything except `COMMIT`. */
 export async function startHangingProxy(serverFolder: string, port?: number): Promise<HangingProxy> {
   const { promise: hangs, resolve } = Promise.withResolvers<void>();
   const proxy = await startPostgresProxy(

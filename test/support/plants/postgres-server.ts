@@ -28,8 +28,8 @@ export interface PostgresServer extends AsyncDisposable {
   /** Its log's lines. */
   readonly log: readonly string[];
   /**
-   * Creates an empty schema and returns its URL. Isolated like a separate database, and created in a hundredth of the
-   * time.
+   * Creates an empty schema and returns its URL. The schema is isolated like a separate database, and created in a
+   * hundredth of the time.
    */
   createSchema(): Promise<string>;
   /**
@@ -38,8 +38,8 @@ export interface PostgresServer extends AsyncDisposable {
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**
-   * Stops it. `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all
-   * its processes.
+   * Stops it. `fast` disconnects its clients, `immediate` is a crash that the server notices, and `kill` sends SIGKILL
+   * to all its processes.
    */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
   /** Sends a signal such as SIGSTOP to all its processes. */
@@ -55,7 +55,7 @@ export async function createPlantsFor(server: PostgresServer, role: string, ids:
   return url.replace("user=tester", `user=${role}`);
 }
 
-/** Runs SQL on a separate connection without state of earlier SQL. */
+/** Runs SQL on a separate connection that has no state from earlier SQL. */
 export async function runSql(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const config = configOf(url);
   const client = await takeConnection(config);
@@ -66,9 +66,9 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
   }
 }
 
-/** Opens a connection and runs SQL on it, such as the start of a transaction, which ends with the connection. */
+/** Opens a connection and runs SQL on it, such as the beginning of a transaction, which ends with the connection. */
 export async function openClient(url: string, sql: string): Promise<Client> {
-  // Queries report errors themselves, and errors of an idle connection are ignored.
+  // Queries report errors themselves, and errors on an idle connection are ignored.
   const client = new Client(configOf(url)).on("error", () => undefined);
   await client.connect();
   await client.query(sql);
@@ -88,7 +88,7 @@ export async function withoutStandby<Result>(url: string, work: () => Promise<Re
   }
 }
 
-/** Waits until the checkpointer has read the setting, from when on commits wait. */
+/** Waits until the checkpointer has read the setting, because commits wait from then on. */
 async function waitUntilCommitsWait(url: string): Promise<void> {
   for (let waited = false; !waited;) {
     const commit = { done: false };
@@ -106,7 +106,7 @@ async function waitUntilCommitsWait(url: string): Promise<void> {
   }
 }
 
-/** Cancels all waits for standbys, as an operator does; the server then commits. Returns a row for each. */
+/** Cancels all waits for standbys, as an operator does. The server then commits. Returns a row for each. */
 export function cancelWaitsForStandby(url: string): Promise<unknown[]> {
   return runSql(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }
@@ -117,7 +117,7 @@ export function withStrictIsolation(url: string): string {
   return url.replace("options=", `options=${option}`);
 }
 
-/** Returns the client options for a URL of {@link PostgresServer.createSchema}. */
+/** Returns client options for a URL from {@link PostgresServer.createSchema}. */
 export function configOf(url: string): ClientConfig {
   const { searchParams, pathname } = new URL(url);
   const parameter = (name: string): string => searchParams.get(name) ?? "";
@@ -130,7 +130,7 @@ export function configOf(url: string): ClientConfig {
   };
 }
 
-/** The certificate and TCP port of a server with TLS. */
+/** A TLS server's certificate and TCP port. */
 export interface PostgresTls {
   readonly certificate: Certificate;
   readonly port: number;
@@ -141,7 +141,7 @@ export interface PostgresOptions {
   readonly tls?: PostgresTls;
   /** Whether the cluster must be on a disk, for measurements. */
   readonly onDisk?: boolean;
-  /** Environment variables in addition to those of the test. */
+  /** Environment variables in addition to the test's. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
@@ -182,8 +182,8 @@ export async function startStandby(
 }
 
 /**
- * Creates a database cluster in a folder. The first one of each PostgreSQL version is cached outside the checkout, and
- * copied afterwards, which takes a quarter of the time.
+ * Creates a database cluster in a folder. Caches the first cluster for each PostgreSQL version outside the checkout.
+ * Copying it takes a quarter of the time.
  */
 function createCluster(folder: string): void {
   const version = execFileSync(binary("postgres"), ["--version"], { encoding: "utf8" });
@@ -209,7 +209,7 @@ function createServerFolder(parent: string): string {
   return folder;
 }
 
-// Bytes: the size of a test's largest cluster, with ten million plants.
+// Bytes that a test's largest cluster needs, with ten million plants.
 const memoryFreeMin = 4 * 2 ** 30;
 
 /**
@@ -242,7 +242,7 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
 
 const fastSettings = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
-/** Starts the cluster's server in this folder. The name of the socket contains the port. */
+/** Starts the cluster's server in this folder. The socket's name contains the port. */
 async function runServer(
   folder: string,
   settings: readonly string[] = [],
@@ -265,7 +265,7 @@ async function runServer(
     server = child;
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
-      // Reads for as long as the server runs, so that its log's pipe does not fill up.
+      // Reads as long as the server runs, so that its log's pipe does not fill up.
       lines.on("line", (line) => {
         log.push(line);
         if (line.includes("database system is ready to accept")) resolve();
@@ -329,8 +329,8 @@ function giveToOwner(path: string): void {
 }
 
 /**
- * The user that runs a server's programs, when it is not the user of the tests: PostgreSQL and PgBouncer do not run as
- * root.
+ * Returns the user that runs a server's programs, or `undefined` if the tests' user does. PostgreSQL and PgBouncer do
+ * not run as root.
  */
 export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;

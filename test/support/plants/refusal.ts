@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect";
 
-/** The error that a promise is rejected with. Fails when it is not. */
+/** Returns the error with which a promise rejects. Fails when the promise resolves. */
 export function refusalOf(promise: Promise<unknown>): Promise<ConnectError> {
   return promise.then(
     (value) => {

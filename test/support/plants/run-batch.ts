@@ -15,13 +15,11 @@ import { singleServer } from "../../../src/stores/postgres/delete/single-server.
 export interface RunBatchOptions extends StoreOptions {
   /** Called with each deletion that is deferred. */
   readonly defer: (one: Deletion) => void;
-  /** The token of deletions that are in doubt. */
+  /** The token for deletions that are in doubt. */
   readonly token?: string | undefined;
 }
 
-/**
- * Runs a batch, and returns whether each of its deletions has deleted its plant, or `undefined` for all other endings.
- */
+/** Runs a batch, and returns whether each deletion has deleted its plant, or `undefined` for all other endings. */
 export async function runBatchAt(
   session: Session,
   batch: readonly Deletion[],
@@ -37,7 +35,7 @@ export async function runBatchAt(
   return batch.map(resultOf);
 }
 
-/** Returns whether a deletion has deleted its plant, or `undefined` if it has not ended, or with an error. */
+/** Returns whether a deletion has deleted its plant, or `undefined` if it has not ended, or has failed. */
 export function resultOf({ ending }: Deletion): boolean | undefined {
   return ending === undefined || "error" in ending ? undefined : ending.kind === "deleted";
 }
@@ -51,7 +49,7 @@ export function runBatchWith(
   return runBatchAt(session, batch, { ...options, placement: singleServer(schemaOf(session)) });
 }
 
-/** Runs a batch of which no deletion may be deferred. */
+/** Runs a batch in which no deletion may be deferred. */
 export function runBatch(session: Session, batch: readonly Deletion[]): ReturnType<typeof runBatchAt> {
   return runBatchWith(session, batch, { defer: failToDefer });
 }
@@ -83,7 +81,7 @@ export function callerWith(id: bigint, idempotencyKey: string): Deletion {
   return sentDeletion(id, deleteCall({ idempotencyKey }));
 }
 
-/** Returns deletions, and what their callers have got. */
+/** Returns deletions, and what their callers have received. */
 export function listenersOf(...ids: readonly bigint[]): {
   readonly deletions: Deletion[];
   readonly results: unknown[];
@@ -101,7 +99,7 @@ export function listenersOf(...ids: readonly bigint[]): {
   return { deletions, results };
 }
 
-/** Returns the ids of the plants in a database. */
+/** Returns the ids of a database's plants. */
 export async function plantsOf(url: string): Promise<unknown[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);
 }

@@ -1,7 +1,7 @@
 import { type StoreSchema, storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 
-/** Returns the schema that the `search_path` in the URL of a session names first. */
+/** Returns the first schema that `search_path` in a session's URL names. */
 export function schemaOf(session: Session): StoreSchema {
   return storeSchema(session.settings.get("search_path")?.split(",")[0] ?? "public");
 }

@@ -1,5 +1,5 @@
 /**
- * Returns an ErrorResponse or NoticeResponse of a PostgreSQL server
+ * Returns an ErrorResponse or NoticeResponse from a PostgreSQL server
  * (postgresql.org/docs/current/protocol-error-fields.html).
  *
  * @param fields - each is a letter and its value, terminated by a zero byte; another zero byte ends the list

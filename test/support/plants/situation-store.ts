@@ -3,29 +3,29 @@ import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { deleteCall } from "./delete-call.ts";
 
-/** Ids for which the store of the contract simulates rare situations. */
+/** Ids for which the contract's store simulates rare situations. */
 export const situations = {
   /** The store throws an unexpected error, whose text no client may see. */
   fault: -500n,
   /** The database is unavailable. */
   away: -503n,
-  /** A constraint of the database keeps the plant. */
+  /** A database constraint keeps the plant. */
   kept: -409n,
   /** A caller with the key {@link takenKey} has deleted it. */
   keyTaken: -208n,
-  /** The queue of deletions is full. */
+  /** The deletion queue is full. */
   full: -429n,
   /** The deletion runs until the call is cancelled. */
   slow: -504n,
 } as const;
 
-/** An idempotency key, of no issuer, that belongs to the deletion of one plant, by a subject that no token has. */
+/** An idempotency key without an issuer that belongs to one plant's deletion, by a subject that no token has. */
 export const takenKey = "taken";
 
-/** The text of an internal error, which must not reach a client. */
+/** An internal error's text, which must not reach a client. */
 export const secretText = "ENOENT: /var/lib/secret/plants.db";
 
-/** Opens a store over the given set, in which the ids of {@link situations} cause their situations. */
+/** Opens a store over the given set, in which the ids in {@link situations} cause their situations. */
 export function openSituationStore(plants: Set<bigint>): PlantStore {
   const memory = openMemoryStore(plants);
   plants.add(situations.keyTaken);
@@ -41,7 +41,7 @@ export function openSituationStore(plants: Set<bigint>): PlantStore {
   };
 }
 
-/** Causes the situations of any call that names a plant. */
+/** Causes the situations for any call that names a plant. */
 async function situationOf(id: bigint, signal: AbortSignal): Promise<void> {
   if (id === situations.fault) throw new Error(secretText);
   if (id === situations.away) throw storeUnavailable(new Error(secretText));

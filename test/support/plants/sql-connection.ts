@@ -1,6 +1,6 @@
 import { Client, type ClientConfig } from "pg";
 
-/** Servers with a pooled connection, by the folders of their sockets, and that connection while it is idle. */
+/** Servers with a pooled connection, by socket folder, and that connection while it is idle. */
 const kept = new Map<string, Client | undefined>();
 
 /** Pools a connection to this server for a test's next SQL. A new one costs PostgreSQL 5 ms. */
@@ -8,7 +8,7 @@ export function keepConnection(socketFolder: string): void {
   kept.set(socketFolder, undefined);
 }
 
-/** Closes the pooled connection, and pools none to this server any more. */
+/** Closes the pooled connection, and stops pooling for this server. */
 export async function closeConnection(socketFolder: string): Promise<void> {
   const client = kept.get(socketFolder);
   kept.delete(socketFolder);
@@ -42,7 +42,7 @@ export async function giveBackConnection(config: ClientConfig, client: Client): 
 
 async function connect(config: ClientConfig): Promise<Client> {
   const client = new Client(config);
-  // Queries report errors themselves, and errors of an idle connection are ignored.
+  // Queries report errors themselves, and errors on an idle connection are ignored.
   client.on("error", () => undefined);
   await client.connect();
   return client;
@@ -63,7 +63,7 @@ function serverOf({ host = "" }: ClientConfig): string {
   return host;
 }
 
-/** Returns the schema of a connection that can be pooled: one of the owner without other settings. */
+/** Returns the schema on a connection that can be pooled, which belongs to the owner and has no other settings. */
 function schemaOf({ user, database, options = "" }: ClientConfig): string | undefined {
   if (user !== "tester" || database !== "postgres") return undefined;
   return options === "" ? "DEFAULT" : /^-csearch_path=(\w+)$/.exec(options)?.[1];

@@ -1,6 +1,6 @@
 /**
- * The codes of warnings and errors of PostgreSQL 13 to 18, by class
- * (postgresql.org/docs/current/errcodes-appendix.html). Each version defines most of them.
+ * The codes for warnings and errors in PostgreSQL 13 to 18, by class
+ * (postgresql.org/docs/current/errcodes-appendix.html). Most are defined in every version.
  */
 const definedByClass = {
   "01": "000 003 004 006 007 008 00C P01",
@@ -53,7 +53,7 @@ const definedByClass = {
   XX: "000 001 002",
 };
 
-/** The SQLSTATEs of warnings and errors that PostgreSQL 13 to 18 define. */
+/** The SQLSTATEs for warnings and errors that PostgreSQL 13 to 18 define. */
 export const definedSqlStates: readonly string[] = Object.entries(definedByClass).flatMap(([sqlClass, codes]) =>
   codes.split(" ").map((code) => `${sqlClass}${code}`),
 );

@@ -7,7 +7,7 @@ export function createMissingStore(file: string): void {
   if (!existsSync(file)) openDatabase({ file, migrates: true }).close();
 }
 
-/** Reads a database file on a connection of the test's own. */
+/** Reads a database file on the test's own connection. */
 export function readSqlite(file: string, sql: string): Record<string, SQLOutputValue>[] {
   const db = new DatabaseSync(file, { readBigInts: true });
   try {
@@ -17,7 +17,7 @@ export function readSqlite(file: string, sql: string): Record<string, SQLOutputV
   }
 }
 
-/** Runs SQL on a database file on a connection of the test's own. */
+/** Runs SQL on a database file on the test's own connection. */
 export function runSqlite(file: string, sql: string): void {
   const db = new DatabaseSync(file);
   try {
@@ -49,7 +49,7 @@ export function ageRecords(file: string, days: number): void {
     runSqlite(file, `UPDATE ${table} SET deleted_at = deleted_at - ${days * dayMs}`);
 }
 
-/** Puts plants into a file that a store has created. */
+/** Inserts plants into a file that a store has created. */
 export function addPlants(file: string, ids: readonly bigint[]): void {
   const db = new DatabaseSync(file, { readBigInts: true });
   try {
@@ -63,8 +63,8 @@ export function addPlants(file: string, ids: readonly bigint[]): void {
 }
 
 /**
- * Leaves plants 7 to 9 as a crash does, with the deletion of 8 in the log alone, in a file that lacks most pages of a
- * table `filler`. The plants can be read, but SQLite does not copy the log into the file.
+ * Leaves plants 7 to 9 as a crash does. The deletion of 8 is only in the log, and the file lacks most pages in a table
+ * `filler`. The plants can be read, but SQLite does not copy the log into the file.
  */
 export function leaveTruncatedFile(file: string): void {
   const crashing = `${file}.crashing`;

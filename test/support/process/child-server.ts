@@ -8,7 +8,7 @@ import { tokens } from "../server/plant-server.ts";
 /** A server in a separate process, started by the command line, like an operator runs it. */
 export interface ChildServer {
   readonly address: Address;
-  /** Sends a signal, and waits for the exit. Resolves to the exit code, `null` when the signal killed it. */
+  /** Sends a signal, and waits for the exit. Resolves to the exit code, or `null` when the signal killed it. */
   stop(signal: NodeJS.Signals): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function startChildServer(databaseFile: string): Promise<ChildServe
     PLANTSTORE_DRAIN_DELAY_MS: "0",
     ...(isNodeEngine && { PLANTSTORE_HTTP_ENGINE: "node" }),
   });
-  // The log line with a port is the one with the server's address.
+  // The log line with a port contains the server's address.
   const [, port] = await server.find(/"port":(\d+)/).catch(async (reason: unknown) => {
     await server[Symbol.asyncDispose]();
     throw reason;

@@ -16,8 +16,8 @@ export function canMount(): boolean {
 }
 
 /**
- * Starts `plantstore` from source in a folder, after commands of the shell whose mounts no other process has. They end
- * with the process.
+ * Starts `plantstore` from source in a folder, after shell commands whose mounts no other process has. The mounts
+ * disappear with the process.
  *
  * @param mounts - for example `mount --bind volume data`
  */
@@ -34,12 +34,12 @@ export function startWithMounts(
   });
 }
 
-/** Mounts a file over itself, as only the mounts of a process that `startWithMounts` has started. */
+/** Mounts a file over itself, only for a process that `startWithMounts` has started. */
 export function mountFor(pid: number, file: string): void {
   execFileSync("nsenter", ["--mount", "--target", String(pid), "mount", "--bind", file, file]);
 }
 
-/** Removes the mount of {@link mountFor}. */
+/** Removes the mount that {@link mountFor} has created. */
 export function unmountFor(pid: number, file: string): void {
   execFileSync("nsenter", ["--mount", "--target", String(pid), "umount", file]);
 }

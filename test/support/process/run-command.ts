@@ -1,11 +1,11 @@
 import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
-/** The result of a command line. */
+/** How a command line ended. */
 export interface Ended {
   readonly exitCode: number;
-  /** The lines of standard output. */
+  /** The lines on standard output. */
   readonly out: readonly string[];
-  /** The lines of standard error. */
+  /** The lines on standard error. */
   readonly err: readonly string[];
 }
 

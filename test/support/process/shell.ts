@@ -1,16 +1,16 @@
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 
-/** An interactive shell, like that of an operator. Dispose it with `await using`. */
+/** An interactive shell, as an operator has. Dispose it with `await using`. */
 export interface Shell extends AsyncDisposable {
   /** Runs commands. Background processes keep running. Rejects when a command fails. */
   run(commands: string): Promise<void>;
-  /** Returns the standard error of the commands so far. */
+  /** Returns what the commands so far have written to standard error. */
   printed(): string;
 }
 
 /** Opens a shell in a folder, with only PATH and the given environment. */
 export function openShell(folder: string, environment: Readonly<Record<string, string>>): Shell {
-  // The leader of a process group, so that its servers are killed with it.
+  // It leads a process group, so that its servers are killed with it.
   const bash: CommandLine = startProgram("bash", ["-e", "-s"], folder, environment, true);
   let blocks = 0;
   return {

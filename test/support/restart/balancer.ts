@@ -10,7 +10,7 @@ export interface Balancer extends AsyncDisposable {
   isReady(port: number): boolean;
 }
 
-/** The interval of checks in ms: a tenth of the time for which a replica continues to serve after it is not ready. */
+/** How often it checks, in ms. A replica continues to serve for ten times as long after it is not ready. */
 const checkIntervalMs = 50;
 
 /**

@@ -8,11 +8,9 @@ import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 /** The outcomes of a load's calls. */
 export interface LoadCounts {
   readonly completed: number;
-  /** How many of them have deleted a plant. */
+  /** How many calls have deleted a plant. */
   readonly deleted: number;
-  /**
-   * The gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients retry by themselves.
-   */
+  /** The gRPC calls above a GOAWAY's last stream, which were not processed, and which clients retry by themselves. */
   readonly unprocessed: number;
   /** Each failed call's error. */
   readonly failed: readonly string[];
@@ -27,7 +25,7 @@ export interface Load {
 
 type Outcome = "deleted" | "completed" | "unprocessed" | { readonly failed: string };
 
-/** Calls over REST, one for each number, and the meaning of their responses. */
+/** Calls over REST, one for each number, and what their responses mean. */
 export interface RestCalls {
   readonly httpMethod: string;
   readonly header: Readonly<Record<string, string>>;
@@ -36,12 +34,12 @@ export interface RestCalls {
   judge(id: bigint, httpStatus: number | undefined, body: string): Outcome | undefined;
 }
 
-/** Unary calls over gRPC, one for each number, and the meaning of their statuses. */
+/** Unary calls over gRPC, one for each number, and what their statuses mean. */
 export interface GrpcCalls {
   readonly procedure: string;
   readonly header: Readonly<Record<string, string>>;
   message(id: bigint): Uint8Array;
-  /** Returns the outcome of a status, or `undefined` for an unexpected one. */
+  /** Returns a status's outcome, or `undefined` for an unexpected one. */
   judge(grpcStatus: string): Outcome | undefined;
 }
 
@@ -80,7 +78,6 @@ export function startLoad(callers: readonly Caller[]): Load {
   };
 }
 
-/** Deletions of different plants over REST. */
 function restDeletions(token: string): RestCalls {
   return {
     httpMethod: "DELETE",
@@ -93,7 +90,6 @@ function restDeletions(token: string): RestCalls {
   };
 }
 
-/** Deletions of different plants over gRPC. */
 function grpcDeletions(token: string): GrpcCalls {
   const outcomes: Readonly<Record<string, Outcome>> = { 0: "deleted", 5: "completed" };
   return {
@@ -143,7 +139,7 @@ export function callOverGrpc({ address, port }: Address, calls: GrpcCalls): Call
   let session: ClientHttp2Session | undefined;
   const current = (): ClientHttp2Session => {
     if (session === undefined || session.closed || session.destroyed) {
-      // Errors of the session also fail its streams.
+      // Session errors also fail the streams.
       session = connectHttp2(authority).on("error", () => {});
     }
     return session;

@@ -3,7 +3,7 @@ import type { HttpResponse, HttpRequest, HttpVersion } from "../../../packages/t
 import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
 import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
 
-/** Starts a plant server before the tests of a group and stops it after them. Returns a function that sends it a request. */
+/** Starts a plant server before a group's tests and stops it after them. Returns a function that sends it a request. */
 export function askPlantServer(
   options: TestPlantServerOptions,
 ): (version: HttpVersion, request: HttpRequest) => Promise<HttpResponse> {

@@ -6,7 +6,7 @@ import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 
-/** One of the two checks of credentials in the plant store. */
+/** One of the two places where the plant store checks credentials. */
 export type Guard = "admit" | "interceptor";
 
 /** A gateway in this process, on a free port. Dispose it with `await using`. */
@@ -16,7 +16,7 @@ export interface GuardedGateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a gateway that serves the plant store, with its tools, and with only one of the two credential checks. */
+/** Starts a gateway that serves the plant store and its tools, with only one credential check. */
 export async function startGuardedGateway(
   guard: Guard,
   parts: { readonly verifier: TokenVerifier; readonly store: PlantStore; readonly log: Log },

@@ -6,13 +6,13 @@ import type { Certificate } from "../../../packages/testing/src/http/certificate
 import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
 import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 
-/** The tokens of the servers under test. */
+/** The tokens that servers under test know. */
 export const tokens = {
   /** Has all scopes. */
   good: "good-token-0123456789",
   /** Has expired. */
   expired: "expired-token-0123456789",
-  /** Belongs to a caller without the scope of any RPC. */
+  /** Belongs to a caller without any RPC's scope. */
   narrow: "narrow-token-0123456789",
   /** Was issued by a provider that is unavailable. */
   uncheckable: "uncheckable-token-0123456789",
@@ -25,7 +25,7 @@ export function bearer(token: string): Field {
   return ["authorization", `Bearer ${token}`];
 }
 
-/** The credential of most calls. */
+/** The credential that most calls send. */
 export const authorized: Field = bearer(tokens.good);
 
 /** Verifies the {@link tokens}. */

@@ -2,7 +2,7 @@ import { ConfigurationError, readConfiguration } from "../../../src/server/index
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Returns the problems of a configuration. Empty if it is valid. */
+/** Returns a configuration's problems, or an empty list if it is valid. */
 export function problemsOf(environment: Texts, flags: Texts = {}): readonly string[] {
   try {
     readConfiguration({ environment, flags });

@@ -7,13 +7,13 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 /** Two servers with the same plants. Dispose it with `disposeAsync`. */
 export interface ServerPair extends AsyncDisposable {
   readonly cleartext: TestPlantServer;
-  /** Serves TLS as `localhost`, because Node 26 rejects an IP address as a server name, which grpc-js sends. */
+  /** Serves TLS as `localhost`, because grpc-js sends an IP address as the server name, which Node 26 rejects. */
   readonly secure: TestPlantServer;
-  /** The file with the certificate of its authority. */
+  /** The file with its authority's certificate. */
   readonly authorityFile: string;
 }
 
-/** Starts both servers with a store of these plants. */
+/** Starts both servers with one store that has these plants. */
 export async function startServerPair(plants: Set<bigint>): Promise<ServerPair> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(createTempFolder());

@@ -8,7 +8,7 @@ export interface ConfiguredServer extends StartedServer, AsyncDisposable {
   readonly lines: () => readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Starts a server with environment variables; by default on a free port, with the plants 1 to 999. */
+/** Starts a server with environment variables, by default on a free port and with plants 1 to 999. */
 export async function startConfigured(
   environment: ConfigurationSources["environment"],
   options: StartOptions = {},

@@ -30,7 +30,7 @@ test("a change that a source finds after its watch was stopped is ignored", asyn
   await upstream.close();
 });
 
-/** Returns the descriptors of an upstream with these messages, whose file has a name. */
+/** Returns descriptors for an upstream with these messages, in a file with this name. */
 function descriptorsWith(name: string, messages: readonly string[]): ServiceDescriptors {
   const messageType = messages.map((each) => ({ name: each }));
   const types = createFileRegistry(

@@ -14,7 +14,7 @@ function know(paths: UnknownPaths, services: readonly DescService[], prefix = ""
   paths.setKnown(services, { rest: compileRestRoutes(methods), prefix });
 }
 
-/** Returns whether a path may be new, without the limit of the rate. */
+/** Returns whether a path may be new, without the rate limit. */
 function mayBeNew(paths: UnknownPaths, path: string): boolean {
   vi.advanceTimersByTime(5_000);
   return paths.mayBeNew(path);

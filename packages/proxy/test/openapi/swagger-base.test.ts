@@ -8,7 +8,7 @@ import { file_orders_v1_orders, OrderService } from "../../../testing/src/gen/or
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "../suites/long/openapi/run-openapi.ts";
 
-// The option openapiv2_swagger of grpc-gateway, in documents of the command `openapi`.
+// grpc-gateway's option openapiv2_swagger in documents that the command `openapi` writes.
 
 const folder = createTempFolder();
 const { write } = folder;
@@ -18,7 +18,7 @@ const info = { title: OrderService.typeName, version: "1.0.0" };
 const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };
 
-/** Encodes fields, of which numbers are varints and arrays are messages. */
+/** Encodes fields. Numbers become varints, and arrays become messages. */
 type Fields = readonly (readonly [number: number, value: string | number | Fields])[];
 function encode(fields: Fields): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter();
@@ -39,7 +39,7 @@ function swaggerIn(file: DescFile, fields: Fields): DescFile {
   return { ...file, proto };
 }
 
-/** Writes the set of the orders with the option `openapiv2_swagger`. */
+/** Writes a descriptor set of the orders with the option `openapiv2_swagger`. */
 function withSwagger(name: string, fields: Fields): string {
   return write(name, descriptorSetOf(swaggerIn(file_orders_v1_orders, fields)));
 }

@@ -6,7 +6,6 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { proxyFileSchema, readProxyFile, settingTable } from "../../src/settings/index.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 
-// The proxy's configuration file: what it accepts, and which messages mistakes get.
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -25,7 +24,7 @@ function problemsOf(text: string, flags: Parameters<typeof readProxyFile>[1] = {
   }
 }
 
-/** Returns a retry policy of `methodConfig`. @param values - the settings that matter, and otherwise valid ones */
+/** Returns a `methodConfig` retry policy. @param values - the settings that matter; the others are valid */
 function retryPolicy(values: {
   readonly attempts?: number;
   readonly multiplier?: number;

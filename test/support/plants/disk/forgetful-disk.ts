@@ -27,7 +27,7 @@ export function canForget(): boolean {
   }
 }
 
-/** A file by the number that it keeps when it is renamed. */
+/** A file, with a number that it keeps when it is renamed. */
 interface NamedFile {
   readonly inode: string;
   readonly name: string;
@@ -38,7 +38,7 @@ export class ForgetfulDisk {
   readonly #all: TempFolder = createTempFolder();
   readonly #state: string = this.#all.file("state");
   readonly #library: string = this.#all.file("disk.so");
-  /** The folder as the programs see it. */
+  /** The folder as programs see it. */
   readonly folder: string = this.#all.file("folder");
 
   constructor(fill: (folder: string) => void) {
@@ -59,7 +59,7 @@ export class ForgetfulDisk {
   /**
    * Runs a program on this Node.js, and returns its output.
    *
-   * @param fault - the fault of one of its syncs, see DISK_FAULT in disk.c
+   * @param fault - makes one sync fail, see DISK_FAULT in disk.c
    */
   run(args: readonly string[], fault?: string): string {
     const { stdout, stderr, error } = spawnSync(process.execPath, args, {
@@ -74,7 +74,7 @@ export class ForgetfulDisk {
   /**
    * Runs a program on this Node.js, and resolves to its exit code and standard error.
    *
-   * @param onStep - called before each sync of a file or of the folder and after each rename, while the program waits
+   * @param onStep - called before each file or folder sync and after each rename, while the program waits
    */
   async runInSteps(args: readonly string[], onStep: () => void): Promise<{ exitCode: number | null; stderr: string }> {
     const env = { ...this.#environment(), DISK_STEPS: "on" };
@@ -94,8 +94,8 @@ export class ForgetfulDisk {
   /**
    * Returns a copy of the folder after a power loss.
    *
-   * @param written - the suffixes of files that the kernel has written in time without a sync
-   * @param names - the names in the folder: those of its last sync, or the current ones
+   * @param written - suffixes of files that the kernel wrote in time without a sync
+   * @param names - whether the folder has the names from its last sync, or the current ones
    */
   losePower(written: readonly string[], names: "synced" | "current" = "synced"): string {
     const after = mkdtempSync(this.#all.file("after-"));

@@ -17,20 +17,20 @@ export interface Difference {
   readonly peer: ResponseView;
 }
 
-/** Returns a request's path, its query, and both with its body. */
+/** Returns a request's path, its query, and all of it with its body. */
 function partsOf({ target, json = "" }: CaseRequest): { path: string; query: string; all: string } {
   const [path = "", query = ""] = target.split("?", 2);
   return { path, query, all: `${target} ${json}` };
 }
 
-/** Returns whether the statuses of both responses are these. */
+/** Returns whether the responses have these statuses. */
 function isStatus({ proxy, peer }: Difference, ofProxy: number, ofPeer: number): boolean {
   return proxy.status === ofProxy && peer.status === ofPeer;
 }
 
 const unknownEnum = /color_red|COLOR_BLUE/;
 
-/** Returns whether a parameter of the query names a field that the path or the body of the rule sets. */
+/** Returns whether a query parameter names a field that the rule's path or body sets. */
 function repeatsField({ target, method }: CaseRequest): boolean {
   const { path, query } = partsOf({ target, method });
   if (query === "") return false;
@@ -45,7 +45,7 @@ function repeatsField({ target, method }: CaseRequest): boolean {
   );
 }
 
-/** The fields that paths of other routes set. */
+/** The fields that other routes' paths set. */
 const pathFields: readonly string[] = ["fstring", "fint64", "fbool", "nested.text", "nested.inner.text"];
 
 /** Returns whether a query sets a field twice, maybe under two names. */
@@ -56,12 +56,12 @@ function setsFieldTwice(request: CaseRequest): boolean {
   return new Set(names).size < names.length;
 }
 
-/** Returns a name of a field without underscores, in lower case. */
+/** Returns a field name without underscores, in lower case. */
 function fieldName(name: string): string {
   return name.replaceAll("_", "").replace("renamed", "ownName").toLowerCase();
 }
 
-/** All known differences. The first that covers one counts. */
+/** All known differences. The first that matches applies. */
 export const explanations: readonly Explanation[] = [
   {
     peer: "envoy",

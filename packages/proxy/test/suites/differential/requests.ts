@@ -1,11 +1,11 @@
 import type { CaseRequest } from "../../../../conformance/runner/index.ts";
 import type { Dice } from "../../../../testing/src/dice.ts";
 
-/** Values of a field in URLs and in JSON, most of them valid. */
+/** A field's values in URLs and in JSON, most of them valid. */
 interface FieldValues {
   readonly name: string;
   readonly values: readonly string[];
-  /** How JSON bodies contain the values: as they are, or as text. */
+  /** Whether JSON bodies contain the values unchanged or as strings. */
   readonly inJson: "raw" | "text";
 }
 
@@ -31,7 +31,7 @@ const scalars: readonly FieldValues[] = [
   textual("enum", "COLOR_RED", "COLOR_GREEN", "COLOR_UNSPECIFIED", "1", "-1", "COLOR_BLUE", "color_red"),
 ];
 
-/** Other query parameters and members of bodies. */
+/** Other query parameters and body members. */
 const queryParts: readonly string[] = [
   "nested.text=a",
   "nested.inner.number=5",
@@ -101,7 +101,7 @@ const bodyParts: readonly string[] = [
   '"fInt64":7',
 ];
 
-/** Makes a request as clients send it: mostly valid, to any route of the contract. */
+/** Makes a request as clients send it, mostly valid, to any route in the contract. */
 export function makeRequest(dice: Dice): CaseRequest {
   return dice.oneOf(makers)(dice);
 }

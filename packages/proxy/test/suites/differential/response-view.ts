@@ -5,18 +5,18 @@ export interface ResponseView {
   readonly status: number;
   /** The media type without parameters. */
   readonly type: string;
-  /** The message, an error's code, or text; JSON with sorted members. */
+  /** The message, an error's code, or text. JSON has sorted members. */
   readonly body: string;
 }
 
-/** Returns what is compared: without dates, order of members, white space, and the wording of errors. */
+/** Returns what is compared, which excludes dates, member order, white space, and error texts. */
 export function viewOf(response: HttpResponse | NoResponse): ResponseView {
   if (response instanceof NoResponse) return { status: 0, type: "", body: response.kind };
   const { status, header, body } = response;
   const [, field = ""] = header.find(([name]) => name === "content-type") ?? [];
   const type = field.split(";", 1)[0]?.trim() ?? "";
   const values = parse(body.toString("utf8"));
-  // Of an error, clients depend on status and code. Its text is not part of any contract.
+  // Clients depend on an error's status and code, but its text is not part of any contract.
   if (status >= 400) return { status, type, body: values === undefined ? "text" : `code ${codeOf(values[0])}` };
   return { status, type, body: values === undefined ? body.toString("utf8") : values.map(toText).join("\n") };
 }
@@ -46,7 +46,7 @@ function toText(value: unknown): string {
   return JSON.stringify(sorted(isObject(value) ? withMessage(value) : value));
 }
 
-/** Parses the text `message` of an Echo, whose white space is random. */
+/** Parses an Echo's text `message`, whose white space is random. */
 function withMessage(echo: Readonly<Record<string, unknown>>): unknown {
   const { rpc, message } = echo;
   return typeof rpc === "string" && typeof message === "string" ? { rpc, message: parse(message)?.[0] } : echo;

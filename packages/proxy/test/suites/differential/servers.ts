@@ -10,7 +10,7 @@ import { freePort } from "../../../../testing/src/process/free-port.ts";
 /** The gateways that are compared with the proxy, and the profile with which it replaces them. */
 export const peers = ["envoy", "grpc-gateway"] as const;
 
-/** One of {@link peers}. */
+/** An item in {@link peers}. */
 export type Peer = (typeof peers)[number];
 
 /** A peer and the proxy, both in front of the same grpc-go. */
@@ -19,12 +19,12 @@ export interface Pair extends AsyncDisposable {
   readonly proxy: URL;
 }
 
-/** Builds the backend and grpc-gateway 2.31 with Go, and installs Envoy 1.40. Returns their folders. */
+/** Builds the backend and grpc-gateway 2.31 with Go, and installs Envoy 1.40. Returns the folders that contain them. */
 export async function build(): Promise<{ readonly go: string; readonly python: string }> {
   const go = toolsFolder("differential-go");
   const conformance = join(projectFolder, "packages/conformance");
   cpSync(join(conformance, "servers/go"), go, { recursive: true });
-  // The versions of the conformance servers are those of the published table.
+  // The conformance servers have the versions in the published table.
   cpSync(join(import.meta.dirname, "go"), go, { recursive: true });
   const modules = JSON.stringify({
     version: "v2",

@@ -21,9 +21,9 @@ import { startProxy, type TestProxy } from "../../../../testing/src/gateway/prox
 import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
-// Faults of servers of other implementations: silence, freezing, and the loss of the process.
+// Faults in servers of other implementations, which are silent, freeze, or lose their process.
 
-/** Opens a stream without messages, and returns the promise of its status. */
+/** Opens a stream without messages, and returns a promise for its status. */
 const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
   const call = connection.open(stream, { endStream: false });
   const end = readHttp2Response(call).then((response) =>
@@ -40,7 +40,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
 
   beforeAll(async () => {
     server = opened.use(await startGrpcProgram(await build()));
-    // The tests would take minutes with the default of 20 s.
+    // With the default of 20 s, the tests would take minutes.
     upstream = opened.use(createUpstream({ addresses: server.address, keepaliveMs: 1_000 }));
     proxy = opened.use(await startProxy("", sinkFiles, { upstreamOptions: { upstream } }));
   }, buildLimitMs);

@@ -18,8 +18,8 @@ import { waitLimitMs, within } from "../../../../testing/src/deadline.ts";
 import { buildGo, type GrpcServerProcess, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 
-// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with the interop server of grpc-go.
-// They are run by the transport, directly and through the proxy, and by grpc-go's interop client through the proxy.
+// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-go's interop server. The
+// transport runs them directly and through the proxy, and grpc-go's interop client runs them through the proxy.
 
 const testService = "grpc.testing.TestService";
 

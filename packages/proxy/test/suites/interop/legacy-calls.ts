@@ -3,7 +3,7 @@ import type { Field, HttpRequest } from "../../../../testing/src/http/exchange.t
 import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 
-// Calls that the echo servers of all languages respond to.
+// Calls to which the echo servers in all languages respond.
 
 const header: readonly Field[] = [
   ["content-type", "application/grpc+proto"],

@@ -32,7 +32,7 @@ const connections = 40;
 const streamsPerConnection = 250;
 const streams = connections * streamsPerConnection;
 
-/** Maximum memory of the proxy for an open stream, garbage included. 32 KiB: twice of what was measured. */
+/** Maximum memory that the proxy uses for an open stream, including garbage. 32 KiB is twice what was measured. */
 const streamBytesMax = 32 * 1024;
 
 let program: GrpcProgram;

@@ -18,7 +18,7 @@ import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
-// Servers that close their connections with GOAWAY: at a graceful stop, and at their maximum age.
+// Servers that close their connections with GOAWAY when they stop gracefully, and at their maximum age.
 
 let program: GrpcProgram;
 
@@ -87,7 +87,7 @@ test.each(echoServers.filter(({ argsAt }) => argsAt !== undefined))(
     const connection = opened.use(await openHttp2(proxy.address));
     const load = new Load(connection);
     for (const { port, process } of servers) {
-      // A server that was down is connected to again after a backoff.
+      // The upstream connects again after a backoff.
       await expect.poll(() => upstream.load.connections, { timeout: waitLimitMs }).toBe(2);
       // A server that stops while it accepts its first connection does not send GOAWAY.
       await pause(2_000);
@@ -99,7 +99,7 @@ test.each(echoServers.filter(({ argsAt }) => argsAt !== undefined))(
     }
     await load.end();
     expect(statusesOf(load.unary)).toEqual(["0"]);
-    // Only the server of grpc-go ends its streams when it stops.
+    // Only grpc-go's server ends its streams when it stops.
     expect(load.streams.has(String(Code.Aborted))).toBe(name === "grpc-go");
     expect(statusesOf(load.streams).filter((status) => status !== String(Code.Aborted))).toEqual(["0"]);
     expect(upstream.load).toMatchObject({ calls: 0, waitingCalls: 0, servers: 2 });
@@ -119,6 +119,6 @@ test.each([
   await pause(3_000);
   await load.end();
   expect(statusesOf(load.unary)).toEqual(["0"]);
-  // The streams that were open at the end of the load may have succeeded.
+  // Streams that were open when the load ended may have succeeded.
   expect(statusesOf(load.streams).filter((each) => each !== "0")).toEqual(failures);
 });

@@ -69,7 +69,7 @@ test("calls go to the other server when a machine is lost without closing its co
   await using upstream = createUpstream({ addresses: [relay.baseUrl, server.address], keepaliveMs: 300 });
   await using proxy = await startProxy("", echoFiles, { upstreamOptions: { upstream } });
   using connection = await openHttp2(proxy.address);
-  // Until both servers have a connection.
+  // Continues until both servers have a connection.
   await expect.poll(async () => (await callAll(connection)) && upstream.load.connections).toBe(2);
   const calls = Array.from({ length: 20 }, () => connection.open(relayed, { endStream: false }));
   const ends = calls.map((call) => statusOf(readHttp2Response(call)));
@@ -113,11 +113,11 @@ test.each([
   const large = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "a".repeat(16 * 1024) })));
   for (let i = 0; i < 50; i++) {
     const call = connection.open(request, { endStream: false });
-    // Reset at the end of the test.
+    // The stream is reset when the test ends.
     call.on("error", () => undefined);
     Readable.from(Array.from({ length: 1_024 }, () => large)).pipe(call);
   }
   for (let i = 0; i < 20; i++) expect(await callAll(connection)).toEqual(["0"]);
-  // Mostly the windows of the streams, 256 KiB in each direction. The callers would send 800 MiB.
+  // Mostly stream windows, 256 KiB in each direction. The callers would send 800 MiB.
   expect(residentBytes(pid) - before).toBeLessThan(160 * mebibyte);
 });

@@ -21,11 +21,11 @@ import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
 import { failures } from "../../../../testing/src/transcoding/failures.ts";
 
-// REST works the same with gRPC servers of other implementations. The test cases are those of the gateway.
+// REST works the same in front of gRPC servers from other implementations. The test cases are the gateway's.
 
 const corpus = corpusGroups
   .flatMap((group) => group.cases)
-  // The response to a message of 100 levels has 101 levels, more than protobuf readers accept.
+  // The response to a message with 100 levels has 101 levels, more than protobuf readers accept.
   .filter((row) => row.rule !== "a path of 100 names")
   .map((row) => ({ ...row, requestLine: describeRequest(row) }));
 

@@ -12,10 +12,10 @@ import { contentOf, piecesOf } from "./content.ts";
 /** A call's outcome: the response to its own message, the response to another one, an error, or no result. */
 export type Outcome = "right" | "wrong" | "error" | "lost";
 
-/** Timeout of a call in milliseconds. */
+/** A call's timeout in milliseconds. */
 export const deadlineMs = 2_000;
 
-/** Milliseconds without a result after which a call counts as lost: the deadline, plus time for a busy machine. */
+/** Milliseconds without a result after which a call counts as lost. Adds time for a busy machine to the deadline. */
 const lostAfterMs = deadlineMs + 28_000;
 
 /** How many different kinds of calls are made in turn. */
@@ -111,7 +111,7 @@ export class Callers implements AsyncDisposable {
   async #rest(method: string, path: string, body?: string | Buffer): Promise<Buffer> {
     const headers = { "content-type": "application/json", "x-server-timeout": String(deadlineMs / 1000) };
     const sent = request(this.#baseUrl + path, { agent: this.#agent, method, headers });
-    // An error after the response has begun. `buffer` reports it.
+    // `buffer` reports an error after the response has begun.
     sent.on("error", () => undefined).end(body);
     const [response]: IncomingMessage[] = await once(sent, "response");
     if (response === undefined) throw new Error("no response");
@@ -125,7 +125,7 @@ function digestOf(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Returns a call's unique message. Most have a few bytes. Every 25th is larger than a window. */
+/** Returns a call's unique message. Most have a few bytes, and every 25th is larger than a window. */
 function messageOf(number: number): Sink {
   const length = number % 50 === 4 || number % 50 === 5 ? 100_000 : number % 997;
   return create(SinkSchema, { fInt32: number, fString: `${number}.`.repeat(1 + Math.floor(length / 8)) });

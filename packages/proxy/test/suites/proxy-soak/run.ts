@@ -12,10 +12,11 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 
-// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, uploads and
-// downloads among them, while its three upstreams are killed, suspended and restarted, and its configuration is
-// reloaded. No call may get another call's response, end without a response or an error, or reach the upstreams twice.
-// The upstreams record each call. `-- --seconds 600` for a longer run, `-- --seed 42` for other failures.
+// `npm run suite -- proxy-soak` calls REST and gRPC through a proxy, 500 times a second with different messages,
+// including uploads and downloads. Meanwhile, its three upstreams are killed, suspended and restarted, and its
+// configuration is reloaded. No call may get another call's response, end without a response or an error, or reach the
+// upstreams twice. The upstreams record each call. Use `-- --seconds 600` for a longer run, and `-- --seed 42` for
+// other failures.
 
 const { values } = parseArgs({
   options: {
@@ -94,7 +95,7 @@ async function breakAll(): Promise<void> {
   }
 }
 
-/** Writes a configuration whose connections to the upstreams differ from those of the previous one. */
+/** Writes a configuration whose connections to the upstreams differ from the previous one's. */
 function configure(version: number): void {
   const upstream = { addresses, descriptors: folder.file("files.binpb"), keepaliveMs: 1_000 + (version % 2) };
   const settings = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0 }, upstreams: [upstream] };

@@ -6,9 +6,9 @@ import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { contentOf, piecesOf } from "./content.ts";
 
-// An upstream of the soak test: `node packages/proxy/test/suites/proxy-soak/server.ts PORT FILE`. The server records the
-// number of each call in the file, so that records survive when the process is killed, and echoes the request. SIGTERM
-// stops it gracefully.
+// An upstream in the soak test, started by `node packages/proxy/test/suites/proxy-soak/server.ts PORT FILE`. The server
+// records each call's number in the file, so that records survive when the process is killed, and echoes the request.
+// SIGTERM stops it gracefully.
 
 const [port, path = ""] = process.argv.slice(2);
 const log = openSync(path, "a");

@@ -14,7 +14,7 @@ export class UpstreamProcess implements AsyncDisposable {
     writeFileSync(file, "");
   }
 
-  /** Starts an upstream that records each call in a file of a folder. */
+  /** Starts an upstream that records each call in a file in a folder. */
   static async open(folder: string, name: string): Promise<UpstreamProcess> {
     const upstream = new UpstreamProcess(join(folder, name));
     await upstream.start();

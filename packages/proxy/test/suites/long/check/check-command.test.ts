@@ -49,7 +49,7 @@ function withRules(...rules: readonly object[]): readonly string[] {
   return ["--rules", write("rules.json", JSON.stringify({ rules }))];
 }
 
-/** The signals of a command that none reaches. */
+/** Signals for a command that no signal reaches. */
 const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
 
 async function check(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {
@@ -173,7 +173,7 @@ describe("plantstore-proxy check", () => {
   const set = descriptorSetOf(file_orders_v1_orders);
   const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
   const options = create(MethodOptionsSchema);
-  // google.api.http with bytes that are not an HttpRule.
+  // A google.api.http option whose bytes are not an HttpRule.
   options.$unknown = [{ no: 72295728, wireType: 2, data: new Uint8Array([2, 0xff, 0xff]) }];
   const method = { name: "R", inputType: ".a.M", outputType: ".a.M", options };
   const setWith = (messages: readonly string[]): Uint8Array => {
@@ -286,7 +286,7 @@ describe("plantstore-proxy check", () => {
   });
 });
 
-/** Returns a definition with services `a.b.C` and `a.B_C`, whose RPCs have the same names as tools. */
+/** Returns a definition with services `a.b.C` and `a.B_C`, whose RPCs have the same tool names. */
 function sameNames(): string {
   const message = { name: "M" };
   const files = ["a.b", "a"].map((name, at) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { projectFolder, type ProgramResult, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-// npx @plantstore/proxy check SET --against REVISION, in a repository with the buf.yaml of docs/how-to/gateway.md
+// npx @plantstore/proxy check SET --against REVISION, in a repository with the buf.yaml from docs/how-to/gateway.md
 
 const main = join(projectFolder, "packages/proxy/src/command/main.ts");
 const packageProto = "node_modules/@plantstore/gateway/proto";
@@ -27,7 +27,8 @@ message Item { string ${field} = 1; }
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-// The inner folder is a package with its own buf.yaml and node_modules. A path with "#" is an option of buf's inputs.
+// The inner folder is a package with its own buf.yaml and node_modules. buf treats "#" in an input's path as the start
+// of options.
 const outer = folder.file("shop #1");
 const inner = join(outer, "services/shop");
 const temporary = folder.file("temporary");

@@ -26,7 +26,7 @@ import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.t
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Calls of every kind to servers that follow the protocols: @plantstore/gateway and grpc-js.
+// Calls with every method kind to servers that follow the protocols, @plantstore/gateway and grpc-js.
 
 const requests: { header: Headers; timeoutMs: number | undefined }[] = [];
 
@@ -161,7 +161,7 @@ test.each([
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
-  // A tag and a length of two bytes precede the string.
+  // A tag and a two-byte length precede the string.
   await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
   expect(sent).toBe(flags);
 });
@@ -275,7 +275,7 @@ test("a disposed transport rejects new calls, and calls in flight finish", async
   await expect(client.waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
-// Longer than 1 ms: node timers above 2^31-1 ms fire after 1 ms.
+// Longer than 1 ms, because node timers above 2^31-1 ms fire after 1 ms.
 const delay: Interceptor = (next) => async (request) => {
   await pause(20);
   return await next(request);

@@ -24,20 +24,20 @@ import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts
 
 const end = frameFlag.endStream;
 
-/** A server that violates HTTP/2 or gRPC, and the expected result of a call of `WaterBed` for bed 7. */
+/** A server that violates HTTP/2 or gRPC, and the expected result when `WaterBed` is called for bed 7. */
 export interface HostileCase {
   readonly name: string;
   readonly script: Script;
-  /** The code of the expected error, or `undefined` if the call succeeds. */
+  /** The expected error code, or `undefined` if the call succeeds. */
   readonly want: Code | undefined;
-  /** A part of the error message. */
+  /** Part of the error message. */
   readonly message?: string;
   /** How often the server receives the complete request. By default, once. */
   readonly requests?: number;
   readonly options?: Partial<GrpcTransportOptions>;
 }
 
-/** Cases with the same result: scripts by name. */
+/** Returns cases with the same result, whose scripts are given by name. */
 function casesWith(
   want: Code | undefined,
   scripts: Readonly<Record<string, Script>>,
@@ -82,7 +82,7 @@ function closes(connection: ScriptedConnection): void {
 export const hostileCases: readonly HostileCase[] = [
   { name: "a correct response", script: responds(watered), want: undefined },
 
-  // HTTP/2: connection errors.
+  // HTTP/2 connection errors.
   ...casesWith(
     Code.Unavailable,
     {
@@ -137,7 +137,7 @@ export const hostileCases: readonly HostileCase[] = [
     "a flood of unknown frames": sends(() => many(2500, frame(0x42, 0, 0))),
   }),
 
-  // HTTP/2: stream errors.
+  // HTTP/2 stream errors.
   ...casesWith(Code.Internal, {
     "a WINDOW_UPDATE that overflows the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0x7fff_ffff)]),
     "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
@@ -165,7 +165,7 @@ export const hostileCases: readonly HostileCase[] = [
   {
     name: "a header list of 90 kB in a block of 3 kB",
     script: sends((id) => {
-      // A field of 3 kB with incremental indexing, then its index 30 times (RFC 7541 §6.2.1, §6.1).
+      // A 3 kB field with incremental indexing, then its index 30 times (RFC 7541 §6.2.1, §6.1).
       const long = [Buffer.of(0x40, 1, 0x78, 0x7f, 0xb9, 0x16), Buffer.alloc(3_000, "v"), Buffer.alloc(30, 0x80 | 62)];
       const block = Buffer.concat([headerBlock(grpcHead), ...long]);
       return [frame(frameType.headers, frameFlag.endHeaders, id, block)];

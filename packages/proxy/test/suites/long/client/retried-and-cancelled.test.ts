@@ -51,7 +51,7 @@ const failures = [
   },
 ];
 
-/** A message that is larger than the bytes kept for a retry, and windows that are large enough for it. */
+/** A message larger than the bytes kept for a retry, and windows large enough for it. */
 const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
@@ -137,7 +137,7 @@ test("the input is not read beyond the window or after the response", async () =
   expect(reads).toBe(5);
 });
 
-/** Reads only the first message of a stream. The signal cancels the stream later. */
+/** Reads only a stream's first message. The signal cancels the stream later. */
 async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
   const messages = greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]();
   await messages.next();
@@ -167,7 +167,7 @@ test("streams that are not read do not block other calls", async () => {
 test("frames for a cancelled call do not affect other calls", async () => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
-      // The messages are small: about ten thousand fit in the window.
+      // The messages are small, so about ten thousand fit in the window.
       if (type === frameType.resetStream) {
         connection.send(...Array.from({ length: 5_000 }, () => dataFrame(streamId, readingOf("late"))));
       }
@@ -252,9 +252,7 @@ test.each([
   expect(await within(reset.promise, "RST_STREAM")).toBe(8);
 });
 
-/**
- * Starts a server that sends these frames after the response header, and records the code of the client's RST_STREAM.
- */
+/** Starts a server that sends these frames after the response header, and records the client's RST_STREAM code. */
 async function startStreams(more: (streamId: number) => readonly Frame[]) {
   const reset = Promise.withResolvers<number>();
   const server = await startScriptedServer({

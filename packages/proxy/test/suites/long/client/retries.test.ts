@@ -321,7 +321,7 @@ test("a call that is cancelled while another is refused is not retried", async (
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, retry }));
   const failing = clientOf("off").recordReadings({ [Symbol.asyncIterator]: () => input });
   const cancelled = clientOf(slowPolicy).waterBed({}, { signal: controller.signal });
-  // Without a retry, no timer of another attempt remains.
+  // Without a retry, no timer for another attempt remains.
   expect(await Promise.all([failing, cancelled].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
@@ -478,7 +478,7 @@ describe("a call is retried only if all conditions hold", () => {
         error: new ConnectError("", isRetryable ? Code.Unavailable : Code.NotFound),
         pushback,
       });
-      // gRFC A6: retryable failures remove tokens, and so do failures whose pushback forbids a retry.
+      // gRFC A6: retryable failures remove tokens, as do failures whose pushback forbids a retry.
       const isCounted = (isRetryable && isAllowed) || !allowsRetry;
       expect(retries.failed(failure) === undefined).toBe(isCounted);
     },

@@ -23,7 +23,8 @@ import { grpcResponse, startScriptedServer } from "../../../../../testing/src/ga
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 import { someTurns } from "../../../../../testing/src/some-turns.ts";
 
-// Calls of one transport: the limits and windows of the server, GOAWAY, header compression, keepalive and retries.
+// Calls by one transport, which respects the server's limits and windows, GOAWAY, header compression, keepalive and
+// retries.
 
 interface TestClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
@@ -262,7 +263,7 @@ test("a client without calls sends no PING", async () => {
   for (const call of [1, 2, 3]) {
     await client.greenhouse.waterBed({});
     expect(server.requests).toBe(call);
-    // A timer fires after the event loop's turn in which it is due.
+    // A timer fires after the turn in which it is due.
     for (let passed = 0; passed < 20; passed += 1) {
       vi.advanceTimersByTime(10);
       await someTurns();

@@ -42,7 +42,7 @@ async function servedCertificateName({ port }: ProxyProcess): Promise<string | r
   return CN;
 }
 
-/** Returns the metrics of the last reload of the certificate, by the last parts of their names. */
+/** Returns the metrics about the last certificate reload, by the last parts of their names. */
 async function metricsOf({ adminUrl }: ProxyProcess): Promise<Readonly<Record<string, number>>> {
   const prefix = "gateway_file_reload_";
   const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
@@ -52,7 +52,7 @@ async function metricsOf({ adminUrl }: ProxyProcess): Promise<Readonly<Record<st
   return Object.fromEntries(ofCertificate.map(({ name, value }) => [name.slice(prefix.length), value]));
 }
 
-/** Sends SIGHUP, and resolves once the metric of the descriptors shows that everything was read again. */
+/** Sends SIGHUP, and resolves once the descriptor metric shows that everything was read again. */
 async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
   const readAt = async (): Promise<number> => {
     const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
@@ -110,7 +110,7 @@ test("an expired certificate sets the metric and is logged until replaced", asyn
   expect((await metricsOf(proxy))["successful"]).toBe(0);
   writePair(createCertificate("expired, too", new Date(Date.now() - 2 * hourMs)));
   await reload(proxy);
-  // Neither the old nor the new certificate is valid, so the new one is used.
+  // Neither certificate is valid, so the new one is used.
   expect(await servedCertificateName(proxy)).toBe("expired, too");
   expect((await metricsOf(proxy))["successful"]).toBe(0);
   writePair(good);

@@ -22,7 +22,7 @@ const folder = createTempFolder();
 const file = folder.file("proxy.yaml");
 const proxyProgram = `${projectFolder}/packages/proxy/src/command/main.ts`;
 
-/** Returns an upstream whose readings have this temperature. The sensor 8 responds only when it is released. */
+/** Returns an upstream whose readings have this temperature. Sensor 8 responds only when it is released. */
 function createGreenhouse(degreesCelsius: number) {
   const received = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();

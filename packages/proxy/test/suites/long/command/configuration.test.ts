@@ -14,11 +14,11 @@ import { createTestGateway } from "../../../../../testing/src/gateway/test-engin
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-// plantstore-proxy --config: what each setting of the file does.
+// What each setting in the file does.
 
 const folder = createTempFolder();
 const requests: Headers[] = [];
-/** How many calls of the sensor 7 fail before one succeeds. */
+/** How many calls to sensor 7 fail before one succeeds. */
 let failures = 0;
 const upstream = createTestGateway({
   routes: (router: ConnectRouter) => {
@@ -44,7 +44,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** Writes a file with an upstream, other settings of the upstream, and other settings. */
+/** Writes a file with an upstream, other upstream settings, and other settings. */
 function configure(name: string, ofUpstream: string, others: string): string {
   const text = `listen: { port: 0 }
 admin: { port: 0 }

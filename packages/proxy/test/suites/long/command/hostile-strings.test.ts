@@ -16,8 +16,8 @@ import { createTestGateway } from "../../../../../testing/src/gateway/test-engin
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
-// Strings of a definition are those of an upstream, which may be hostile. On a terminal, ESC sequences run commands of the
-// terminal, and a line break forges a line of the log.
+// A definition's strings come from an upstream, which may be hostile. On a terminal, ESC sequences run terminal
+// commands, and a line break forges a log line.
 
 const hostile = "\u001B]0;title\u0007\r\nFORGED\u009B2J\u007F";
 
@@ -103,7 +103,7 @@ interface StringAt {
   readonly set: (value: string) => void;
 }
 
-/** Returns all strings of a message, with functions that replace them. */
+/** Returns a message's strings, with functions that replace them. */
 function* stringsOf(message: object, path: string): Iterable<StringAt> {
   for (const [name, value] of Object.entries(message)) {
     const at = `${path}.${name}`;
@@ -128,7 +128,7 @@ function serve(path: string, change: (value: string) => string): void {
   writeFileSync(set, toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...files] })));
 }
 
-/** The signals of a command that none reaches. */
+/** Signals for a command that no signal reaches. */
 const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
 
 async function outputOf(args: readonly string[]): Promise<string> {

@@ -21,11 +21,11 @@ import { projectFolder } from "../../../../../testing/src/process/child-program.
 import { startNode } from "../../../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-/** The parameters of {@link nestedMessages}. */
+/** Parameters for {@link nestedMessages}. */
 interface Nesting {
-  /** Number of message types. Each is the type of the previous one's fields. */
+  /** How many message types there are. Each is the type of the previous one's fields. */
   readonly levels: number;
-  /** Number of fields in each type. Their type is the next message type. In the last type, they are strings. */
+  /** How many fields each type has. Their type is the next message type; in the last type, they are strings. */
   readonly fields: number;
   /** Whether all fields are required. */
   readonly required?: boolean;

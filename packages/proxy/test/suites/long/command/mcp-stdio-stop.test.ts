@@ -22,7 +22,7 @@ import { call, createGreenhouse, never, openStdio } from "./stdio-peer.ts";
 /** Milliseconds that no test waits for. */
 const hourMs = 3_600_000;
 
-/** The number of calls that run at the same time. Further calls are queued. */
+/** How many calls run concurrently. Further calls are queued. */
 const runningMax = 32;
 
 describe("MCP on standard input", () => {

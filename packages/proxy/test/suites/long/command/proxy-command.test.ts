@@ -39,7 +39,7 @@ const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stre
 const pem = createCertificate("proxy");
 const upstreamPem = createCertificate("upstream");
 
-/** Adds a comment to the first RPC of the last file. */
+/** Adds a comment to the last file's first RPC. */
 function addComment(descriptorSet: Uint8Array): Uint8Array {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
   const location = create(SourceCodeInfo_LocationSchema, { path: [6, 0, 2, 0], leadingComments: " How warm it is.\n" });
@@ -324,7 +324,7 @@ test("with --wait, the proxy serves once there are descriptors", async () => {
   renameSync(write("made.binpb", greenhouses), file);
   expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
   expect((await get(`${admin}/readyz`)).status).toBe(200);
-  // The metrics must be registered once, not for each attempt.
+  // The metrics must be registered only once, although attempts repeat.
   const { body } = await get(`${admin}/metrics`);
   expect(body.match(/^# TYPE http_server_request_duration_seconds/gm)).toHaveLength(1);
 });
@@ -550,7 +550,7 @@ test.each(
       printed: "",
       errorOutput: `${option} has a certificate that ${reason}`,
     });
-    // Only the first certificate of a chain must be valid, and only one of several authorities.
+    // In a chain, only the first certificate must be valid. With several authorities, only one must be.
     const renewed = write("renewed.pem", pem.cert + cert);
     const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
     expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });

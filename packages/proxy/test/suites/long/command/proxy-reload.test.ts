@@ -10,13 +10,13 @@ import { createTestGateway } from "../../../../../testing/src/gateway/test-engin
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
-// The descriptors of a running proxy command are replaced by invalid ones.
+// Invalid descriptors replace those of a running proxy command.
 
 const folder = createTempFolder();
 const file = folder.file("set.binpb");
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
-/** The services that the reflection of the upstream lists. */
+/** The services that the upstream's reflection lists. */
 let listed: readonly DescService[] = [];
 const upstream = createTestGateway({
   routes: (router) => {

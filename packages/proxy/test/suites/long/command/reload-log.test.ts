@@ -4,10 +4,10 @@ import { ReloadLog } from "../../../../src/command/reload-log.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** The result of a reload, and its time in seconds. */
+/** A reload's result, and its time in seconds. */
 type Reload = readonly [atS: number, problem: string | undefined];
 
-/** The end of a test, in seconds: 25 minutes. */
+/** The test ends after 25 minutes. */
 const endS = 1_500;
 
 function eachMinute(problem: string, fromS: number, toS: number): readonly Reload[] {

@@ -8,7 +8,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 import { proxyCommand } from "../../../../src/command/program.ts";
 
 /**
- * Bytes that 900 reloads may add: 3 MB. Code that V8 compiles during the first 700 reloads takes 1.8 MB. If reloads kept
+ * How many bytes 900 reloads may add. Code that V8 compiles during the first 700 reloads takes 1.8 MB. If reloads kept
  * their descriptors and routes, they would add more than 100 MB.
  */
 const addedBytesMax = 3_000_000;

@@ -60,7 +60,7 @@ beforeEach(() => {
   calls.length = 0;
 });
 
-/** Writes a file with settings of `authentication`, and other settings. */
+/** Writes a file with `authentication` settings, and other settings. */
 function configure(authentication: string, others: string = ""): string {
   const file = folder.file("proxy.yaml");
   writeFileSync(
@@ -227,7 +227,7 @@ test("a reload applies new scopes, and reports names without an RPC", async () =
     .poll(proxy.command.stderr)
     .toContain("authentication.scopes.greenhouse.v1.Greenhouse.* has no effect: no served RPC matches this name");
   expect(proxy.command.stderr()).not.toContain("greenhouse.v1.* has no effect");
-  // Only the tools are new. Their document is published too.
+  // Only the tools are new, and their document is published too.
   configure(`  publicUrl: ${publicUrl}\n  scopes: { greenhouse.v1.*: b }`, "mcp: { tools: [greenhouse.v1.*] }");
   proxy.command.process.kill("SIGHUP");
   await expect.poll(() => challengeTo("/mcp")).toMatch(/oauth-protected-resource\/shop\/mcp"$/);

@@ -33,8 +33,8 @@ import {
   waterBed,
 } from "./effects/comparison.ts";
 
-// Starts the command with two values of each setting of its file, and compares what a caller, an upstream or an operator
-// observes. A setting that is read but not used has the same effect twice.
+// Starts the command with two values for each setting in its file, and compares what a caller, an upstream or an
+// operator observes. If the command read a setting but did not use it, both observations would be equal.
 
 /** Returns the settings to listen with a certificate. */
 function tlsSettings(name: string, { cert, key }: typeof otherCertificate): TestSettings {
@@ -189,7 +189,7 @@ const otherEffects: Effects = {
       on: { drain: { delayMs: 2_000, timeoutMs: 0 } },
       observe: async (proxy) => {
         proxy.stop();
-        // Without a delay, the port is closed in one of the next turns.
+        // Without a delay, the port closes within the next turns.
         await sleep(200);
         return await statusOf(reading)(proxy).catch(() => "refused");
       },

@@ -17,7 +17,7 @@ import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 const shelves = serviceWithRoutes("shelves.v1.Shelves", { Delete: ["DELETE /v1/shelves/{id}"] });
 const orders = serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] });
-/** The services of the second upstream once it is hostile. */
+/** The second upstream's services once it is hostile. */
 const hostile = serviceWithRoutes("orders.v1.Orders", {
   Get: ["GET /v1/orders/{id}"],
   Steal: ["DELETE /v1/shelves/7", "DELETE /v1/orders/{id}"],

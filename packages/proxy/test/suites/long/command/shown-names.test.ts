@@ -8,7 +8,7 @@ import { toProxySettings } from "../../../../src/command/proxy-settings.ts";
 import { shownNames } from "../../../../src/command/shown-names.ts";
 import { readProxyFile } from "../../../../src/settings/index.ts";
 
-// Refused requests name the settings of the command that accept them, and no options of the library.
+// Refused requests name the command settings that accept them, and no library options.
 
 interface Refusal {
   readonly request: string;

@@ -60,13 +60,13 @@ export function openStdio(gateway: Pick<FetchGateway, "fetch">, options: StdioPe
 
 /** A gateway whose tools are the greenhouse's RPCs. */
 export interface StdioGreenhouse extends FetchGateway {
-  /** The context of the first call of `WatchReadings`. */
+  /** The context of the first `WatchReadings` call. */
   readonly begun: Promise<HandlerContext>;
 }
 
 /**
- * Creates a greenhouse. Readings of "token" are the credential. Readings of "slow" wait for `released`, and a stream of
- * "endless" for its end.
+ * Creates a greenhouse. The reading of "token" is the credential. The reading of "slow" waits for `released`, and a
+ * stream of "endless" ends only with its call.
  */
 export function createGreenhouse(
   admit?: (authorization: string | null) => void,
@@ -93,7 +93,7 @@ export function createGreenhouse(
   return { ...gateway, begun };
 }
 
-/** A call of a tool, by its RPC's name. */
+/** Returns a tool call, by its RPC's name. */
 export function call(id: unknown, method: string, args: object, meta: object = {}): object {
   const params = { name: `${service}_${method}`, arguments: args, _meta: { ...statelessMeta, ...meta } };
   return { jsonrpc: "2.0", id, method: "tools/call", params };

@@ -9,7 +9,7 @@ import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../testing/
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
-// The report of RPCs whose option plantstore.auth.v1.required_scopes the proxy does not check.
+// Reports RPCs whose option plantstore.auth.v1.required_scopes the proxy does not check.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

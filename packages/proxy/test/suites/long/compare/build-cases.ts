@@ -16,13 +16,13 @@ extend google.protobuf.MethodOptions { VisibilityRule method_visibility = 722957
 extend google.protobuf.ServiceOptions { VisibilityRule api_visibility = 72295727; }
 `;
 
-/** The descriptor sets of the old and the new definitions of test cases. Case `n` is the package `cn`. */
+/** The descriptor sets with the test cases' old and new definitions. Case `n` is the package `cn`. */
 export interface BuiltCases {
   readonly old: Uint8Array;
   readonly now: Uint8Array;
 }
 
-/** Compiles the definitions of test cases with buf. */
+/** Compiles the test cases' definitions with buf. */
 export async function buildCases(cases: readonly ComparisonCase[]): Promise<BuiltCases> {
   const [old, now] = await Promise.all([
     build(cases.map((each, at) => toProto(each.old, `c${at}`))),

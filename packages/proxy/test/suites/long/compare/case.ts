@@ -1,16 +1,16 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { RestOptions } from "../../../../../gateway/src/index.ts";
 
-/** A version of a test case's definition: the parts that differ from {@link defaults}. */
+/** One version of a test case's definition, with the parts that differ from {@link defaults}. */
 export interface Version {
   readonly syntax?: string;
-  /** Options of the service, and other RPCs. */
+  /** Service options, and other RPCs. */
   readonly methods?: string;
   /** The RPC's signature, or `""` for none. */
   readonly rpc?: string;
-  /** The rule of `google.api.http`, or `""` for none. */
+  /** The `google.api.http` rule, or `""` for none. */
   readonly http?: string;
-  /** Other options of the RPC. */
+  /** Other RPC options. */
   readonly options?: string;
   /** The fields of `Req`. */
   readonly req?: string;
@@ -20,22 +20,22 @@ export interface Version {
   readonly types?: string;
 }
 
-/** A change of a definition, with a recorded request that shows its effect. */
+/** A change to a definition, with a recorded request that shows its effect. */
 export interface ComparisonCase {
   readonly name: string;
-  /** The reports, as `SEVERITY RULE SUBJECT`, with subjects without the package. Empty if no client is affected. */
+  /** The reports, as `SEVERITY RULE SUBJECT`, whose subjects omit the package. Empty if no client is affected. */
   readonly reports: readonly string[];
   readonly old: Version;
   /** The parts that differ from `old`. */
   readonly now: Version;
   /**
-   * The recorded request: a method and a target of REST, or an RPC and its form in Connect, which is `json`, `binary`,
-   * `get` or `stream` (the message twice), such as `Call json`. Defaults to `POST /call`.
+   * The recorded request. For REST, a method and a target; for Connect, an RPC and its form, such as `Call json`. The
+   * form is `json`, `binary`, `get` or `stream` (the message twice). Defaults to `POST /call`.
    */
   readonly request?: string;
-  /** The request's message, in JSON of the old definition. */
+  /** The request's message, as JSON in the old definition. */
   readonly body?: JsonValue;
-  /** The message with which the server responds, in JSON of the old definition. */
+  /** The message with which the server responds, as JSON in the old definition. */
   readonly response?: JsonObject;
   readonly rest?: RestOptions;
   /** Why no request shows the change. */
@@ -53,7 +53,7 @@ const defaults: Required<Version> = {
   types: "",
 };
 
-/** Returns the .proto file of a version. @param packageName - of the test case */
+/** Returns a version's .proto file. @param packageName - the test case's package */
 export function toProto(version: Version, packageName: string): string {
   const { syntax, methods, rpc, http, options, req, res, types } = { ...defaults, ...version };
   const rule = http === "" ? "" : `option (google.api.http) = { ${http} };`;

@@ -10,15 +10,15 @@ import { messageCases } from "./cases/message-cases.ts";
 import { routeCases } from "./cases/route-cases.ts";
 import { exchange } from "./exchange.ts";
 
-// What `check --against` reports, and what a client sees. A recorded request of the old definition is sent to a gateway
-// of the old one, and to a gateway of the new one.
+// What `check --against` reports, and what a client sees. A request recorded for the old definition is sent to a
+// gateway with the old definition, and to one with the new definition.
 
 const cases = [...detectorCases, ...bufCases, ...routeCases, ...messageCases, ...compatibleCases].map((each, at) => ({
   ...each,
   prefix: `c${at}.`,
 }));
 
-/** The services of a version: all of them, and those visible to callers with the label PREVIEW, without others. */
+/** A version's services: all of them, and those visible to callers with the label PREVIEW, without others. */
 interface VersionServices {
   readonly all: readonly DescService[];
   readonly visible: readonly DescService[];

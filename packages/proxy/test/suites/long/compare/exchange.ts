@@ -20,11 +20,11 @@ export interface Exchange {
   readonly status: number;
   readonly contentType: string | null;
   readonly body: unknown;
-  /** The fields that handlers received: by their names if the request is binary, and otherwise by their numbers. */
+  /** The fields that handlers received, by name if the request is binary, otherwise by number. */
   readonly received: readonly unknown[];
 }
 
-/** Sends the recorded request of a test case to a gateway. @param recorded - the old definition's services */
+/** Sends a test case's recorded request to a gateway. @param recorded - the old definition's services */
 export async function exchange(
   { request = "POST /call", body, response = {}, rest = {} }: ComparisonCase,
   recorded: readonly DescService[],
@@ -94,7 +94,7 @@ function handlerOf(method: DescMethod, respond: Respond): unknown {
 interface SentRequest {
   readonly target: string;
   readonly init: RequestInit;
-  /** The type of responses of the recorded RPC. */
+  /** The response type of the recorded RPC. */
   readonly output: DescMessage;
 }
 
@@ -122,7 +122,7 @@ function toFetch(request: string, body: ComparisonCase["body"], recorded: readon
   return post("application/proto", Buffer.from(toBinary(input, fromJson(input, body ?? {}))));
 }
 
-/** Returns a message of a stream, with the flags and the length before it. */
+/** Returns a stream's message, with the flags and the length before it. */
 function enveloped(body: ComparisonCase["body"]): Buffer<ArrayBuffer> {
   const text = JSON.stringify(body);
   const head = Buffer.alloc(5);
@@ -139,8 +139,8 @@ function readBody(bytes: Uint8Array, contentType: string | null, output: DescMes
 type Key = "name" | "number";
 
 /**
- * Returns the fields of a message that are set. JSON keeps names, so that their numbers are compared. Binary messages
- * keep numbers.
+ * Returns the fields that a message sets. JSON keeps names, so numbers are compared. Binary messages keep numbers, so
+ * names are compared.
  */
 function fieldsOf(message: ReflectMessage, key: Key): unknown {
   const fields = message.fields.filter((field) => message.isSet(field));

@@ -11,7 +11,7 @@ import { compareServices, loadRules } from "../../../../src/compare/index.ts";
 
 const length = 20_000;
 
-/** Returns a set in which each message type has a field with the next one, and the last has a string field. */
+/** Returns a set in which each message type has a field with the next type, and the last has a string field. */
 function chain(lastField: string): Uint8Array {
   const label = FieldDescriptorProto_Label.OPTIONAL;
   const message = FieldDescriptorProto_Type.MESSAGE;

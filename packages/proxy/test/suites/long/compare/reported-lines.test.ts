@@ -4,7 +4,7 @@ import { compareServices, withoutRules } from "../../../../src/compare/index.ts"
 import { buildCases } from "./build-cases.ts";
 import { type ComparisonCase, toProto } from "./case.ts";
 
-// The lines of reports, by the text in them.
+// The reported lines, by the text in them.
 
 const hidden = (kind: string): string => `option (google.api.${kind}_visibility).restriction = "INTERNAL";`;
 

@@ -20,12 +20,13 @@ import {
   type RetryPolicy,
 } from "../../../../src/client/entry.ts";
 
-// Calls a server with two values of each option of createGrpcTransport, and compares what the caller or the server observes.
+// Calls a server with two values for each createGrpcTransport option, and compares what the caller or the server
+// observes.
 
-/** Milliseconds to wait for an effect that must be absent with the other value. */
+/** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
 
-/** The header fields of the calls of the server since a client was created, and their times. */
+/** When the server was called since a client was created, and with which header fields. */
 const calls: { readonly header: Headers; readonly atMs: number }[] = [];
 
 const certificate = createIssuedCertificate("localhost");
@@ -183,7 +184,7 @@ const effects: EffectsOf<GrpcTransportOptions> = {
     }),
 };
 
-/** Calls a server that never responds with a long message, and adds the bytes of its DATA frames. */
+/** Calls a server that never responds with a long message, and records how large its DATA frames are. */
 async function callSilentWith(options: Options, sizes: number[]): Promise<void> {
   await using server = await startScriptedServer({});
   const ending = new AbortController();

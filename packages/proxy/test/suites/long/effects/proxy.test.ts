@@ -22,9 +22,10 @@ import {
   type VisibilityOptions,
 } from "../../../../src/create-proxy.ts";
 
-// Calls an upstream through proxies with two values of each option, and compares what callers and the upstream observe.
+// Calls an upstream through proxies with two values for each option, and compares what callers and the upstream
+// observe.
 
-/** The header fields of the calls of the upstream since the last proxy started. */
+/** The header fields in calls to the upstream since the last proxy started. */
 const calls: Headers[] = [];
 const reflectionCalls: Headers[] = [];
 
@@ -51,7 +52,7 @@ function upstreamRoutes(degreesCelsius: number): (router: ConnectRouter) => void
 
 const certificate = createIssuedCertificate("localhost");
 const [first, second, secure] = [21, 30, 21].map((degrees) => createTestGateway({ routes: upstreamRoutes(degrees) }));
-/** The addresses of the upstreams. */
+/** The upstreams' addresses. */
 let [address, otherAddress, secureAddress] = ["", "", ""];
 beforeAll(async () => {
   address = `http://127.0.0.1:${(await first?.listen({ host: "127.0.0.1" }))?.port}`;
@@ -68,7 +69,10 @@ const reading = "/sensors/4/reading";
 
 type Observe = (proxy: ProxyGateway) => Promise<unknown>;
 
-/** Starts a proxy with each value, and compares what is observed. An error's message if it does not start. */
+/**
+ * Starts a proxy with each value, and compares what is observed. If a proxy does not start, its error message is
+ * compared.
+ */
 function compare(off: Partial<ProxyOptions>, on: Partial<ProxyOptions>, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     for (const list of [calls, reflectionCalls]) list.length = 0;
@@ -234,7 +238,7 @@ const upstreamEffects: EffectsOf<ProxiedUpstream> = {
 
 const sent = { "x-one": "1", "x-two": "2" };
 
-/** Compares calls without settings of methods and with some. */
+/** Compares calls without and with method settings. */
 function compareMethod(settings: MethodSettings, observe: Observe): Promise<Differs> {
   return compareUpstreams({ timeoutMs: 1_000 }, { timeoutMs: 1_000, methodSettings: () => settings }, observe);
 }

@@ -24,15 +24,15 @@ import {
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import type { UpstreamLimits, UpstreamOptions } from "../../../../src/client/entry.ts";
 
-// Calls upstreams with two values of each option and limit, and compares what the caller or the server observes.
+// Calls upstreams with two values for each option and limit, and compares what the caller or the server observes.
 
-/** Milliseconds to wait for an effect that must be absent with the other value. */
+/** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
 
 type Observe = (client: GreenhouseClient, server: ScriptedServer) => Promise<unknown>;
 type More = Partial<UpstreamOptions>;
 
-/** Compares two values of options with the same scripted server. */
+/** Compares two option values with the same scripted server. */
 function compareWith(script: Script, off: More, on: More, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     await using server = await startScriptedServer(script);
@@ -41,7 +41,7 @@ function compareWith(script: Script, off: More, on: More, observe: Observe): Pro
   });
 }
 
-/** Compares two values of limits, the first of which is the default. */
+/** Compares two limits, the first of which is the default. */
 function compareLimits(
   script: Script,
   on: Partial<UpstreamLimits>,
@@ -54,7 +54,7 @@ function compareLimits(
 /** Never responds. */
 const silent: Script = {};
 
-/** Starts calls, and returns the load of the upstream a little later. */
+/** Starts calls, and returns the upstream's load a little later. */
 const loadOf =
   (calls: number): Observe =>
   async (client) => {
@@ -249,7 +249,7 @@ const optionEffects: EffectsOf<UpstreamOptions> = {
   limits: limitEffects.callsPerConnection,
 };
 
-/** Compares two values of options with a server's name. */
+/** Compares two option values with a server's name. */
 function compareNamed(off: More, on: More, observe: Observe): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     await using server = await startScriptedServer(respondWatered);

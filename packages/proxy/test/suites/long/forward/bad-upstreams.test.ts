@@ -26,13 +26,13 @@ import {
 import { someTurns } from "../../../../../testing/src/some-turns.ts";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
-// Callers of a proxy whose upstream violates HTTP/2 or gRPC get the expected result, and each call is sent only once.
+// Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.
 
 /**
  * Cases that are Unimplemented for a gRPC client, but Internal for callers of a proxy, because the proxy has the RPC.
  */
 const cardinality = new Set(["no message", "a trailers-only success", "two messages"]);
-/** This case fails only for a caller for whom the proxy decodes messages. */
+/** Fails only if the proxy decodes messages for the caller. */
 const undecodable = "a message of another type";
 
 const httpStatuses: Readonly<Partial<Record<Code, number>>> = {
@@ -73,7 +73,7 @@ test.each(hostileCases)("if the upstream sends $name, a gRPC caller gets the exp
   if (want === undefined) expect(outcome).toBe(7n);
   else {
     const error = ConnectError.from(outcome);
-    // The bytes of an undecodable message are forwarded, and the caller fails to decode them.
+    // The proxy forwards an undecodable message's bytes, and the caller fails to decode them.
     expect(Code[error.code]).toBe(Code[testCase.name === undecodable ? Code.Internal : want]);
     if (want === Code.Unavailable) expect(error.rawMessage).toBe("the service is not available");
     else expect(error.rawMessage).toContain(testCase.message ?? "");

@@ -197,7 +197,7 @@ function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnTy
 }
 
 describe("a message that cannot be decoded", () => {
-  // The bytes are not a valid message of any type, so only the bytes can be forwarded.
+  // The bytes are not a valid message in any type, so they can only be forwarded unchanged.
   const odd = Buffer.from("ffffffff00", "hex");
 
   test("is forwarded unchanged in both directions", async () => {
@@ -543,7 +543,7 @@ test("an upstream sends at most the flow-control windows to an idle caller", asy
     before = sent;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  // The limit includes the windows of the caller and of the proxy, socket buffers, and messages in between.
+  // The limit includes the caller's and the proxy's windows, socket buffers, and messages in between.
   expect(sent).toBeGreaterThan(262_144);
   expect(sent).toBeLessThan(700_000);
   stream.close();

@@ -10,7 +10,7 @@ import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 
-// What an upstream can make a browser do with the origin of the proxy, which it shares with /docs and other upstreams.
+// What an upstream can make a browser do on the proxy's origin, which it shares with /docs and other upstreams.
 
 /** One name for each name or prefix. */
 const names = controlFields.flatMap((each) => each.names.map((name) => name.toLowerCase().replace("*", "something")));
@@ -21,7 +21,7 @@ function control(fields: Headers): void {
   for (const name of names) fields.set(name, valueOf(name));
 }
 
-/** Returns the status, and those of the fields that a caller gets, of an upstream that sets all of them. */
+/** Returns the status, and which fields a caller gets, when an upstream sets all of them. */
 async function fieldsOf(
   path: string,
   rules: ForwardRules = {},

@@ -5,7 +5,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 
-/** The descriptors of the greenhouse, and 20,000 types in 200 other files. */
+/** The greenhouse's descriptors, and 20,000 types in 200 other files. */
 const large = Buffer.concat([
   descriptorSetOf(GreenhouseService.file),
   toBinary(
@@ -21,7 +21,7 @@ const large = Buffer.concat([
   ),
 ]);
 
-/** The descriptors of the greenhouse, and a file with 500 RPCs. */
+/** The greenhouse's descriptors, and a file with 500 RPCs. */
 const manyRpcs = Buffer.concat([
   descriptorSetOf(GreenhouseService.file),
   toBinary(
@@ -56,7 +56,7 @@ function createChangingProxy() {
   return createProxy({ upstreams }).then((proxy) => ({ proxy, source }));
 }
 
-/** Returns how many turns of the event loop a task takes if each of its steps takes longer than a turn may. */
+/** Returns how many event loop turns a task takes if each step takes longer than a turn may. */
 async function turnsOf(task: () => Promise<unknown>): Promise<number> {
   let nowMs = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 11));

@@ -24,7 +24,7 @@ import { within } from "../../../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-// The sources of descriptors, and when a proxy reads them again.
+// Which sources a proxy reads descriptors from, and when it reads them again.
 
 test("reflection is read every reloadEveryMs, and only changes are reported", async () => {
   let listed: readonly DescService[] = [GreenhouseService, ServerReflection];
@@ -57,7 +57,7 @@ test("reflection is read every reloadEveryMs, and only changes are reported", as
     expect(reports).toEqual([]);
     listed = [GreenhouseService, StreamService, ServerReflection];
     await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
-    // A different order of services is not a change.
+    // Listing services in another order is not a change.
     listed = listed.toReversed();
     const readsBefore = reads;
     await expect.poll(() => reads, { timeout: 10_000 }).toBeGreaterThan(readsBefore + 2);
@@ -73,7 +73,7 @@ test("reflection is read every reloadEveryMs, and only changes are reported", as
   }
 });
 
-/** {@link StreamService} in a file that is larger than the message limit of calls. */
+/** {@link StreamService} in a file that is larger than the calls' message limit. */
 function largeStreamService(): DescService {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(StreamService.file));
   set.file.at(-1)?.messageType[0]?.reservedName.push("x".repeat(5_000_000));
@@ -118,7 +118,7 @@ test("reflection is read again when calls reach new servers", async () => {
     (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
   await expect.poll(call).toBe(200);
   await old[Symbol.asyncDispose]();
-  // Each proxy reads once: the loss of a server causes no read until calls reach another server.
+  // Each proxy reads once, because a lost server causes no read until calls reach another server.
   expect(old.counts.reads).toBe(2);
 
   const beganAtMs = performance.now();
@@ -238,7 +238,7 @@ test("a missing file and its return are reported, even if unchanged", async () =
   await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
 });
 
-/** Number of timers that keep this process alive. */
+/** Returns how many timers keep this process alive. */
 function countRefedTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }

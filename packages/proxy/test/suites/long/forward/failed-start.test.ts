@@ -9,7 +9,7 @@ import {
   type ProxyOptions,
 } from "../../../../src/create-proxy.ts";
 
-// A proxy that does not start releases what it has opened until then.
+// A proxy that does not start releases what it has opened.
 
 afterEach(() => void vi.useRealTimers());
 

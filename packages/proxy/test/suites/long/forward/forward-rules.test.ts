@@ -75,7 +75,7 @@ describe("without rules", () => {
       "user-agent": "mine",
       "x-b-bin": "AA",
       "grpc-trace-bin": "AAAA",
-      // The names contain the prefixes of blocked names, but not at the start.
+      // The names contain blocked prefixes, but not at the start.
       "x-grpc-": "1",
       "x-connect-": "1",
     };

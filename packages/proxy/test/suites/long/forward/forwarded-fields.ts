@@ -33,7 +33,7 @@ export async function forward(
   return { received, back: Object.fromEntries(header) };
 }
 
-/** Fields of every gRPC request. */
+/** Fields in every gRPC request. */
 export const grpcFields = {
   "content-type": "application/grpc+proto",
   te: "trailers",

@@ -26,7 +26,7 @@ import {
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Features of the gateway that a proxy has too.
+// Gateway features that a proxy has too.
 
 const files = [GreenhouseService.file];
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
@@ -74,7 +74,7 @@ test("REST streams messages in both directions, and errors within streams", asyn
     body: '{"sensor":"a"}\n{"sensor":1}\n',
   });
   expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
-  // Errors of the upstream have no identifier.
+  // Upstream errors have no identifier.
   expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
 });
 
@@ -201,7 +201,7 @@ test.each<{ name: string; options: object }>([
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   using connection = await openHttp1(proxy.address);
-  // RFC 9110 §2.5: a request of a later minor version is served as the latest known version. node:http rejects it.
+  // RFC 9110 §2.5: a request with a later minor version is served as the latest known version. node:http rejects it.
   connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });

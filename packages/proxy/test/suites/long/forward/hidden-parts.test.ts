@@ -53,9 +53,9 @@ import { GetShelfRequestSchema } from "../../../../../testing/src/gen/kitchensin
 import { HiddenParts } from "../../../../../protobuf/src/descriptors/index.ts";
 import { createProxy, type ProxyGateway } from "../../../../src/create-proxy.ts";
 
-// Parts of messages that google.api.visibility hides in the binary format: extensions, enum numbers, messages in Any.
+// Message parts that google.api.visibility hides in the binary format: extensions, enum numbers, messages in Any.
 
-/** Removes the rules of REST, which name hidden fields. */
+/** Removes the REST rules, which name hidden fields. */
 function withoutRules(file: DescFile): DescFile {
   for (const method of file.proto.service.flatMap((service) => service.method)) delete method.options;
   return file;
@@ -97,7 +97,7 @@ function legacyOf(name: string, depth = 2): Legacy {
   return legacy;
 }
 
-/** The message of {@link legacyOf} without its hidden parts, in a form that can be compared. */
+/** The message from {@link legacyOf} without its hidden parts, in a form that can be compared. */
 function visibleOf(name: string, depth = 2): object {
   const own = { name, number: 7, shade: Shade.LIGHT, shades: [Shade.LIGHT], codes: [1n, 2n], label: "visible" };
   if (depth === 0) return own;
@@ -113,7 +113,7 @@ function visibleOf(name: string, depth = 2): object {
 
 const registry = createRegistry(file_kitchensink_v1_legacy, file_kitchensink_v1_kitchen_sink);
 
-/** Returns all parts of a message that a receiver with the complete definition sees. */
+/** Returns all message parts that a receiver with the complete definition sees. */
 function seen(legacy: Legacy): object {
   const unpacked = legacy.any && unpack(LegacySchema, legacy.any);
   const member = legacy.choice.case === "choiceLegacy" ? legacy.choice.value : undefined;
@@ -148,7 +148,7 @@ const sent: MessageInitShape<typeof SinkSchema> = {
   any: anyPack(NestedSchema, create(NestedSchema, { text: "secret" })),
 };
 
-/** Returns an error with details of a hidden type, of a type with hidden parts, and of a type of another definition. */
+/** Returns an error with three details: a hidden type, a type with hidden parts, and a type from another definition. */
 function failure(): ConnectError {
   return new ConnectError("failed", Code.Aborted, undefined, [
     { desc: NestedSchema, value: { text: "secret" } },

@@ -23,7 +23,7 @@ import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../s
 
 const sinkSet = descriptorSetOf(file_kitchensink_v1_kitchen_sink);
 
-/** A definition of `Legacy` with the field `number` hidden. */
+/** A definition for `Legacy` in which the field `number` is hidden. */
 const legacySet = restrictedLegacySet();
 const legacyTypes = createFileRegistry(fromBinary(FileDescriptorSetSchema, legacySet));
 const legacySink: DescService = legacyTypes.getService(LegacySink.typeName) ?? LegacySink;
@@ -135,7 +135,7 @@ describe.each(Object.entries(describedBy))("a hidden field of a type of %s", (na
       });
       responses.push([response.status, (await response.text()).includes('"number":5')]);
     }
-    // JSON Any messages have the types of upstreams and of jsonOptions.registry only.
+    // In JSON, Any messages may only have types from upstreams and from jsonOptions.registry.
     const allowed = name === "a service of routes" ? [400, false] : [200, true];
     expect(responses).toEqual([[400, false], allowed]);
   });

@@ -16,21 +16,22 @@ import {
   startReflectedUpstream,
 } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 
-// An upstream offers services and REST routes of another one by reflection: its calls and credentials stay there.
+// An upstream offers another one's services and REST routes by reflection, but gets neither its calls nor its
+// credentials.
 
 const orders = serviceWithRoutes("shop.v1.Orders", {
   Get: ["GET /v1/orders/{id}"],
   Delete: ["DELETE /v1/orders/{id}", "POST /v1/orders/{id}:delete"],
 });
 const stock = serviceWithRoutes("stock.v1.Stock", { Count: ["GET /v1/stock/{id}"] });
-/** The hostile upstream. Most of its routes take calls of the others. */
+/** The hostile upstream. Most routes would intercept the others' calls. */
 const evil = serviceWithRoutes("evil.v1.Evil", {
   Steal: ["DELETE /v1/orders/7", "* /v1/orders/{id}:cancel", "GET /v1/evil/{id}"],
   Catch: ["GET /{id=**}"],
   Call: ["POST /shop.v1.Orders/Delete", "POST /shop.v1.Orders/Later", "POST /{id}/{sub}"],
   Head: ["HEAD /v1/stock/1"],
 });
-/** The services of another upstream, which a hostile one claims by their names. */
+/** Another upstream's services, which a hostile one claims by their names. */
 const claimed = serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/x"], Delete: ["DELETE /v1/x"], Later: [] });
 
 async function start(...services: readonly DescService[]): Promise<ReflectedUpstream> {
@@ -56,7 +57,7 @@ function reflected(
 /** Sends a call with a credential. @param line - method and path; a POST has an empty JSON body */
 async function send(proxy: ProxyGateway, line: string): Promise<number> {
   const [method = "", path = ""] = line.split(" ");
-  // The rule of `:delete` has no body.
+  // The `:delete` rule has no body.
   const hasBody = method === "POST" && !path.includes(":");
   const request = new Request(`http://localhost${path}`, {
     method,
@@ -66,7 +67,7 @@ async function send(proxy: ProxyGateway, line: string): Promise<number> {
   return (await proxy.fetch(request)).status;
 }
 
-/** Calls of the first upstream on REST and in Connect, including an RPC that is not known. */
+/** Calls to the first upstream over REST and Connect, including an RPC that is not known. */
 const ordersCalls = [
   "DELETE /v1/orders/7",
   "GET /v1/orders/7",
@@ -137,7 +138,7 @@ test("calls to an upstream down at start get 503 until it starts", async () => {
   for (let times = 0; times < 2; times++) {
     expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
     expect(await send(proxy, "POST /shop.v1.Orders/Later")).toBe(503);
-    // Which routes are those of the first upstream is not known, but which services are.
+    // The first upstream's services are known, but its routes are not.
     expect(await sendAll(proxy, ["GET /v1/evil/1", "POST /evil.v1.Evil/Steal"])).toEqual([503, 200]);
     await proxy.reload();
   }

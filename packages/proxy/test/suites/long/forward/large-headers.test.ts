@@ -43,7 +43,7 @@ function fieldsOf(bytes: number): Field[] {
   return Array.from({ length: bytes / 1_000 }, (_, at) => [`x-field-${String(at).padStart(3, "0")}`, value]);
 }
 
-/** A response whose sections are sent in frames of the largest size. */
+/** A response whose sections are sent in frames with the largest size. */
 function largeResponse(id: number, body: Uint8Array, trailer: readonly Field[], head: readonly Field[]): Frame[] {
   return [...sectionFrames(id, head, 0), dataFrame(id, body), ...sectionFrames(id, trailer, frameFlag.endStream)];
 }

@@ -8,12 +8,12 @@ import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 const files = [GreenhouseService.file];
 
-/** Different strings that fill a part of a frame, several frames, several chunks and several windows. */
+/** Different strings that fill part of a frame, several frames, several chunks and several windows. */
 const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
   ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
 );
 
-// No compression, so that messages are forwarded unchanged.
+// Disables compression, so that messages are forwarded unchanged.
 const acceptCompression: [] = [];
 
 const protocols = [

@@ -34,7 +34,7 @@ const rpcs = {
 /** RPCs whose responses are forwarded in parts. */
 const downloads = [rpcs.unary, rpcs.serverStream, rpcs.bidi];
 
-/** A message with its prefix, or the start of one. @param announcedBytes - default: those that follow */
+/** Returns a message with its prefix, or a message's start. @param announcedBytes - default: those that follow */
 function messageOf(bytes: number, announcedBytes: number = bytes): Buffer {
   return encodeEnvelope(0, Buffer.alloc(bytes, 1), announcedBytes);
 }
@@ -89,7 +89,9 @@ function statusOf({ header, trailer }: HttpResponse): number {
   return Number(fieldValue(trailer, "grpc-status") ?? fieldValue(header, "grpc-status"));
 }
 
-/** Waits for the end of a request at the upstream: the number of its bytes, or the code with which it was reset. */
+/**
+ * Waits until a request ends at the upstream, and returns how many bytes it had, or the code with which it was reset.
+ */
 function requestEnd(stream: ServerHttp2Stream): Promise<{ readonly bytes: number } | { readonly resetCode: number }> {
   return new Promise((resolve) => {
     let bytes = 0;
@@ -105,7 +107,7 @@ async function pingSeveralTimes(session: ClientHttp2Session): Promise<void> {
   for (let at = 0; at < 10; at++) await within(new Promise((resolve) => session.ping(resolve)), "a PING");
 }
 
-/** The bytes of 20 calls that may wait in the proxy. Their windows, and what is queued for the other side. */
+/** How many bytes from 20 calls may wait in the proxy: in their windows, and queued for the other side. */
 const waitingBytesMax = 20 * 256 * kibibyte + 2 * mebibyte;
 const start = messageOf(4 * mebibyte, readMaxBytes);
 
@@ -124,7 +126,7 @@ test.each(downloads)("for %s, response parts wait for a caller that does not rea
     stream.resume().respond(grpcHeader);
     stream.write(start);
   });
-  // The window of the caller's connection is 64 KiB.
+  // The caller's connection window is 64 KiB.
   const streams = Array.from({ length: 20 }, () => proxied.open(rpc).pause());
   for (const stream of streams) stream.end(messageOf(0));
   await Promise.all(streams.map((stream) => within(once(stream, "response"), "a header")));
@@ -151,7 +153,7 @@ test.each(Object.values(rpcs))("large %s messages are forwarded completely in bo
   expect(received.map(({ body }, at) => body.equals(sent[at] ?? Buffer.alloc(0)))).toEqual([true, true, true]);
 });
 
-/** Requests that are not valid, with the expected status. `isForwarded`: whether the upstream gets the start. */
+/** Invalid requests, with the expected status. `isForwarded` is whether the upstream gets the start. */
 const invalidRequests = [
   {
     name: "a truncated message",

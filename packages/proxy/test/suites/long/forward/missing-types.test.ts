@@ -15,11 +15,11 @@ import {
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 
-// If the reflection of an upstream lacks files, services that do not need them are still proxied.
+// If an upstream's reflection lacks files, services that do not need them are still proxied.
 
 type FileInit = MessageInitShape<typeof FileDescriptorProtoSchema>;
 
-/** Returns a file with a service `NAME.Service`, whose message has a field of a type from another file. */
+/** Returns a file with a service `NAME.Service`, whose message has a field with a type from another file. */
 function fileOf(name: string, typeName: string | undefined, dependency: readonly string[]): FileInit {
   const typed = typeName === undefined ? { type: Type.STRING } : { type: Type.MESSAGE, typeName };
   return {
@@ -52,7 +52,7 @@ test("a service without a type is omitted until a reload finds it", async () => 
   expect(proxy.omitted).toEqual([
     `${upstream.address}: other.Service: the type third.Text of a field of other.Text is missing; missing import: third.proto`,
   ]);
-  // The JSON names are omitted, as by the reflection of C++, Java and Python.
+  // The JSON names are omitted, as by the C++, Java and Python reflection.
   expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
 
   upstream.files = [complete, other, third];

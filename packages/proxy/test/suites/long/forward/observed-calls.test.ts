@@ -28,7 +28,7 @@ const failed = [
   ["grpc-message", "no bed"],
 ] as const;
 
-/** Returns the start and the end of each call to an upstream. */
+/** Records how each call to an upstream starts and ends. */
 function recorder(): { observer: UpstreamCallObserver; calls: string[]; ends: CallEnd[] } {
   const calls: string[] = [];
   const ends: CallEnd[] = [];
@@ -100,7 +100,7 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
   const codes: (Code | undefined)[] = [];
   const onResponse = ({ error }: CompletedRequest): void => void codes.push(error?.code);
   await send(respond === undefined ? {} : { request: respond }, request, { onUpstreamCall: observer, onResponse });
-  // The access log and the metrics of callers record the same status.
+  // The access log and the callers' metrics record the same status.
   expect(codes).toEqual(ends.map(({ error }) => error?.code));
   expect(calls).toEqual([request === water ? "WaterBed" : "WatchReadings"]);
   expect(ends).toMatchObject([{ ...want, durationMs: expect.any(Number) }]);

@@ -47,7 +47,7 @@ async function read(
   }
 }
 
-/** Returns routes of a server whose reflection responds with this function. */
+/** Returns routes for a server whose reflection responds with this function. */
 function responding(respond: (request: ReflectionRequest) => ReflectionResponse | Promise<ReflectionResponse>) {
   return (router: ConnectRouter): void => {
     router.service(ServerReflection, {
@@ -73,7 +73,7 @@ function sending(
 
 const notKnown: ReflectionResponse = { case: "errorResponse", value: { errorCode: 5, errorMessage: "not\nknown" } };
 
-/** Returns routes of a server with a service a.A, whose file imports others. */
+/** Returns routes for a server with a service a.A, whose file imports others. */
 function importing(dependency: readonly string[], others: (name: string) => ReflectionResponse = () => notKnown) {
   return responding((request) => {
     if (request.case === "listServices") return listing("a.A");

@@ -124,7 +124,7 @@ test("an unreadable upstream keeps descriptors that a reload read during reconfi
   await proxy.close();
 });
 
-/** Returns options whose descriptors, of a service with this RPC, are read when the returned promise resolves. */
+/** Returns options whose descriptors, with a service that has this RPC, are read when the returned promise resolves. */
 function delayed(name: string): { options: ProxyOptions; started: Promise<void>; read: (error?: Error) => void } {
   const gate = Promise.withResolvers<Uint8Array>();
   const start = Promise.withResolvers<void>();

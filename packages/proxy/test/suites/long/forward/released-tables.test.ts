@@ -6,7 +6,7 @@ import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.t
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createProxy, createUpstream, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
 
-/** Resolves once none of these objects is in memory. The target of a new WeakRef is kept until the end of the turn. */
+/** Resolves once none of the objects is in memory. A new WeakRef keeps its target until the turn ends. */
 async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void> {
   const left = (): number => {
     collectGarbage();
@@ -15,7 +15,10 @@ async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void
   await expect.poll(left).toBe(0);
 }
 
-/** Calls an RPC, so that its code is in use, and returns the description of a served service, which its table holds. */
+/**
+ * Calls an RPC, so that its code is in use, and returns a reference to a served service's description, which its table
+ * holds.
+ */
 async function useTable(proxy: ProxyGateway): Promise<WeakRef<object>> {
   await (await proxy.fetch(new Request("http://proxy/sensors/1/reading"))).text();
   await (await proxy.fetch(new Request("http://proxy/greenhouse.v1.GreenhouseService/Unknown"))).text();

@@ -161,7 +161,7 @@ test.each([
   });
 });
 
-/** The reloads of two upstreams that both succeeded. */
+/** The reloads when both upstreams succeeded. */
 function bothSucceeded(lastSuccessMs: number): object[] {
   return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
 }
@@ -241,7 +241,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
     const hasFailed = want.some((problem) => problem !== undefined);
     for (const [at, problem] of want.entries()) if (problem) expect(proxy.services[at]).toBe(services[at]);
 
-    // The end of a problem is reported even if the descriptors have not changed.
+    // Reports that a problem has ended even if the descriptors have not changed.
     reports.length = 0;
     sets = [greenhouse, sinks];
     const { isChanged } = await proxy.reload();
@@ -264,7 +264,7 @@ test("a failed read is retried with a backoff", async () => {
   stack.defer(() => proxy.close());
   failures = 2;
   await proxy.reload();
-  // The other two reads happen without a call of reload().
+  // The other two reads happen without a call to reload().
   await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
   expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
 });

@@ -70,7 +70,7 @@ test("a closed connection's header and credentials are not retained", async () =
     return new WeakRef(header);
   };
   const header = begin();
-  // The target of a new WeakRef is retained until the end of the turn.
+  // A new WeakRef keeps its target until the turn ends.
   await new Promise(setImmediate);
   collectGarbage();
   expect(header.deref()).toBeUndefined();
@@ -80,7 +80,7 @@ test("a closed connection's header and credentials are not retained", async () =
 test("at most a thousand field names are cached", async () => {
   const rules = compileForwardRules("request");
   const before = await heldBytes();
-  // The names are long, so that other changes of memory use are small in comparison.
+  // The names are long, so that other changes in memory use are small in comparison.
   for (let at = 0; at < 2_000; at += 1) rules.of([`${at}${"x".repeat(40_000)}`, ""], noAddedFields);
   const cached = ((await heldBytes()) - before) / 40_000;
   expect(cached).toBeGreaterThan(800);

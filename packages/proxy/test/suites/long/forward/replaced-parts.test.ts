@@ -21,8 +21,8 @@ import {
   type Upstream,
 } from "../../../../src/create-proxy.ts";
 
-// What a proxy watches, connects to and limits after its options were replaced ten times. The parts of the last options
-// work on, and those of earlier options are silent.
+// What a proxy watches, connects to and limits after its options were replaced ten times. What the last options opened
+// works, and what earlier options opened is closed.
 
 const replacements = 10;
 const greenhouse = descriptorSetOf(GreenhouseService.file);
@@ -39,7 +39,7 @@ async function water({ fetch }: ProxyGateway, note: string = ""): Promise<number
   return response.httpStatus;
 }
 
-/** A source of descriptors that counts its reads and watches. */
+/** A descriptor source that counts its reads and watches. */
 interface CountingSource extends DescriptorSource {
   set: Uint8Array;
   readonly reads: number;
@@ -136,7 +136,7 @@ test("the last options' limit applies after each replacement", async () => {
   await proxy.close();
 });
 
-/** A gateway that counts reflection calls, and the open watches of its health. */
+/** A gateway that counts reflection calls, and how many watch its health. */
 function createReflected(): { readonly gateway: Gateway; readonly counts: { reflected: number; watches: number } } {
   const counts = { reflected: 0, watches: 0 };
   const reflection = createReflectionService([GreenhouseService]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parsePathTemplate, routesOverlap } from "../../../../../protocols/src/rest/rules/index.ts";
 import { RouteIndex } from "../../../../src/forward/route-index.ts";
 
-/** Templates that overlap in every way: literals, wildcards, verbs, and a literal with the text of a verb. */
+/** Templates that overlap in every way, with literals, wildcards, verbs, and a literal that equals a verb. */
 const templates = [
   "/a",
   "/b",

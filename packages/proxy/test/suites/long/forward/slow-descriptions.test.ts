@@ -5,7 +5,7 @@ import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { createProxy, type ProxiedUpstream } from "../../../../src/create-proxy.ts";
 
-// A set of one upstream that takes long to describe. The other upstreams do not wait for it.
+// One upstream's set takes long to describe, and the other upstreams do not wait for it.
 
 let nowMs = performance.now();
 
@@ -29,7 +29,7 @@ function setOf(packageName: string, methods: readonly string[], types = 0): Uint
   ]);
 }
 
-/** Types that take thousands of turns. */
+/** So many types that describing them takes thousands of turns. */
 const many = 20_000;
 
 /** An upstream whose descriptors can be changed. */

@@ -6,9 +6,9 @@ import { identityFields } from "../../../../src/forward/identity-fields.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { client, forward, grpcFields } from "./forwarded-fields.ts";
 
-// Fields that an upstream trusts because another server sets them. A caller cannot set them through the proxy.
+// An upstream trusts some fields because another server sets them, so a caller cannot set them through the proxy.
 
-/** One name for each name or prefix of the fields that identify a caller. */
+/** One name for each name or prefix among the fields that identify a caller. */
 const identityExamples = identityFields.flatMap(({ names }) => names.map((name) => name.replace("*", "Something")));
 
 test("fields that identify a caller are not forwarded through a wildcard", async () => {

@@ -75,7 +75,7 @@ test("an upstream unreachable at start is served once reachable", async () => {
   expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
 
   await using _ = await startReflected(port);
-  // Happens without a call of reload().
+  // Happens without a call to reload().
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
   expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
@@ -196,7 +196,7 @@ test("an unreachable upstream's HTTP rules do not prevent the start", async () =
 
 interface UnknownPathCase {
   readonly path: string;
-  /** The REST path of an RPC that is known from the start. */
+  /** The REST path for an RPC that is known from the start. */
   readonly known?: string;
   readonly prefix?: string;
   readonly method?: string;

@@ -17,7 +17,7 @@ import {
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Decoding and encoding a message with one field twice removes the first one.
+// Decoding and encoding a message that has one field twice removes the first one.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];
 const malformed = Buffer.from("\x1a\x7f");
 

@@ -10,7 +10,7 @@ import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
-// An upstream that does not read uploads. Its windows of streams are never enlarged, only that of the connection.
+// An upstream that does not read uploads. It never enlarges stream windows, only the connection's.
 
 const service = "/greenhouse.v1.GreenhouseService";
 const header: readonly Field[] = [
@@ -35,7 +35,7 @@ test.each([
   });
   await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], options);
   using connection = await openHttp2(proxy.address);
-  // A message of 4 KiB. Field 1 is a string.
+  // A 4 KiB message, whose field 1 is a string.
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0x10, 0, 0x0a, 0xfd, 0x1f]), Buffer.alloc(4093, "a")]);
   for (let i = 0; i < 20; i++)
     connection.open(upload, { endStream: false }).end(Buffer.concat(Array(100).fill(message)));

@@ -25,7 +25,7 @@ const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 const rules = { rules: [{ selector: `${OrderService.typeName}.DeleteOrder`, delete: "/gone/{id}" }] };
 const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };
 
-/** What `createOpenApi` returns for the same options, as the file has it. */
+/** What `createOpenApi` returns for the same options, as the file contains it. */
 describe("the openapi command", () => {
   test.each([
     { name: "without flags", args: [], options: { info } },

@@ -14,7 +14,7 @@ import { projectFolder, runProgram } from "../../../../../testing/src/process/ch
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
 
-// The plugin of buf and protoc.
+// The plugin for buf and protoc.
 
 const folder = createTempFolder();
 const { write } = folder;

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { readProxyFile } from "../../../../src/settings/index.ts";
 import { costRatio } from "../../../../../testing/src/cost-ratio.ts";
 
-/** Returns a function that reads a file with unknown settings, which is refused. */
 function readUnknown(count: number): () => void {
   const keys = Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
   const text = `upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n${keys}`;

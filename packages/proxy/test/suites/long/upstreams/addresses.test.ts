@@ -22,9 +22,9 @@ import {
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { someTurns } from "../../../../../testing/src/some-turns.ts";
 
-// Tests which server gets a call: changing addresses of a name, unreachable servers, load.
+// Tests which server gets a call when a name's addresses change, servers are unreachable, or servers are loaded.
 
-// Intervals are faked, so that calls are started by events, not by the periodic check.
+// Intervals are faked, so that events start calls instead of the periodic check.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -258,7 +258,7 @@ test("resolving a name again opens no connection if nothing has changed", async 
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
-    // Both addresses are the same server. The second needs no lookup.
+    // Both addresses belong to the same server, so the second needs no lookup.
     addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
     lookup: async () => {
@@ -305,7 +305,7 @@ test.each([
       },
     });
     expect(client.upstream.ready).toBe(true);
-    // Concurrent calls wait for one lookup. Later calls do not wait.
+    // Concurrent calls share one lookup, and later calls do not wait.
     const together = await Promise.all([wateringOf(client), wateringOf(client)]);
     for (let i = 0; i < 3; i++) {
       const outcome = together[i] ?? (await wateringOf(client));

@@ -38,7 +38,7 @@ const watchRequest = envelope(
   toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
 );
 
-/** A message of `Watch`. Field 1 is its status. */
+/** A `Watch` message, whose field 1 is its status. */
 function status(value: number): Buffer {
   return envelope(Buffer.of(8, value));
 }
@@ -97,7 +97,7 @@ function endsWith(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
-/** Reports SERVING, and ends the stream in the next message's middle. */
+/** Reports SERVING, and ends the stream in the middle of the next message. */
 function reportsAndFails(id: number): readonly Frame[] {
   return [
     ...reports(serving, serving.subarray(0, 6))(id),
@@ -109,7 +109,7 @@ function clientOf(...addresses: readonly string[]): GreenhouseClient {
   return openGreenhouse({ addresses, healthService: service });
 }
 
-/** SERVING with an unknown field, of this size in bytes. */
+/** SERVING with an unknown field that has this size in bytes. */
 function servingIn(bytes: number): Buffer {
   const rest = Buffer.alloc(bytes - 5);
   return envelope(Buffer.concat([Buffer.of(8, 1, 0x7a, (rest.byteLength & 0x7f) | 0x80, rest.byteLength >> 7), rest]));
@@ -241,7 +241,7 @@ test("a watch that ends with an invalid message is repeated once", async () => {
   onTestFinished(() => void vi.useRealTimers());
   const invalid = 3;
   await using server = await startWatchedServer((id) => {
-    // More than the third wait, and less than any timeout of a connection.
+    // More than the third wait, and less than any connection timeout.
     vi.advanceTimersByTime(4_000);
     if (server.watches > invalid) return reports(serving)(id);
     return [headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(8, 1), 1), frameFlag.endStream)];

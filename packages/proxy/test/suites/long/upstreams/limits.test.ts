@@ -28,7 +28,7 @@ import {
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Tests the effect of each limit of an upstream.
+// Tests the effect of each upstream limit.
 
 function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
   return openGreenhouse({ addresses, ...options });
@@ -175,7 +175,7 @@ test("before SETTINGS, a connection gets streamsBeforeSettings calls, or as many
 });
 
 test("new calls fail while too many bytes are queued", async () => {
-  // The server never sends WINDOW_UPDATE for its window of 65,535 bytes.
+  // The server never sends WINDOW_UPDATE for its 65,535-byte window.
   await using server = await startScriptedServer({});
   await using client = clientOf(server.baseUrl, { limits: { queuedBytes: 20_000 } });
   const note = "n".repeat(70_000);

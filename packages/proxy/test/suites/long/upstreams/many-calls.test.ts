@@ -25,12 +25,12 @@ import {
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
-// Tests additional connections and the queue, which calls need when all streams of a connection are in use.
+// Tests additional connections and the queue, which calls need when a connection's streams are all in use.
 
 /** Makes concurrent calls, and counts their outcomes. */
 async function outcomesOf({ greenhouse }: GreenhouseClient, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  // Uses one timer for all calls. `wateringOf` has one for each call.
+  // Uses one timer for all calls, unlike `wateringOf`.
   const settled = Promise.allSettled(Array.from({ length: count }, () => greenhouse.waterBed({})));
   for (const result of await within(settled, `${count} calls`, 2 * waitLimitMs)) {
     const outcome = result.status === "fulfilled" ? "ok" : String(result.reason);
@@ -97,7 +97,7 @@ interface HeldServer extends AsyncDisposable {
   readonly held: { readonly connection: ScriptedConnection; readonly id: number }[];
   /** Responds to the oldest request. */
   respond(): void;
-  /** The maximum of concurrent requests on a connection. */
+  /** The most concurrent requests that a connection had. */
   readonly most: number;
 }
 
@@ -216,7 +216,7 @@ test("a server that allows no streams gets no additional connections, and calls 
   server.held[0]?.connection.send(settingFrame(3, 0));
   await settingsAcknowledged(server.scripted, 2);
   calls.push(...call(client, 5));
-  // Longer than the interval of the check of queued calls.
+  // Longer than the interval at which queued calls are checked.
   await pause(250);
   expect(client.upstream.load).toMatchObject({ connections: 1, calls: 1, waitingCalls: 5 });
   server.held[0]?.connection.send(settingFrame(3, 10));
@@ -346,7 +346,7 @@ test("a server that refuses additional connections keeps its calls, and the firs
   await first;
   const calls = call(client, 3);
   await expect.poll(() => accepts).toBe(-1);
-  // Longer than the interval of the check, shorter than the backoff.
+  // Longer than the check interval, and shorter than the backoff.
   await pause(250);
   expect(accepts).toBe(-1);
   expect(await respondToAll(held, calls)).toEqual(["ok"]);

@@ -4,7 +4,7 @@ import { ServiceOwners } from "../../../../src/upstreams/service-owners.ts";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 
-// Which upstream serves a service, by the patterns of all upstreams.
+// Which upstream serves a service, depending on the patterns for all upstreams.
 
 const [reflected, file] = [["a.*"], ["b.*"]].map((services) => ({ descriptors: "reflection", services }));
 

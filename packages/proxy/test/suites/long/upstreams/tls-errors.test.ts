@@ -8,7 +8,7 @@ import { createCertificate } from "../../../../../testing/src/http/certificate.t
 import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { openGreenhouse, wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 
-// Errors of TLS name the option to change.
+// TLS errors name the option to change.
 
 const server = createCertificate("server");
 const client = createCertificate("client");

@@ -18,7 +18,7 @@ function compareAuthentication(off: object, on: object, init: RequestInit = bear
   return compare({ off: { authentication: off }, on: { authentication: on }, observe: statusOf(reading, init) });
 }
 
-/** Compares whether a token of a provider is accepted. */
+/** Compares whether a provider's token is accepted. */
 async function compareJwt(
   off: object,
   on: object,
@@ -34,7 +34,7 @@ async function compareJwt(
   return await compare({ off: settings(off), on: settings(on), observe: statusOf(reading, bearer(signed)) });
 }
 
-/** Compares introspection: what the endpoint gets, and the status of a call with its response. */
+/** Compares what the introspection endpoint gets, and the status of a call with its response. */
 async function compareIntrospection(off: object, on: object, response: object = {}): Promise<Differs> {
   const requests: unknown[] = [];
   const endpoint = createHttpServer((request, reply) => {
@@ -64,7 +64,7 @@ async function compareIntrospection(off: object, on: object, response: object = 
   }
 }
 
-/** Compares the status of the second of two calls. */
+/** Compares the second call's status. */
 function compareRates(off: TestSettings, on: TestSettings, second: RequestInit = bearer(token)): Promise<Differs> {
   const authentication = { tokens };
   return compare({
@@ -79,7 +79,7 @@ function compareRates(off: TestSettings, on: TestSettings, second: RequestInit =
 
 const origin = "https://shop.example";
 
-/** Compares the header of a preflight or of a call of a page. */
+/** Compares the header in the response to a preflight or to a page's call. */
 function compareCors(off: object, on: object, init: RequestInit): Promise<Differs> {
   return compare({
     off: { cors: { origins: [origin], ...off } },
@@ -94,7 +94,7 @@ const preflight: RequestInit = {
   headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "x-cart" },
 };
 
-/** The comparisons of settings that decide who may call. */
+/** Compares the settings that decide who may call. */
 export const callerEffects: Effects = {
   "authentication.realm": () =>
     compare({

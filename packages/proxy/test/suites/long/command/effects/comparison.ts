@@ -24,19 +24,19 @@ export function fileOf(name: string, content: string | Uint8Array): string {
   return folder.file(name);
 }
 
-/** The header fields of the calls that upstreams have got since the test started, oldest first. */
+/** The header fields in calls that upstreams have received since the test started, oldest first. */
 export const calls: Headers[] = [];
-/** The header fields of reflection calls. */
+/** The header fields in reflection calls. */
 export const reflectionCalls: Headers[] = [];
 /** The services whose health was watched. */
 export const watched: string[] = [];
-/** The times of calls of the sensor `fails`. */
+/** When the sensor `fails` was called. */
 export const attemptMs: number[] = [];
-/** Ends the calls of the sensor `waits`. */
+/** Ends calls to the sensor `waits`. */
 export let release: () => void = () => undefined;
 const reflected = [GreenhouseService, LibraryService];
 
-/** Registers the services of an upstream whose readings have a temperature. */
+/** Registers an upstream's services, whose readings have a temperature. */
 function upstreamRoutes(degreesCelsius: number): (router: ConnectRouter) => void {
   const reflection = createReflectionService(reflected);
   return (router) => {
@@ -80,13 +80,13 @@ function upstreamRoutes(degreesCelsius: number): (router: ConnectRouter) => void
   };
 }
 
-/** The certificate of the upstream with TLS. */
+/** The TLS upstream's certificate. */
 export const issued: ReturnType<typeof createIssuedCertificate> = createIssuedCertificate("upstream");
 /** The client certificate that this upstream accepts. */
 export const clientCertificate: Certificate = createCertificate("client");
 /** A certificate that nobody accepts. */
 export const otherCertificate: Certificate = createCertificate("other");
-/** The address of the upstream of all proxies, unless a row sets another one. */
+/** The address of every proxy's upstream, unless a row sets another one. */
 export let address = "";
 /** The address of an upstream with other readings. */
 export let otherAddress = "";
@@ -121,7 +121,7 @@ interface Comparison {
   readonly observe: (proxy: RunningProxy) => Promise<unknown>;
 }
 
-/** The comparisons of settings, by their paths. */
+/** The comparisons, by setting path. */
 export type Effects = Readonly<Record<string, () => Promise<Differs>>>;
 
 /** Starts one proxy after the other, and fails unless they differ. */
@@ -135,10 +135,10 @@ export async function compare({ off, on, observe }: Comparison): Promise<Differs
   return new Differs(observed);
 }
 
-/** Milliseconds to wait for an effect that must be absent with the other value. */
+/** Milliseconds to wait for an effect that the other value must not have. */
 export const settledMs = 1_000;
 
-/** The path of a reading. */
+/** A reading's path. */
 export const reading = "/sensors/4/reading";
 /** The full name of the upstream's service. */
 export const greenhouse: string = GreenhouseService.typeName;
@@ -168,7 +168,7 @@ export function bodyOf(path: string, init?: RequestInit): Observe<string> {
 /** Observes which services are served, or why the command has ended. */
 export const outcomeOf = ({ outcome }: RunningProxy): Promise<string> => Promise.resolve(outcome);
 
-/** A call of WaterBed. */
+/** A WaterBed call. */
 export const waterBed: RequestInit = {
   method: "POST",
   body: "{}",

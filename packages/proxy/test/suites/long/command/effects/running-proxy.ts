@@ -2,14 +2,14 @@ import { writeFileSync } from "node:fs";
 import { proxyCommand } from "../../../../../src/command/program.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 
-/** The settings of a configuration file, and those of its first upstream. */
+/** A configuration file's settings, and its first upstream's. */
 export type TestSettings = Readonly<Record<string, unknown>> & { readonly upstream?: object };
 
 /** A proxy command in this process. Dispose it with `await using`. */
 export interface RunningProxy extends AsyncDisposable {
-  /** The URL of calls, or "" if the command has not started to serve. */
+  /** The URL for calls, or "" if the command has not started to serve. */
   readonly baseUrl: string;
-  /** The URL of probes, or "" without an admin port. */
+  /** The URL for probes, or "" without an admin port. */
   readonly adminUrl: string;
   /** The services that are served, or the last line before the command ended. */
   readonly outcome: string;
@@ -21,7 +21,7 @@ export interface RunningProxy extends AsyncDisposable {
 
 /**
  * Runs `plantstore-proxy --config FILE` until it serves, ends, or waits for descriptors. By default, it listens on free
- * ports of loopback, reads descriptors by reflection, and stops immediately.
+ * loopback ports, reads descriptors by reflection, and stops immediately.
  */
 export async function runProxy(addresses: readonly string[], settings: TestSettings): Promise<RunningProxy> {
   const { upstream, ...others } = settings;
@@ -50,7 +50,7 @@ export async function runProxy(addresses: readonly string[], settings: TestSetti
   return {
     baseUrl,
     adminUrl,
-    // Without a problem's place in the file, which differs each time.
+    // Excludes a problem's place in the file, which differs each time.
     outcome: services ?? lines.at(-1)?.replace(/^\S+:\d+:\d+: /, "") ?? "",
     lines,
     stop: stop.resolve,

@@ -36,7 +36,7 @@ import {
   watched,
 } from "./comparison.ts";
 
-/** Returns the timeout of the last call to the upstream in whole seconds. */
+/** Returns the timeout that the last call to the upstream had, in whole seconds. */
 async function timeoutOf(proxy: RunningProxy, header: Record<string, string> = {}): Promise<number> {
   await ask(proxy, reading, { headers: header });
   const [, digits = "", unit = ""] = /^(\d+)(\w)$/.exec(calls.at(-1)?.get("grpc-timeout") ?? "") ?? [];
@@ -69,7 +69,7 @@ function compareResponseHeader(off: object, on: object): Promise<Differs> {
 
 const descriptors = fileOf("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
 
-/** Compares what a scripted server observes, whose descriptors are in a file. */
+/** Compares what a scripted server whose descriptors are in a file observes. */
 async function compareScripted(
   script: () => Script,
   off: object,
@@ -89,7 +89,7 @@ function isPing({ type, flags }: { readonly type: number; readonly flags: number
   return type === frameType.ping && (flags & frameFlag.ack) === 0;
 }
 
-/** Compares the outcomes of the start with an upstream that requires TLS and a client certificate. */
+/** Compares how the start ends with an upstream that requires TLS and a client certificate. */
 function compareTls(off: object, on: object): Promise<Differs> {
   const usual = {
     ca: fileOf("ca.pem", issued.authority),
@@ -109,7 +109,7 @@ function retrySettings(policy: object): TestSettings {
   return { methodConfig: [{ name: [{ service: greenhouse }], retryPolicy }] };
 }
 
-/** Compares calls of a sensor whose upstream always fails, with two policies. */
+/** Compares calls with two policies to a sensor whose upstream always fails. */
 function compareRetries(off: object, on: object, observe: (gapsMs: readonly number[]) => unknown): Promise<Differs> {
   return compare({
     off: retrySettings(off),
@@ -121,7 +121,7 @@ function compareRetries(off: object, on: object, observe: (gapsMs: readonly numb
   });
 }
 
-// The longest wait of a policy in the comparisons below is a second, ±20 %.
+// In the comparisons below, a policy's longest wait is a second, ±20 %.
 const isLong = (gapsMs: readonly number[]): boolean => gapsMs.some((ms) => ms > 700);
 
 function compareMethodConfig(off: object, on: object): Promise<Differs> {
@@ -136,7 +136,7 @@ function compareMethodNames(off: object, on: object): Promise<Differs> {
   return compareMethodConfig({ name: [off], timeout: "5s" }, { name: [on], timeout: "5s" });
 }
 
-/** The comparisons of settings of upstreams and their methods. */
+/** Compares the settings of upstreams and their methods. */
 export const upstreamEffects: Effects = {
   "upstreams[].addresses": () =>
     compare({ off: {}, on: { upstream: { addresses: [otherAddress] } }, observe: bodyOf(reading) }),
@@ -272,7 +272,7 @@ export const upstreamEffects: Effects = {
       methodConfig: [{ name: [{ service: greenhouse }], timeout }],
     }));
     const both = { off: off ?? {}, on: on ?? {} };
-    // Instead of the upstream's timeout, and at most.
+    // Applies instead of the upstream's timeout, and at most.
     await compare({ ...both, observe: (proxy) => timeoutOf(proxy) });
     return await compare({ ...both, observe: (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }) });
   },

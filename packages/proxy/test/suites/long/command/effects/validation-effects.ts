@@ -15,7 +15,7 @@ const invalidAccount: RequestInit = {
 };
 const register = `/${SignupService.typeName}/Register`;
 
-/** The comparisons of settings that need protovalidate. */
+/** Compares the settings that need protovalidate. */
 export const validationEffects: Effects = {
   validate: async () => {
     await using server = await startSignup(undefined);

@@ -5,7 +5,7 @@ const proto2 = 'syntax = "proto2";';
 const legacyJson = "option features.json_format = LEGACY_BEST_EFFORT;";
 const byName = "JSON does not depend on it in this implementation";
 
-/** The changes that buf's category WIRE_JSON finds, by its rules. Package and file changes have separate tests. */
+/** The changes that buf's category WIRE_JSON finds, by rule. Package and file changes have separate tests. */
 export const bufCases: readonly ComparisonCase[] = [
   {
     name: "ENUM_SAME_JSON_FORMAT: an enum no longer guarantees JSON",

@@ -1,6 +1,6 @@
 import type { ComparisonCase } from "../case.ts";
 
-/** The changes of services and HTTP annotations that Google's proto-breaking-change-detector finds. */
+/** The changes to services and HTTP annotations that Google's proto-breaking-change-detector finds. */
 export const detectorCases: readonly ComparisonCase[] = [
   {
     name: "SERVICE_REMOVAL: a service is removed",

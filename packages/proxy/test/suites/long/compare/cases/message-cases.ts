@@ -2,7 +2,7 @@ import type { ComparisonCase } from "../case.ts";
 
 const color = "enum Color { NONE = 0; RED = 1; BLUE = 2; }";
 
-/** Changes of messages, enums and rules that break clients. */
+/** Changes to messages, enums and rules that break clients. */
 export const messageCases: readonly ComparisonCase[] = [
   {
     name: "a field of a nested message is renamed",

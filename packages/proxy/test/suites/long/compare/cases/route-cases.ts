@@ -2,7 +2,7 @@ import type { ComparisonCase } from "../case.ts";
 
 const visibleTo = (labels: string): string => `option (google.api.method_visibility).restriction = "${labels}";`;
 
-/** Changes of RPCs, routes, bodies and visibility that break REST clients. */
+/** Changes to RPCs, routes, bodies and visibility that break REST clients. */
 export const routeCases: readonly ComparisonCase[] = [
   {
     name: "an additional binding is removed",
