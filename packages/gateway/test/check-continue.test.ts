@@ -19,7 +19,7 @@ const notAdmitted: Partial<GatewayOptions> = {
   },
 };
 
-/** A gateway that responds to a stream of readings after the first reading. */
+/** A gateway that responds to a stream after the first reading. */
 function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
   return createGateway({
     rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
@@ -35,7 +35,7 @@ function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
   });
 }
 
-/** Returns the head of a request whose client waits for 100 (Continue). */
+/** Returns the head for a request whose client waits for 100 (Continue). */
 function headOf(path: string, bytes: number, contentType = "application/json"): string {
   const fields = `host: x\r\ncontent-type: ${contentType}\r\ncontent-length: ${String(bytes)}\r\nexpect: 100-continue`;
   return `POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`;

@@ -20,7 +20,7 @@ import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
-/** The sources of the functions that were generated since the test began. */
+/** The functions that were generated since the test began, as source. */
 const generated: string[] = [];
 vi.stubGlobal(
   "Function",
@@ -36,10 +36,7 @@ vi.stubGlobal(
 beforeEach(() => void generated.splice(0));
 afterAll(() => vi.unstubAllGlobals());
 
-/**
- * Returns the RPC `Create` of the kitchen sink with new descriptors, because generated functions are cached per
- * descriptor.
- */
+/** Returns the kitchen sink's `Create` with new descriptors, because generated functions are cached per descriptor. */
 function freshCreate(): DescMethodUnary {
   const files = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSetOf(KitchenSink.file)));
   const rpc = files.getService(KitchenSink.typeName)?.method["create"];

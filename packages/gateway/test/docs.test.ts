@@ -44,7 +44,7 @@ const options = declared.flatMap(({ file, type, prefix }) => {
 
 const serviceOptions = optionsOf("packages/protocols/src/rest/rules/service-options.ts", "RestServiceOptions");
 
-/** The rows of the tables: the names in the first cell, and the default. */
+/** The table rows, with the names in the first cell, and the default. */
 const rows = new Map(
   [...page.matchAll(/^\| (`.+?`) \| (.*?) \|/gm)].flatMap(([, names = "", fallback = ""]) =>
     [...names.matchAll(/`([\w.]+)`/g)].map(([, name = ""]) => [name, fallback] as const),
@@ -80,7 +80,7 @@ test.each([...options, ...serviceOptions])("the option %s is set by a test", (op
 
 const units = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, s: 1000, min: 60_000 } as const;
 
-/** A documented default as a number: "16 KiB", "10,000", "none". */
+/** A documented default as a number, such as "16 KiB", "10,000", "none". */
 function toNumber(fallback: string): number {
   if (fallback === "none") return 0;
   const [digits = "", unit] = fallback.replaceAll(",", "").split(" ");
@@ -96,7 +96,7 @@ test("gateway-options.md has the default of readMaxBytes", () => {
   expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
 });
 
-// The defaults of connect-node, which are also those of the gateway.
+// connect-node's defaults, which are also the gateway's.
 const ofConnect = validateUniversalHandlerOptions({});
 
 test.each(["writeMaxBytes", "compressMinBytes"] as const)(

@@ -30,9 +30,9 @@ import {
 } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 
-// Every error identifier of the gateway, with a request or an action that causes it.
+// A request or an action causes each gateway error identifier.
 
-/** A request that is refused or fails, and the gateway that it is sent to. */
+/** A request that is refused or fails, and the gateway to which it is sent. */
 interface Refused {
   /** Sent over HTTP/1.1, unchanged if it is a string. Over HTTP/2 if it is a gRPC request. */
   readonly sent: HttpRequest | string;
@@ -141,7 +141,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HEADER_FIELD: codeOfWrongField,
 };
 
-/** Makes two concurrent REST calls to an upstream, and returns the identifier of the first that fails. */
+/** Makes two concurrent REST calls to an upstream, and returns the identifier from the first that fails. */
 async function codeOfUpstream(script: Script, open: (baseUrl: string) => string | Upstream = String): Promise<unknown> {
   await using upstream = await startScriptedServer(script);
   const { promise, resolve } = Promise.withResolvers<unknown>();
@@ -210,7 +210,7 @@ function codeOfThrown(run: () => unknown): unknown {
   return undefined;
 }
 
-/** An application that reads the body, and then passes the request to the gateway. */
+/** Returns the identifier when an application reads the body before it passes the request to the gateway. */
 async function codeOfReadBody(): Promise<unknown> {
   const { options, codes } = collecting();
   const gateway = createTestGateway({ routes: (router) => router.service(GreenhouseService, {}), ...options });
@@ -222,7 +222,7 @@ async function codeOfReadBody(): Promise<unknown> {
   return [...codes][0];
 }
 
-/** A request that violates a rule of buf.validate. */
+/** Returns the identifier when a request violates a buf.validate rule. */
 async function codeOfViolation(): Promise<unknown> {
   const { options, codes } = collecting();
   await using signup = await startSignup(await openValidation(), options);
@@ -256,7 +256,7 @@ function watch(health: ServiceImpl<typeof Health>): AsyncIterable<unknown> {
   return health.watch(create(HealthCheckRequestSchema), healthContext);
 }
 
-/** A client that disconnects while its call runs. */
+/** Returns the identifier when a client disconnects while its call runs. */
 async function codeOfGoneClient(): Promise<unknown> {
   const called = Promise.withResolvers<void>();
   const waterBed = (): Promise<never> => {
@@ -272,7 +272,7 @@ async function codeOfGoneClient(): Promise<unknown> {
   return error && errorCodeOf(error);
 }
 
-/** A defect of the gateway outside any call. */
+/** Returns the identifier for a gateway defect outside any call. */
 async function codeOfBrokenConnection(): Promise<unknown> {
   const reported = Promise.withResolvers<unknown>();
   const server = createHttp1Server({
@@ -292,7 +292,7 @@ async function codeOfBrokenConnection(): Promise<unknown> {
   return code;
 }
 
-/** An `admit` that adds a header field that HTTP does not allow. */
+/** Returns the identifier when `admit` adds a header field that HTTP does not allow. */
 async function codeOfWrongField(): Promise<unknown> {
   const faults: unknown[] = [];
   await using greenhouse = await startGreenhouse(

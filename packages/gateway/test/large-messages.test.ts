@@ -25,7 +25,7 @@ const lengths: readonly number[] = [
   1024 * KiB - 300,
 ];
 
-// The messages by their first octet. Each consists of octets that no other message has.
+// The messages by first octet. Each consists of octets that no other message has.
 const sent: ReadonlyMap<number | undefined, Uint8Array> = new Map(
   lengths.map((length, i) => [i + 1, new Uint8Array(length).fill(i + 1)]),
 );

@@ -38,7 +38,7 @@ const tenantKey = createContextKey("nobody");
 
 type Response = Parameters<NodeHandler>[1];
 
-/** One of node's own servers with a listener. */
+/** Starts a node server with a listener. */
 async function serve(version: HttpVersion, listener: NodeHandler): Promise<LoopbackServer> {
   return await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
 }

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => gateways[Symbol.asyncDispose]());
 
-/** The response to a request: its status, or the sensor or the bed that the RPC got. */
+/** The response: its status, or the sensor or the bed that the RPC got. */
 interface Row {
   readonly path: string;
   readonly mounted: number | string;

@@ -12,7 +12,7 @@ import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/
 import { openResponse } from "../../testing/src/gateway/streamed-response.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
-// What hooks report about compressed responses over REST, mainly streams, and what happens when their coding fails or is
+// What hooks report about compressed REST responses, mainly streams, and what happens when their coding fails or is
 // slow, as a custom coding may.
 
 const service = "greenhouse.v1.GreenhouseService";
@@ -71,7 +71,7 @@ function stoppableClock(): StoppableClock {
       await within(stopped.promise, "the clock to be stopped");
       vi.advanceTimersByTime(ms);
       vi.useRealTimers();
-      // Lets callbacks of expired timers run.
+      // Lets expired timers call back.
       await nextTurn();
     },
     [Symbol.dispose]: () => void vi.useRealTimers(),

@@ -14,14 +14,14 @@ import {
 import { expect } from "vitest";
 import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
 
-/** A call of each kind, and its callback. */
+/** Calls by kind, and their callback. */
 export type Unary = ServerUnaryCall<Message, Message>;
 export type Readable = ServerReadableStream<Message, Message>;
 export type Writable = ServerWritableStream<Message, Message>;
 export type DuplexCall = ServerDuplexStream<Message, Message>;
 export type Callback = sendUnaryData<Message>;
 
-/** The members that grpc-js calls have in addition to those of streams. The compiler finds the missing ones. */
+/** The members that grpc-js calls have in addition to stream members. The compiler finds the missing ones. */
 type CallMember = Exclude<
   | keyof ServerUnaryCall<unknown, unknown>
   | keyof ServerReadableStream<unknown, unknown>
@@ -29,12 +29,11 @@ type CallMember = Exclude<
   | keyof ServerDuplexStream<unknown, unknown>,
   keyof Duplex
 >;
-/** What handlers use of streams, and the callback. */
+/** What handlers use from streams, and the callback. */
 type StreamMember = "callback" | "data" | "drain" | "emit" | "end" | "for await" | "write";
 /** A member that a handler uses. */
 export type Member = CallMember | StreamMember;
 
-/** All members, by their names. */
 export const members: Readonly<Record<Member, true>> = {
   request: true,
   metadata: true,
@@ -55,7 +54,7 @@ export const members: Readonly<Record<Member, true>> = {
   write: true,
 };
 
-/** A handler, a call, and its outcome, which is the same with the server of grpc-js and with a gateway. */
+/** A handler, a call, and its outcome, which is the same with grpc-js's server and with a gateway. */
 export interface Case {
   readonly name: string;
   /** The members that the case shows. */
@@ -75,11 +74,11 @@ const fields = (...entries: readonly (readonly [string, string | Buffer])[]): Me
   for (const [key, value] of entries) metadata.add(key, value);
   return metadata;
 };
-/** The handler of a service with one unary RPC. */
+/** A service with one unary RPC that this function handles. */
 export const unary = (handler: (call: Unary, callback: Callback) => unknown): UntypedServiceImplementation => ({
   getTree: handler as handleUnaryCall<Message, Message>,
 });
-/** A handler that is an async function, whose promise the types of grpc-js do not allow. */
+/** An async function as a handler, whose promise grpc-js's types do not allow. */
 const asynchronous =
   <A extends readonly unknown[]>(handler: (...args: A) => Promise<void>) =>
   (...args: A): void =>
@@ -391,5 +390,5 @@ const streamCases: readonly Case[] = [
   },
 ];
 
-/** The cases of all kinds of RPCs. */
+/** The cases for all kinds of RPCs. */
 export const cases: readonly Case[] = [...unaryCases.map((one) => ({ ...one, call: unaryCall })), ...streamCases];

@@ -2,10 +2,10 @@ import type { sendUnaryData, ServerDuplexStream, UntypedServiceImplementation } 
 import type { TestGarden } from "./garden.ts";
 import type { Message } from "./grpc-js-client.ts";
 
-/** The callback of a handler. */
+/** A handler's callback. */
 export type Callback = sendUnaryData<Message>;
 
-/** The RPCs of the garden, one of each kind. */
+/** The garden's RPCs, one of each kind. */
 export const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const;
 
 /** One handler for all RPCs. */
@@ -17,7 +17,9 @@ export const allHandlers = (
   listTrees: handler,
   tradeTrees: handler,
 });
-/** A call over Connect, whose deadline is the server's. One of grpc-js could pass before its client has connected. */
+/**
+ * A call over Connect, whose deadline is the server's. A grpc-js deadline could pass before the client has connected.
+ */
 export const callWithDeadline = ({ address }: TestGarden, method: string, messages = 1): Promise<Response> => {
   const isStream = method !== "GetTree";
   const message = [0, 0, 0, 0, 2, ...Buffer.from("{}")];

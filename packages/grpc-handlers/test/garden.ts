@@ -7,13 +7,13 @@ import { projectFolder } from "../../testing/src/process/child-program.ts";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 
-/** The folders of the definition of the garden and of what it imports. */
+/** The folders with the garden's definition and with what it imports. */
 export const includeDirs: readonly string[] = [
   join(projectFolder, "packages/grpc-handlers/test/proto"),
   join(projectFolder, "packages/protobuf/proto"),
 ];
 
-/** Returns the definition of the garden as proto-loader reads it. */
+/** Returns the garden's definition as proto-loader reads it. */
 export function loadGarden(options: Options = {}): ServiceDefinition {
   const loaded = loadSync("garden/v1/garden.proto", { includeDirs: [...includeDirs], longs: String, ...options });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
@@ -32,7 +32,7 @@ export interface TestGarden extends Listening {
   readonly faults: readonly Fault[];
 }
 
-/** Starts a gateway with handlers of the garden. */
+/** Starts a gateway with the garden's handlers. */
 export async function startGarden(
   implementation: UntypedServiceImplementation,
   options: GrpcJsOptions = {},

@@ -13,20 +13,20 @@ import {
 } from "@grpc/grpc-js";
 import { loadGarden, startGarden } from "./garden.ts";
 
-/** A message of the garden, as proto-loader returns it. */
+/** A garden message, as proto-loader returns it. */
 export type Message = Readonly<Record<string, unknown>>;
 
-/** What a client of grpc-js gets from a call. */
+/** What a grpc-js client gets from a call. */
 export interface CallOutcome {
   readonly code: number;
   readonly details: string;
   readonly messages: readonly Message[];
-  /** The header and the trailer, without the fields of HTTP. */
+  /** The header and the trailer, without HTTP's fields. */
   readonly header: Readonly<Record<string, readonly MetadataValue[]>>;
   readonly trailer: Readonly<Record<string, readonly MetadataValue[]>>;
 }
 
-/** A server of the garden, and its port. */
+/** A garden server, and its port. */
 export interface GardenServer extends AsyncDisposable {
   readonly port: number;
 }
@@ -53,14 +53,14 @@ async function startGrpcJs(implementation: UntypedServiceImplementation): Promis
   return { port, [Symbol.asyncDispose]: async () => server.forceShutdown() };
 }
 
-/** An RPC as a definition of proto-loader or of static code describes it. */
+/** An RPC as a proto-loader definition or static code describes it. */
 export type RpcDefinition = MethodDefinition<Message, Message>;
 
 function missing(method: string): never {
   throw new TypeError(`the definition has no ${method}`);
 }
 
-/** A call of the garden. */
+/** A garden call. */
 export interface ClientCall extends RpcCall {
   readonly method: "GetTree" | "AddTrees" | "ListTrees" | "TradeTrees";
 }
@@ -76,17 +76,17 @@ export interface RpcCall {
   readonly onStart?: (cancel: () => void) => void;
   /** Whether the client ends its side once it has the header. */
   readonly endsAtHeader?: boolean;
-  /** Called with each message of the response. */
+  /** Called with each response message. */
   readonly onMessage?: (message: Message) => void;
 }
 
-/** Calls the garden on a server on loopback. */
+/** Calls the garden on a loopback server. */
 export async function callGarden(port: number, { method, ...call }: ClientCall): Promise<CallOutcome> {
   const definition: Readonly<Record<string, RpcDefinition>> = loadGarden();
   return await callRpc(port, definition[method] ?? missing(method), call);
 }
 
-/** Calls an RPC of any service on a server on loopback. */
+/** Calls any service's RPC on a loopback server. */
 export async function callRpc(
   port: number,
   { path, requestSerialize, responseDeserialize, requestStream }: RpcDefinition,
@@ -104,7 +104,7 @@ export async function callRpc(
   const sent = new Metadata();
   for (const [key, value] of metadata) sent.add(key, value);
   try {
-    // A bidirectional call shows the messages of every kind.
+    // A bidirectional call shows messages for every kind.
     const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, sent, options);
     const messages: Message[] = [];
     let header: Metadata | undefined;

@@ -5,9 +5,9 @@ import { includeDirs } from "./garden.ts";
 import { generateTsProto } from "./generate-ts-proto.ts";
 import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
 
-// Handlers of nice-grpc. Each case has the same outcome with nice-grpc's own server and with a gateway.
+// nice-grpc handlers. Each case has the same outcome with nice-grpc's own server and with a gateway.
 
-/** The parts of nice-grpc's metadata that the cases use. */
+/** What the cases use from nice-grpc's metadata. */
 interface Metadata {
   set(key: string, value: string | Uint8Array | (string | Uint8Array)[]): unknown;
   append(key: string, value: string | Uint8Array): unknown;
@@ -18,7 +18,7 @@ interface Metadata {
   [Symbol.iterator](): Iterator<[string, (string | Uint8Array)[]]>;
 }
 
-/** The second argument of handlers. */
+/** The handlers' second argument. */
 export interface Context {
   readonly metadata: Metadata;
   readonly header: Metadata;
@@ -28,7 +28,7 @@ export interface Context {
   readonly sendHeader: () => void;
 }
 
-/** nice-grpc's class of errors. */
+/** nice-grpc's error class. */
 export type ServerErrorClass = new (code: status, details: string) => Error;
 
 /** A handler, a call, and its outcome. */
@@ -41,12 +41,12 @@ export interface NiceCase {
   readonly deviation?: Partial<CallOutcome>;
 }
 
-/** The definition of the garden for nice-grpc. Dispose of it when the definition is no longer used. */
+/** The garden's definition for nice-grpc. Dispose of it when the definition is no longer used. */
 export interface NiceGarden extends Disposable {
   readonly definition: GenericDefinition;
 }
 
-/** Generates the definition of ts-proto for nice-grpc. */
+/** Generates ts-proto's definition for nice-grpc. */
 export async function generateNiceGarden(): Promise<NiceGarden> {
   const options = ["outputServices=nice-grpc", "outputServices=generic-definitions", "forceLong=string"];
   const code = generateTsProto(includeDirs, options);
@@ -70,7 +70,6 @@ function setMetadata({ header, trailer }: Context): void {
 }
 const metadataOutcome = { header: { "x-head": ["1, 2, 3"], "x-head-bin": [binary] }, trailer: { "x-tail": ["1"] } };
 
-/** The cases. */
 export const niceCases: readonly NiceCase[] = [
   {
     name: "a method gets the request and its metadata, and returns some of the fields",

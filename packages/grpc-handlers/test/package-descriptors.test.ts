@@ -14,7 +14,7 @@ import { projectFolder } from "../../testing/src/process/child-program.ts";
 import { addGrpcJsService, readServices } from "../src/grpc-js.ts";
 import { includeDirs, loadGarden } from "./garden.ts";
 
-/** The descriptor set that buf builds from the definition of the garden. */
+/** The descriptor set that buf builds from the garden's definition. */
 const bufSet = execFileSync(
   "node_modules/.bin/buf",
   [
@@ -29,7 +29,7 @@ const bufSet = execFileSync(
   { cwd: projectFolder },
 );
 
-/** Returns what JSON and REST need to know of a service. */
+/** Returns what JSON and REST need to know about a service. */
 function shapeOf(service: DescService | undefined): unknown {
   const messages = new Map<string, unknown>();
   const visit = (desc: DescMessage): string => {
@@ -116,7 +116,7 @@ const described: MethodDefinition<string, string> = {
 
 const ask = "message Ask { string the_name = 1; }";
 
-/** Returns the definition of a service that responds with the request. */
+/** Returns the definition for a service that responds with the request. */
 function load(
   name: string,
   {

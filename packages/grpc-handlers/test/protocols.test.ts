@@ -134,13 +134,13 @@ describe("handlers of grpc-js over REST and JSON", () => {
   });
 });
 
-/** A request with fields in descending order and an unknown field, which no encoder would write so. */
+/** A request that no encoder would write, with fields in descending order and an unknown field. */
 const odd = Buffer.from([0x10, 0x07, 0x0a, 0x01, 0x61, 0xf8, 0x06, 0x01]);
 const large = Buffer.concat([odd, Buffer.from([0x0a, 0x80, 0x80, 0x10]), Buffer.alloc(256 * 1024, "a")]);
 
 const unchanged = (bytes: Buffer): Buffer => bytes;
 
-/** A method of the garden, with messages as bytes. */
+/** Returns a garden method, with messages as bytes. */
 function bytesOf(name: string): MethodDefinition<Buffer, Buffer> {
   const codec = { requestSerialize: unchanged, requestDeserialize: unchanged };
   const method: MethodDefinition<Buffer, Buffer> | undefined = loadGarden()[name];

@@ -12,7 +12,7 @@ import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-co
 import { listenOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
-// A request's body, as the code that serves an exchange of the engine's HTTP/1.1 sees it.
+// A request's body, as the code that serves an HTTP/1.1 exchange sees it.
 
 let exchanges: Exchange[];
 let served: PromiseWithResolvers<Exchange>;

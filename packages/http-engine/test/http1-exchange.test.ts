@@ -186,7 +186,7 @@ describe("a client that sends requests ahead", () => {
   });
 
   test.each([
-    // Each some hundred KiB.
+    // Each has some hundred KiB.
     {
       what: "many requests",
       count: 2000,

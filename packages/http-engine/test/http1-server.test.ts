@@ -448,7 +448,7 @@ describe("a call whose client closes the connection", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     const serverSide = await within(admitting.promise, "the admission");
-    // `once` of node:events cannot be used, because it rejects on the reset.
+    // node:events' `once` cannot be used, because it rejects on the reset.
     const closed = new Promise((resolve) => serverSide.once("close", resolve));
     connection.socket.resetAndDestroy();
     await within(closed, "the connection to close");

@@ -204,7 +204,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
 
     test("for bodies is refused immediately; the connection stays open", async () => {
       using connection = await openHttp2(greenhouse.address);
-      // Far more than the windows of HTTP/2 allow while the body is not read.
+      // Far more than HTTP/2's windows allow while the body is not read.
       for (let turn = 0; turn < 10; turn += 1) {
         const stream = connection.open({
           httpMethod: "POST",
@@ -221,7 +221,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(JSON.parse(response.body.toString())).toMatchObject({ liters: 4 });
     });
 
-    // Two limits are enforced by the server. If the handler is mounted, that is the application's server.
+    // Two limits are enforced by the server. If the handler is mounted, the application's server enforces them.
     if (http2 === "mounted") return;
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },

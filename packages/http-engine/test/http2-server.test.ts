@@ -77,7 +77,7 @@ test("a body that fills its window before admission is read completely", async (
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
   const windowBytes = 256 * 1024;
-  // A body of leading white space, which JSON allows.
+  // A body that begins with white space, which JSON allows.
   const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
   const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
   const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
@@ -99,7 +99,7 @@ test("a long call keeps only the memory that its message needs", async () => {
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
-  // Bytes of an unknown field, of which protobuf-es keeps a view.
+  // Bytes in an unknown field, of which protobuf-es keeps a view.
   const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
   const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
   const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

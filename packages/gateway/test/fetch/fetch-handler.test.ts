@@ -20,8 +20,8 @@ import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
-// Only what is specific to Fetch. The tables in packages/gateway/test cover what all transports share, and run over
-// Fetch, too.
+// Tests only what is specific to Fetch. The tables in packages/gateway/test cover what all transports share, and also
+// run over Fetch.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 
@@ -251,7 +251,7 @@ describe("a response over Fetch", () => {
     const { body } = await openFetch(fetch, readings);
     const reader = body?.getReader();
     await reader?.read();
-    // The test stops once two turns of 64 KiB each are collected.
+    // The test stops once two turns with 64 KiB each are collected.
     let before = -1;
     await expect
       .poll(() => {

@@ -8,7 +8,6 @@ import { collectGarbage, heldBytes } from "../../../testing/src/http/held-bytes.
 import { within } from "../../../testing/src/deadline.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
-// How the gateway reads requests from Fetch.
 
 const service = "/greenhouse.v1.GreenhouseService";
 const json: Field = ["content-type", "application/json"];
@@ -35,7 +34,7 @@ describe("a request over Fetch", () => {
   });
 
   test("is accepted if its header is exactly at the limit", async () => {
-    // Counted as in HTTP/2: 32 bytes in addition to each name and value (RFC 9113 §6.5.2).
+    // Counted as in HTTP/2, which adds 32 bytes to each name and value (RFC 9113 §6.5.2).
     const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
     const fetch = serveByFetch({}, { limits: { headerBytes: 500 } });
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(404);
@@ -70,7 +69,7 @@ describe("a request over Fetch", () => {
     const answer = fetch(
       pulledRequest((controller) => {
         if (pieces.length < 1_000) return pull(controller);
-        // The target of a WeakRef created in this turn stays alive until the turn ends.
+        // A WeakRef that is created in this turn keeps its target until the turn ends.
         setImmediate(() => {
           collectGarbage();
           kept.resolve(pieces.filter((piece) => piece.deref() !== undefined).length);
@@ -87,7 +86,7 @@ describe("a request over Fetch", () => {
     let isKept = true;
     const pull: Pull = async (controller) => {
       if (chunks.length === 0) {
-        // Thousands of empty messages.
+        // Contains thousands of empty messages.
         const { buffer } = new Uint8Array(65_000);
         chunks.push(new WeakRef(buffer));
         return controller.enqueue(new Uint8Array(buffer));

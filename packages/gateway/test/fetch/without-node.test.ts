@@ -11,9 +11,9 @@ import { validAccount } from "../../../testing/src/gateway/signup.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
-// The gateway over Fetch without node: bundled as for a browser, and run with only the globals of the web.
+// The gateway over Fetch without node, bundled as for a browser, and run with only web globals.
 
-/** The globals of a worker or a page that the gateway uses. No process, no Buffer, no setImmediate. */
+/** The worker or page globals that the gateway uses. No process, no Buffer, no setImmediate. */
 const web = {
   AbortController,
   AbortSignal,
@@ -21,7 +21,7 @@ const web = {
   CompressionStream,
   console,
   clearInterval,
-  // Node's timers are objects, those of the web are numbers.
+  // Node's timers are objects, and web timers are numbers.
   clearTimeout,
   DecompressionStream,
   DOMException,
@@ -53,7 +53,7 @@ async function runWithoutNode<Exports>(path: string): Promise<Exports> {
   const [{ code, imports, dynamicImports, fileName }] = output;
   // A dynamic import of a bundled module names the bundle.
   expect([...imports, ...dynamicImports].filter((name) => name !== fileName)).toEqual([]);
-  // Includes the recorder of coverage while mutants are tested.
+  // Includes the coverage recorder for mutation testing.
   const context = createContext({ ...web, recordEnteredBlock: globalThis.recordEnteredBlock });
   runInContext(code, context);
   return runInContext("bundled", context);

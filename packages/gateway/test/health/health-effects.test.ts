@@ -12,7 +12,7 @@ import {
 } from "../../src/health/index.ts";
 import { createGateway } from "../../src/index.ts";
 
-// Checks health and drains with two values of each option, and compares what is observed.
+// Checks health and drains with two values for each option, and compares what is observed.
 
 const ready = new Readiness({});
 const stopping = new Readiness({});
@@ -40,7 +40,7 @@ const healthEffects: EffectsOf<HealthOptions> = {
   services: () => compareHealth({ services: [] }),
 };
 
-/** Compares what a server is asked to do within a moment. */
+/** Compares what a server is told to do within a moment. */
 function compareTimes(on: Partial<DrainTimes>): Promise<Differs> {
   return compareValues<Partial<DrainTimes>>({}, on, async (times) => {
     const timeouts: number[] = [];

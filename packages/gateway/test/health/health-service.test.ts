@@ -56,7 +56,7 @@ async function serve(tank: ServerPart = {}): Promise<Served> {
   };
 }
 
-/** Opens a connection with this many watchers, and returns once each of them has received a status. */
+/** Opens a connection with this many watchers, and returns once each has received a status. */
 async function watchOn(address: Address, watchers: number): Promise<FrameConnection> {
   const connection = await openFrames(address);
   const header: Field[] = [
@@ -125,7 +125,7 @@ test.for([
   await using served = await serve();
   const baseUrl = `http://${served.address.address}:${String(served.address.port)}`;
   const health = createClient(Health, createGrpcTransport({ baseUrl, ...compressed }));
-  // The field has a prefix of 3 bytes.
+  // The field has a 3-byte prefix.
   const tooLarge = { service: "x".repeat(510) };
   const largest = { service: "x".repeat(509) };
   expect(await codeOf(health.check(largest))).toBe(Code.NotFound);
@@ -145,7 +145,7 @@ test.for([
 ])(
   "a watcher for $watched gets a status immediately and at the drain",
   async ({ service, first }, { expect, onTestFinished }) => {
-    // Without timers. The status is not sent by the next periodic check.
+    // Timers are faked, so that the next periodic check cannot send the status.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     await using served = await serve();

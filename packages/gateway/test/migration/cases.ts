@@ -1,28 +1,28 @@
 import type { RestServiceOptions } from "../../src/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 
-// The requests of the integration tests of grpc-gateway, reworded: examples/internal/integration, at commit 9648db43 of
-// August 2026. Without its eight tests of an OpenAPI document (TestABESpec), which send no requests.
+// The requests in grpc-gateway's integration tests, reworded from examples/internal/integration at commit 9648db43
+// (August 2026). Excludes its eight tests about an OpenAPI document (TestABESpec), which send no requests.
 
 /** One request, and the expected response. */
 export interface Case {
-  /** The tests of grpc-gateway that send it, with the variant in parentheses if there are several. */
+  /** The grpc-gateway tests that send it, with the variant in parentheses if there are several. */
   readonly of: readonly string[];
   readonly request: string;
   readonly header?: readonly Field[];
   readonly body?: string;
-  /** The response that they expect: the status and the body, parsed if it is JSON. */
+  /** The response that they expect. Has the status and the body, parsed if it is JSON. */
   readonly response: readonly [httpStatus: number, body?: unknown];
-  /** The header fields of the response that they check. */
+  /** The response header fields that they check. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly trailer?: readonly Field[];
   /** Whether the client disconnects as soon as the handler runs, which must abort the handler's signal. */
   readonly leaves?: true;
-  /** The options that are all required for the same response. */
+  /** The options that the same response requires, all together. */
   readonly by?: readonly (keyof RestServiceOptions)[];
-  /** The different response with any options, and the sentence that contradicts the response of grpc-gateway. */
+  /** The different response with any options, and the sentence that contradicts grpc-gateway's response. */
   readonly refused?: Otherwise;
-  /** The different response with any options, if no sentence contradicts the response of grpc-gateway. */
+  /** The different response with any options, if no sentence contradicts grpc-gateway's response. */
   readonly missing?: Otherwise;
 }
 
@@ -31,7 +31,7 @@ interface Otherwise {
   readonly because: string;
 }
 
-/** A case of one or several tests of grpc-gateway. */
+/** Returns a case from one or several grpc-gateway tests. */
 function sent(
   of: string | readonly string[],
   request: string,
@@ -203,7 +203,7 @@ const names: readonly Case[] = [
   }),
 ];
 
-/** A message with every kind of scalar, as a path and as JSON. */
+/** A message with every scalar type, as a path and as JSON. */
 const scalars =
   "1.500000/2.500000/4294967296/apart/9223372036854775807/-2147483648/9223372036854775807/4294967295/true/prefix/a/" +
   "4294967295/2147483647/-4611686018427387904/2147483647/4611686018427387903/camelCase/COLOR_RED";

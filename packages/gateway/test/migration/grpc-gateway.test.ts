@@ -7,9 +7,9 @@ import { within } from "../../../testing/src/deadline.ts";
 import { type Case, cases } from "./cases.ts";
 import { migrationOptions } from "./handlers.ts";
 
-// The requests of grpc-gateway's integration tests: which get the same response, by default or with options.
+// Shows which requests in grpc-gateway's integration tests get the same response, by default or with options.
 
-/** The options of the profile "grpc-gateway". */
+/** The options that the profile "grpc-gateway" sets. */
 const everyOption = [
   "lenient",
   "ignoreBodies",
@@ -57,7 +57,7 @@ function requestOf({ request, header = [], body }: Case): HttpRequest {
   return { httpMethod, path, header: sent, ...(body !== undefined && { body: Buffer.from(body) }) };
 }
 
-/** The part of the response that a case compares, in the case's form. */
+/** Returns the part of the response that a case compares, in the case's form. */
 async function responseTo(one: Case, address: Address): Promise<Pick<Case, "response" | "fields" | "trailer">> {
   const { httpStatus, header, trailer, body } = await exchangeHttp1(address, requestOf(one));
   const text = String(body);

@@ -5,7 +5,7 @@ import type { GatewayOptions, RestOptions } from "../../src/index.ts";
 import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** Handlers equivalent to those of grpc-gateway's integration tests. Calls `onWait` for each call that waits. */
+/** Handlers equivalent to those in grpc-gateway's integration tests. Calls `onWait` for each call that waits. */
 export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal) => void = () => {}): GatewayOptions {
   const wait = async ({ signal }: HandlerContext): Promise<never> => {
     onWait(signal);
@@ -108,7 +108,7 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
   };
 }
 
-/** Responds with a request, and with its mask as a header field: JSON cannot express all its names. */
+/** Responds with a request, and with its mask as a header field, because JSON cannot express all its names. */
 function moveMaskToHeader<Request extends { updateMask?: FieldMask | undefined }>(
   request: Request,
   { responseHeader }: HandlerContext,

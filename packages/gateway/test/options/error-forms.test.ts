@@ -5,7 +5,6 @@ import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { BadRequestSchema } from "../../../protobuf/src/gen/google/rpc/error_details_pb.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 
-// The options rest.errors and rest.endEvent.
 
 const rules: NonNullable<RestOptions["rules"]> = [
   {
@@ -47,7 +46,7 @@ async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<See
   };
 }
 
-/** Returns where a value differs from a schema in its type, its required members or its unknown members. */
+/** Returns where a value violates a schema by its type, its required members or its unknown members. */
 function violationsOf(value: unknown, schema: Readonly<Record<string, unknown>>, path: string): string[] {
   const {
     type,

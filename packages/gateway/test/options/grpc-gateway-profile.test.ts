@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// What clients of grpc-gateway send that no single test of an option covers.
+// What clients of grpc-gateway send that no single option's test covers.
 
 describe("the profile grpc-gateway", () => {
   let gateway: TestGateway;

@@ -9,9 +9,8 @@ import {
   openEveryTransport,
 } from "../../../testing/src/gateway/every-transport.ts";
 
-// The option grpcMetadata of rest.service.
 
-/** A service that responds with the request header fields whose names are in the field `sensor`. */
+/** A service that responds with the request header fields that the field `sensor` names. */
 const options: GatewayOptions = {
   routes: (router) =>
     router.service(GreenhouseService, {

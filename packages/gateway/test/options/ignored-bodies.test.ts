@@ -7,7 +7,6 @@ import {
 } from "../../../testing/src/gateway/every-transport.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// The option ignoreBodies of rest.service.
 
 describe("with ignoreBodies, the body of a request", () => {
   let plain: EveryTransport;

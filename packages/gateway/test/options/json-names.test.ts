@@ -6,10 +6,10 @@ import { readJson } from "../../../protobuf/src/messages/json/index.ts";
 import type { OpenApiParameter } from "../../../openapi/src/open-api-document.ts";
 import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/src/gateway/odd-names.ts";
 
-// JSON names that are not identifiers, or are the names of other fields. The names in the OpenAPI document are accepted
-// for that field and used in responses. A JSON name takes precedence over a proto name, as in protojson of Go,
-// JsonParser of C#, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133). Grpc-gateway reads queries the other
-// way round.
+// JSON names that are not identifiers, or are other fields' names. The names in the OpenAPI document are accepted for
+// that field and used in responses. A JSON name takes precedence over a proto name, as in Go's protojson, C#'s
+// JsonParser, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133). Grpc-gateway reads queries the other way
+// round.
 
 const { input } = oddMethod("List");
 
@@ -64,7 +64,7 @@ function queryOf({ document }: Served): readonly OpenApiParameter[] {
   return document.paths["/names"]?.get?.parameters ?? [];
 }
 
-/** An object with a value at a path of names. */
+/** Returns an object with a value at a path. */
 function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValue {
   return name === undefined ? value : { [name]: nested(inner, value) };
 }

@@ -12,7 +12,7 @@ import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
 import { createMcp } from "../../../mcp/src/index.ts";
 
-// Each request that an option accepts: without it, the error names the option. With it, the request is served.
+// Each request needs an option. Without the option, the error names it; with the option, the request is served.
 
 /** A request that an option accepts. `refuses` are the gateway's options without it. */
 interface Refusal {
@@ -24,7 +24,7 @@ interface Refusal {
   readonly request: string;
   readonly header?: readonly Field[];
   readonly body?: string | Uint8Array;
-  /** The part of the request that does not arrive before the timeout. */
+  /** The request's part that does not arrive before the timeout. */
   readonly late?: "header" | "body";
 }
 
@@ -266,7 +266,7 @@ type Untested = Exclude<NamedOption, (typeof cases)[number]["option"]>;
 // Does not compile while an option that errors name has no case.
 const isComplete: [Untested] extends [never] ? true : Untested = true;
 
-/** Sends the request, and returns the status, the text of the response and the error that `onError` got. */
+/** Sends the request, and returns the status, the response text and the error that `onError` got. */
 async function send(
   { request, header = [], body, late }: Refusal,
   options: Partial<GatewayOptions>,

@@ -8,7 +8,7 @@ import { createGateway, type RestOptions } from "../../src/index.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
-// The option partialResponses: requests select the fields of responses (AIP-157).
+// With partialResponses, requests select response fields (AIP-157).
 
 const echo = {
   rpc: "Query",

@@ -8,7 +8,7 @@ import {
   openEveryTransport,
 } from "../../../testing/src/gateway/every-transport.ts";
 
-// No compatibility option can change which order is deleted: the one in the path.
+// No compatibility option can change which order is deleted. The path determines it.
 
 const all: RestServiceOptions = {
   ignoredQueryParameters: ["*"],
@@ -21,7 +21,7 @@ const all: RestServiceOptions = {
   sameValueAsPath: true,
   updateMaskFromBody: true,
 };
-// The RPC with a body, which could name another order.
+// An RPC whose body could name another order.
 const withBody: RestOptions["rules"] = [
   {
     selector: "orders.v1.OrderService.DeleteOrder",
@@ -86,7 +86,7 @@ describe.each([
       const sent = { httpMethod, path, header: fields, ...(body !== "" && { body: Buffer.from(body) }) };
       deleted.length = 0;
       const { httpStatus } = await gateway.ask(transport, sent);
-      // Either it is deleted, or the request is refused.
+      // The order in the path is deleted, or the request is refused.
       expect({ request, body, httpStatus, deleted }).toEqual({
         request,
         body,

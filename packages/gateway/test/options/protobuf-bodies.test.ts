@@ -12,7 +12,6 @@ import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-// The options protobufBodies and prettyJson of rest.service.
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;
@@ -198,7 +197,7 @@ describe("an error of an RPC for a client of protobuf", () => {
     const received = await exchange(gateway.address, "GET /v1/query", { header: [["accept", type]] });
     expect([received.contentType, received.vary]).toEqual([want, expect.stringContaining("accept")]);
     if (want !== type) return;
-    // Code 5, the message, and an Any with a RetryInfo of three seconds (google.rpc.Status).
+    // Code 5, the message, and an Any whose RetryInfo has three seconds (google.rpc.Status).
     const typeUrl = "type.googleapis.com/google.rpc.RetryInfo";
     const any = [0x0a, typeUrl.length, ...Buffer.from(typeUrl), 0x12, 4, 0x0a, 2, 0x08, 3];
     const status = [0x08, 5, 0x12, 7, ...Buffer.from("no sink"), 0x1a, any.length, ...any];

@@ -6,10 +6,10 @@ import type { Field } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-/** The response of a kitchen sink: the message that its handler got, or the error. */
+/** How a kitchen sink responds: with the message that its handler got, or with the error. */
 type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };
 
-/** Creates the function that sends requests, such as `GET /v1/query?a=b`, to a kitchen sink with options of REST. */
+/** Creates a function that sends requests, such as `GET /v1/query?a=b`, to a kitchen sink with REST options. */
 function createSink(
   rest: RestOptions,
 ): (request: string, body?: string | Uint8Array, type?: string) => Promise<SinkAnswer> {
@@ -26,7 +26,7 @@ function createSink(
   };
 }
 
-// The options of rest.service for queries: ignoredQueryParameters, mapsInQuery, structsInQuery and goDurations.
+// The rest.service options for queries: ignoredQueryParameters, mapsInQuery, structsInQuery and goDurations.
 
 describe("goDurations", () => {
   const ask = createSink({ service: () => ({ goDurations: true }) });
@@ -157,7 +157,7 @@ describe("ignored query parameters", () => {
     const post = async (query: string): Promise<number> =>
       (await exchangeFetch(fetch, { httpMethod: "POST", path: `/readings?${query}`, header: [] })).httpStatus;
     expect(await post("utm_a=%zz&utm_b")).toBe(200);
-    // Fields of the request are never ignored, whether the query may set them or not.
+    // Request fields are never ignored, whether the query may set them or not.
     expect(await post("sensor=a")).toBe(400);
     expect(await post("degrees_celsius=1")).toBe(400);
   });

@@ -29,7 +29,7 @@ test("the corpus has at least 300 different requests", () => {
 
 describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
   const named = cases.map((row) => ({ ...row, requestLine: describeRequest(row) }));
-  // The cases of "values" differ only within a message, so one HTTP version is enough for them.
+  // The cases in "values" differ only within a message, so one HTTP version suffices for them.
   const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);
   let http1: Http1Connection;
 

@@ -14,7 +14,7 @@ import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../../testing/src/gateway/rest-ways.ts";
 
-/** Throws if the response was reset: with a code over HTTP/2, with status 500 over Fetch if it had not begun. */
+/** Throws if the response was reset. Over HTTP/2, it has a code; over Fetch, the status is 500 if it had not begun. */
 function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpResponse {
   const { httpStatus, resetCode = ErrorCode.noError } = answer;
   if (httpStatus !== 200 || resetCode !== ErrorCode.noError) throw new Error("the answer was reset");
@@ -44,7 +44,7 @@ function inTwoPieces(row: { readonly length: number | string; readonly turns: nu
     async *download(_: unknown, { responseHeader }: HandlerContext) {
       responseHeader.set("content-length", String(row.length));
       yield { contentType: "a/b", data: bytes.subarray(0, 3) };
-      // Two turns each, because a handler may continue before the gateway sends its pieces at the end of a turn.
+      // Waits two turns each, because a handler may continue before the gateway sends its pieces when a turn ends.
       for (let end = 0; end < 2 * row.turns; end += 1) await nextTurn();
       yield { data: bytes.subarray(3) };
     },

@@ -70,7 +70,7 @@ function post(body: Uint8Array, ...header: Field[]): HttpRequest {
 }
 
 function headerOf(answer: HttpResponse): Record<string, string> {
-  // Several fields of one name are one list (RFC 9110 §5.3).
+  // Several fields with one name form one list (RFC 9110 §5.3).
   const byName = Map.groupBy(answer.header, ([name]) => name);
   return Object.fromEntries([...byName].map(([name, fields]) => [name, fields.map(([, value]) => value).join(", ")]));
 }
@@ -169,7 +169,7 @@ describe.each(transports)("REST over %s", (transport) => {
     expect(answer.body.byteLength).toBe(0);
     const header = headerOf(answer);
     expect(header).toMatchObject({ "access-control-allow-origin": shop });
-    // One of the rules accepts every method.
+    // One rule accepts every method.
     expect(header["access-control-allow-methods"]).toBe("*");
     expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
   });

@@ -119,7 +119,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       [";;;,q=,\u00e9", "application/x-ndjson"],
       [`${"a/b,".repeat(16)}application/json`, "application/x-ndjson"],
       ["application/json; q=0.1, text/event-stream", "text/event-stream"],
-      // Beyond the part of the field that is read.
+      // Beyond the part that is read.
       [`application/json;q=0.1;a=${"a".repeat(1024)}, text/event-stream`, "application/json"],
     ]),
   )("responds to Accept %s in the %s format", async (accept, type) => {

@@ -166,7 +166,7 @@ test("a client's reset is detected while the read-ahead buffer is full", async (
   };
   await expect.poll(check).toBe(true);
   await within(disconnected.promise, "onDisconnect");
-  // No other request is served after the call of this one.
+  // No other request is served after this one's call.
   ends.connection.respond(200, [], Buffer.of());
   await new Promise(setImmediate);
   expect(requests).toBe(1);
@@ -414,7 +414,7 @@ test("an unread response is counted again whenever the client reads some", async
     // A page that is not completely written counts in full, and the socket's buffer in addition.
     expect(budget.bytes).toBe(page.byteLength + socket.writableLength);
   }
-  // onWritable is not called before all of it was written to the socket.
+  // onWritable is not called before everything was written to the socket.
   expect(writable).toBe(0);
 });
 
@@ -463,7 +463,7 @@ test("empty lines are counted per request, however they are split", async () => 
     client.write(text);
     await within(received, "the sent bytes");
   };
-  // The second request has the fields of the first.
+  // The second request has the same fields as the first.
   for (const target of ["/a", "/b"]) {
     for (let lines = 0; lines < 16; lines++) await send("\r\n");
     await send(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`);

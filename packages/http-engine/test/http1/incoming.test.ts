@@ -102,12 +102,12 @@ test("bytes that were searched for a section end are not searched again", () => 
   expect(Math.max(...reads.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
 });
 
-/** Returns the number of bytes at a search of the test above. */
+/** Returns how many bytes a search in the test above has. */
 function sizeAt(search: number): number {
   return 51 + search;
 }
 
-/** Returns every string of this length that consists of a, CR and LF. */
+/** Returns every string with this length that consists of a, CR and LF. */
 function textsOf(length: number): string[] {
   return length === 0 ? [""] : textsOf(length - 1).flatMap((text) => ["a", "\r", "\n"].map((char) => text + char));
 }

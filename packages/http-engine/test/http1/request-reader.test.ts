@@ -106,7 +106,7 @@ test("field sections up to 4 KiB and 64 fields share one cache", () => {
   };
   for (const fields of [64, 63]) read("a: b\r\n".repeat(fields));
   for (const [nth, bytes] of [4096, 4097, 100, 4096].entries()) read(`a: ${String(nth).repeat(bytes - 14)}\r\n`);
-  // Including the empty line.
+  // Includes the empty line.
   const smallBytes = 9 + 63 * 6 + 2;
   expect(allocations.mock.calls).toEqual([[smallBytes], [4098]]);
 });

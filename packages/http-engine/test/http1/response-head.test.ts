@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { prepareHeaderFields, timerMsMax } from "../../../http/src/exchange/index.ts";
 import { formatResponseHead, keepAliveLines } from "../../src/http1/response-head.ts";
 
-// RFC 9110 has newer phrases for two of node's.
+// RFC 9110 has newer phrases for two that node uses.
 const renamed: Readonly<Record<number, string>> = { 413: "Content Too Large", 422: "Unprocessable Content" };
 
-// Statuses of proxies, of WebDAV and of other extensions. They have no phrase, which is allowed (RFC 9112 §4).
+// Statuses from proxies, WebDAV and other extensions have no phrase, which is allowed (RFC 9112 §4).
 const unnamed = new Set([207, 208, 226, 305, 407, 418, 423, 424, 425, 451, 506, 507, 508, 509, 510, 511]);
 
 test("every RFC 9110 status has its reason phrase, others an empty one", () => {

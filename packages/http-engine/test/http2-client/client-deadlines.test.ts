@@ -16,7 +16,7 @@ import {
 } from "../../../testing/src/http/http2-frames.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// When a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.
+// Tests when a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -32,10 +32,10 @@ import {
   windowUpdateFrame,
 } from "../../../testing/src/http2/http2-requests.ts";
 
-/** Returns the frames of wave `i`, from 0, which opens the streams 3 + 2i. Stream 1 is always open. */
+/** Returns the frames in wave `i`, from 0, which may open stream 3 + 2i. Stream 1 is always open. */
 type Wave = (i: number) => readonly Frame[];
 
-/** A flood, and the number of waves that pass. */
+/** A flood, and how many waves pass. */
 type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, allowed: number];
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
@@ -108,7 +108,7 @@ describe("flood limits", () => {
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
     connection.send(begun(1, hold), ...waves(wave, 0, allowed));
-    // Checked with a frame of a type that is not counted.
+    // Checked with a frame whose type is not counted.
     expect(await isAlive(connection, limits.pings === undefined ? ping : frame(frameType.settings, 0, 0))).toBe(true);
     connection.send(...waves(wave, allowed, allowed + 1));
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));

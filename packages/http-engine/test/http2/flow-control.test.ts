@@ -23,7 +23,7 @@ import {
   windowUpdateFrame,
 } from "../../../testing/src/http2/http2-requests.ts";
 
-/** One request of a {@link WindowClient}. */
+/** A request that a {@link WindowClient} sends. */
 interface WindowStream {
   readonly id: number;
   readonly body: Buffer;
@@ -93,7 +93,7 @@ class WindowClient {
     }
   }
 
-  /** Sends a piece of a body, sometimes with padding. @returns whether the window allowed any */
+  /** Sends part of a body, sometimes with padding. @returns whether the window allowed any */
   #send(stream: WindowStream): boolean {
     const left = stream.body.byteLength - stream.sentBytes;
     const allowed = Math.min(this.#sendWindow, stream.sendWindow, 16_384);
@@ -109,7 +109,7 @@ class WindowClient {
         : frame(frameType.data, end | frameFlag.padded, stream.id, pad(piece, padding));
     this.#sendWindow -= sent.payload.byteLength;
     stream.sendWindow -= sent.payload.byteLength;
-    // Below zero. Nothing may be sent, not even END_STREAM.
+    // Below zero, nothing may be sent, not even END_STREAM.
     stream.sentBytes = last ? -1 : stream.sentBytes + bytes;
     this.#connection.send(sent);
     return true;
@@ -124,7 +124,7 @@ class WindowClient {
   }
 
   async #receive(): Promise<void> {
-    // A PING is acknowledged, so that there is always a next frame.
+    // A PING is acknowledged, so there is always a next frame.
     this.#connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
     for (;;) {
       const next = await this.#connection.readFrame();
@@ -172,7 +172,7 @@ function pad(piece: Buffer, padding: number): Buffer {
 }
 
 const windowMax = 2 ** 31 - 1;
-// Four of them are less than half of a window of 65,535 bytes.
+// Four pieces are less than half a window with 65,535 bytes.
 const pieceBytes = 7000;
 
 const bodyFrames = (streamId: number, bytes: number, flags = 0): Frame[] =>
@@ -381,7 +381,7 @@ function sendUntilHeld(stream: Http2Stream, piece: Buffer): number {
   return pieces;
 }
 
-/** Returns DATA frames with this total number of bytes. */
+/** Returns DATA frames with this many bytes in total. */
 function piecesOf(streamId: number, bytes: number, flags: number): Frame[] {
   const most = 16_384;
   if (bytes <= most) return [dataFrame(streamId, Buffer.alloc(bytes), flags)];

@@ -33,15 +33,15 @@ const { endStream, endHeaders, padded, priority, ack } = frameFlag;
 const { protocolError, flowControlError, streamClosed, frameSizeError, compressionError } = ErrorCode;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 
-/** The frames of a client and the expected outcome. */
+/** The frames that a client sends, and the expected outcome. */
 interface FrameCase {
   readonly name: string;
   readonly sent: readonly Frame[];
-  /** The expected end of stream 1 or of the connection. */
+  /** How stream 1 or the connection should end. */
   readonly want: StreamEnd;
 }
 
-/** Returns test cases with the same outcome: the frames by the case's name. */
+/** Returns test cases with the same outcome. Their frames are given by case name. */
 function casesWith(want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameCase[] {
   return Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
 }

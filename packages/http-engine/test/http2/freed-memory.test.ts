@@ -32,7 +32,7 @@ test("a chunk is freed unless one of its pieces was kept", async () => {
   await using engine = await startEngine({ serve });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), begun(3), ...Array.from({ length: 20 }, () => frameOf(3)));
-  // Concurrently, so that chunks contain pieces of both.
+  // Sent concurrently, so that chunks contain pieces from both.
   for (let i = 0; i < 20; i++) connection.send(frameOf(3), frameOf(1));
   connection.send(dataFrame(1, Buffer.of(1), frameFlag.endStream), dataFrame(3, Buffer.of(3), frameFlag.endStream));
   expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);

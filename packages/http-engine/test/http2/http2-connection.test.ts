@@ -158,7 +158,7 @@ describe("a connection whose client", () => {
     using connection = await openFrames(engine.address);
     connection.send(whole(1), begun(3));
     connection.socket.end();
-    // The body of the second request will never be complete.
+    // The second request's body will never be complete.
     expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
     for (const stream of streams) answer(stream, Buffer.from("x"));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
@@ -220,7 +220,7 @@ describe("a connection whose client", () => {
     const frames = readFrames(pair.client);
     // Any number of PINGs, because here the idle timeout should close the connection.
     serveConnection(pair.server, { limits: { idleTimeoutMs: 50, pings: Number.POSITIVE_INFINITY } });
-    // Without a kernel buffer, it arrives before the first check of deadlines, however busy the machine is.
+    // Without a kernel buffer, it arrives before the first deadline check, however busy the machine is.
     pair.client.write(Buffer.concat([opening, ...sent.map(frameBytes)]));
     const frameTypes = new Set<number>();
     // With a PING after each acknowledgement, it always sends something.
@@ -318,7 +318,7 @@ describe("a connection whose client", () => {
     using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(3));
     expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
-    // A stream of messages has no request timeout.
+    // A message stream has no request timeout.
     connection.send(dataFrame(1, Buffer.from("x"), endStream));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });

@@ -360,7 +360,7 @@ describe("the engine", () => {
     connection.send(whole(1));
     expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
     expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
-    // This is not counted as an error of the client.
+    // This does not count as a client error.
     expect(errors).toEqual([]);
   });
 });

@@ -7,14 +7,14 @@ import { expressConnectMiddleware } from "../../../src/express.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginFolder, requireFrom } from "./frameworks.ts";
 import { type Application, type Ask, middlewares, noteOf, origin, surround } from "./usual-middleware.ts";
 
-// The usual middleware of Express, each used before and after the gateway, which is mounted in several ways.
+// Common Express middleware, used before and after the gateway, which is mounted in several ways.
 
 interface Express {
   (): Application;
   Router(): Application;
 }
 
-/** The ways to mount the gateway, and the prefixes of its paths. */
+/** The ways to mount the gateway, with their path prefixes. */
 const ways: Readonly<
   Record<
     string,

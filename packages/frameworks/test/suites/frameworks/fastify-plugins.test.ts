@@ -5,9 +5,9 @@ import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginsOfFastify, requireFrom } from "./frameworks.ts";
 import { type Application, type Injected, noteOf, plugins, reading } from "./usual-plugins.ts";
 
-// The usual Fastify plugins, each registered before and after the gateway, which is mounted in several ways.
+// Common Fastify plugins, registered before and after the gateway, which is mounted in several ways.
 
-/** The ways to mount the gateway, and the prefixes of its paths. */
+/** The ways to mount the gateway, with their path prefixes. */
 const ways: Readonly<
   Record<string, { prefixes: readonly string[]; mount: (app: Application, gateway: object) => void }>
 > = {

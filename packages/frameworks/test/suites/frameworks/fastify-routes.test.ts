@@ -29,7 +29,7 @@ interface Application extends Omit<FastifyLike, "addHook"> {
   addHook(name: "onRequest", hook: (request: unknown, reply: Reply) => Promise<unknown>): void;
 }
 
-/** A greenhouse that returns the name of the sensor, with HTTP rules for these templates. */
+/** A greenhouse that returns the sensor's name, with HTTP rules for these templates. */
 function withTemplates(templates: readonly string[], method = "GET"): ReturnType<typeof options> {
   const additionalBindings = templates.map((path) => ({
     pattern: { case: "custom", value: { kind: method, path } } as const,
@@ -141,7 +141,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     for (const path of paths) {
       const [httpStatus, body] = await statusOf(urlAlone, path);
       if (httpStatus === 200) served.push(path);
-      // Fastify responds with 400 to escapes that are not valid.
+      // Fastify responds to invalid escapes with 400.
       expect([path, ...(await statusOf(url, path))]).toEqual([path, path === "/v1/%zz" ? 400 : httpStatus, body]);
     }
     expect(served).not.toEqual([]);

@@ -151,7 +151,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     const misspelled: object = { getReadings: () => ({}) };
     app.register(fastifyConnectPlugin, greenhouse(misspelled));
     await expect(app.ready()).rejects.toThrow('has no RPC "getReadings", did you mean "getReading"?');
-    // `close` of an application that did not start rejects with the same error.
+    // If an application did not start, its `close` rejects with the same error.
     await expect(app.close().catch(() => "rejected")).resolves.toBeOneOf([undefined, "rejected"]);
   });
 
@@ -175,7 +175,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
       }),
     });
     const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
-    // Connections of an agent would stay open after their last response.
+    // An agent's connections would stay open after their last response.
     const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { agent: false } });
     const client = createClient(GreenhouseService, transport);
     const stream = client.watchReadings({ sensor: "palm" })[Symbol.asyncIterator]();

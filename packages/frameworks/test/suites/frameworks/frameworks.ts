@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { type ConnectRouter, type ContextKey, createContextKey, type ServiceImpl } from "@connectrpc/connect";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
-/** The folders with the frameworks: the oldest and the newest supported major version of each. */
+/** The folders with each framework's oldest and newest supported major version. */
 export const folders: Readonly<Record<"oldest" | "newest", string>> = {
   oldest: join(projectFolder, "packages/frameworks/test/suites/frameworks/oldest"),
   newest: join(projectFolder, "examples/frameworks"),
@@ -19,7 +19,7 @@ export function pluginsOfFastify(version: string): (name: string) => unknown {
   return (name) => require(version === "oldest" ? `@fastify-4/${name}` : `@fastify/${name}`);
 }
 
-/** Returns the `require` of a folder. The types are checked in `oldest/types.ts` and in examples/frameworks. */
+/** Returns a folder's `require`. The types are checked in `oldest/types.ts` and in examples/frameworks. */
 export function requireFrom(folder: string): NodeJS.Require {
   return createRequire(join(folder, "package.json"));
 }
@@ -31,7 +31,7 @@ export function greenhouse(implementation: Partial<ServiceImpl<typeof Greenhouse
   return { routes: (router) => void router.service(GreenhouseService, implementation) };
 }
 
-/** The key of what middleware has found out about a caller. */
+/** The key under which middleware stores what it knows about a caller. */
 export const noteKey: ContextKey<string> = createContextKey("");
 
 /** An RPC's path. */

@@ -7,7 +7,7 @@ import { folders, requireFrom } from "./frameworks.ts";
 import type { Application as Express } from "./usual-middleware.ts";
 import type { Application as Fastify } from "./usual-plugins.ts";
 
-/** The part of a Nest application that tests use. Its types are missing in a fresh clone. */
+/** What tests use from a Nest application. Its types are missing in a fresh clone. */
 export interface Application {
   use(middleware: unknown): void;
   enableCors(options: object): void;
@@ -18,7 +18,7 @@ export interface Application {
   useGlobalFilters(...filters: object[]): void;
   getHttpAdapter(): { use(middleware: unknown): unknown; getInstance(): Express & Fastify };
   setGlobalPrefix(prefix: string): void;
-  /** Only on Fastify. */
+  /** Available only on Fastify. */
   register?(plugin: unknown, options: object): Promise<unknown>;
   init(): Promise<void>;
   listen(port: number, host: string): Promise<unknown>;
@@ -28,7 +28,7 @@ export interface Application {
 
 type Decorator = (target: object, key?: string, detail?: unknown) => void;
 
-/** The decorators of Nest that tests use. */
+/** The Nest decorators that tests use. */
 interface Decorators {
   Module(metadata: object): Decorator;
   Controller(): Decorator;
@@ -51,12 +51,12 @@ interface Testing {
   };
 }
 
-/** A major version of Nest on a platform. */
+/** A major Nest version on a platform. */
 export interface NestVersion {
   readonly platform: Platform;
   readonly require: NodeJS.Require;
   readonly nest: Decorators;
-  /** Creates an application with a controller of pages, and a provider that implements the greenhouse. */
+  /** Creates an application with a page controller, and a provider that implements the greenhouse. */
   create(
     this: void,
     options?: Partial<ConnectModuleOptions>,
@@ -70,15 +70,15 @@ export interface NestVersion {
 type Platform = "Express" | "Fastify";
 const platforms: readonly Platform[] = ["Express", "Fastify"];
 
-/** A dependency of the provider, in a module of the application. */
+/** A provider's dependency, in an application module. */
 export class Sensors {
   readonly degreesCelsius = 21;
 }
 
-/** The key of the caller's role in context values. */
+/** The context key for the caller's role. */
 export const roleKey: ContextKey<string> = createContextKey("none");
 
-/** A provider with all RPCs, which must be called as methods of it. */
+/** A provider with all RPCs, which must be called as its methods. */
 export class Greenhouse {
   readonly sensors: Sensors;
   constructor(sensors: Sensors) {
@@ -104,7 +104,6 @@ export class Greenhouse {
   }
 }
 
-/** A controller of the application. */
 export class PageController {
   echo(body: unknown): unknown {
     return body;
@@ -124,7 +123,7 @@ export async function ask(url: string, body?: string): Promise<[number, unknown,
   return [response.status, await response.json(), response.headers];
 }
 
-/** The origin of all requests of {@link ask}. */
+/** The origin that {@link ask} sends. */
 export const origin = "https://shop.example";
 
 /** Mounts the gateway, and returns the application's URL. */
@@ -166,7 +165,7 @@ function nestVersion(folder: string, platform: Platform): NestVersion {
   };
 }
 
-/** Each supported major version of Nest on each platform, by name. */
+/** Each supported major Nest version on each platform, by name. */
 export const nestVersions: readonly (readonly [string, NestVersion])[] = Object.entries(folders).flatMap(
   ([version, folder]) =>
     platforms.map((platform) => [`${version} major version on ${platform}`, nestVersion(folder, platform)] as const),

@@ -14,7 +14,7 @@ import {
   Sensors,
 } from "./nest-application.ts";
 
-/** What the guards have seen: the class and the handler. */
+/** The class and the handler that the guards have seen. */
 const seen: string[] = [];
 let handled = 0;
 beforeEach(() => {
@@ -22,7 +22,7 @@ beforeEach(() => {
   handled = 0;
 });
 
-/** The part of Nest's `ExecutionContext` that the guards use. */
+/** What the guards use from Nest's `ExecutionContext`. */
 interface Context {
   switchToHttp(): { getRequest(): { headers: Record<string, string> }; getResponse(): object };
   getClass(): { readonly name: string };
@@ -57,7 +57,7 @@ class PageFilter {
   }
 }
 
-/** The part of Nest's `MiddlewareConsumer` that tests use. */
+/** What tests use from Nest's `MiddlewareConsumer`. */
 interface Consumer {
   apply(middleware: (request: { originalUrl?: string }, response: object, next: () => void) => void): {
     forRoutes(path: string): void;
@@ -71,7 +71,7 @@ interface Declared {
   configure?(this: void, app: Application): void;
 }
 
-/** Returns a provider whose methods are not shared, so that decorators change no provider of another test. */
+/** Returns a provider whose methods are not shared, so that decorators do not change another test's provider. */
 function createProvider(): typeof Greenhouse {
   return class Palmhouse extends Greenhouse {
     override getReading(request: { sensor: string }): object {
@@ -172,7 +172,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     return await listen(app);
   }
 
-  /** Starts an application with a guard of all RPCs of the provider. */
+  /** Starts an application with a guard for all RPCs of the provider. */
   function startWith(...guards: readonly object[]): Promise<string> {
     const provider = createProvider();
     nest.UseGuards(...guards)(provider);

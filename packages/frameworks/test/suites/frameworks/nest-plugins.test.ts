@@ -10,7 +10,7 @@ import { type Application as NestApplication, Greenhouse, nestVersions } from ".
 import { type Ask, middlewares, noteOf, origin, surround } from "./usual-middleware.ts";
 import { type Application as Fastify, noteOf as noteOfPlugins, plugins } from "./usual-plugins.ts";
 
-// The usual middleware of Express, and the usual Fastify plugins, in Nest on these platforms.
+// Common Express middleware, and common Fastify plugins, in Nest on these platforms.
 
 /** A provider that returns what middleware has found out about the caller. */
 class Nursery extends Greenhouse {
@@ -25,7 +25,7 @@ class Nursery extends Greenhouse {
 const versionsOn = (platform: string): typeof nestVersions =>
   nestVersions.filter(([, nest]) => nest.platform === platform);
 
-/** The ways to mount the gateway, and the prefixes of its paths. */
+/** The ways to mount the gateway, with their path prefixes. */
 const ways: readonly {
   way: string;
   prefix: string;
@@ -86,7 +86,7 @@ describe.each(versionsOn("Express"))("Nest, %s", (_version, { create }) => {
   });
 });
 
-// Nest has its own parser of forms, and version 12 loads its own copy of @fastify/multipart.
+// Nest has its own form parser, and version 12 loads its own copy of @fastify/multipart.
 const pluginsInNest = plugins.filter(({ name }) => name !== "formbody" && name !== "multipart");
 
 describe.each(versionsOn("Fastify"))("Nest, %s", (_version, { create, createWithoutGateway }) => {

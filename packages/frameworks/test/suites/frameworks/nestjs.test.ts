@@ -10,7 +10,7 @@ class DynamicSensors {
   readonly sensors = 1;
 }
 
-/** A provider without the RPCs, as one in JavaScript may be. */
+/** A provider without RPCs, which JavaScript allows. */
 class Empty {
   readonly rpcs = 0;
 }

@@ -7,7 +7,7 @@ import { expressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 
-// An application guards a REST template's path. No spelling of the path must pass the guard and reach the RPC.
+// An application guards a REST template's path. No spelling may pass the guard and reach the RPC.
 
 interface Response {
   sendStatus(httpStatus: number): void;

@@ -8,7 +8,7 @@ import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { noteKey } from "./frameworks.ts";
 
-/** The members of a request that middleware adds. */
+/** The request members that middleware adds. */
 export interface Request extends IncomingMessage {
   readonly body: unknown;
   readonly cookies?: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface Application extends RequestListener {
   post(path: string, handler: Handler): void;
 }
 
-/** Sends a request with a cookie, of a page of another origin. */
+/** Sends a request with a cookie from a page on another origin. */
 export type Ask = (
   path: string,
   request?: AskedRequest,
@@ -57,13 +57,13 @@ export interface Middleware {
   readonly addRoutes?: (app: Application) => void;
   /** Checks that the middleware works for these routes. */
   readonly check: (ask: Ask, surroundings: Surroundings) => Promise<void>;
-  /** Checks calls at this path of a gateway after the middleware. */
+  /** Checks calls to a gateway at this path after the middleware. */
   readonly checkCall?: (ask: Ask, path: string, surroundings: Surroundings) => Promise<void>;
 }
 
-/** The origin of the page that asks. */
+/** The origin from which the page sends requests. */
 export const origin = "https://shop.example";
-/** Returns context values with what middleware has found out about a caller. */
+/** Returns context values that contain what middleware has found out about a caller. */
 export function noteOf({ cookies, session }: Request): ContextValues {
   if (session !== undefined) session.visits = (session.visits ?? 0) + 1;
   const visits = session === undefined ? "" : ` visit ${session.visits}`;
@@ -72,7 +72,7 @@ export function noteOf({ cookies, session }: Request): ContextValues {
 
 const page: Handler = (_request, response) => response.send("a page ".repeat(1000));
 
-/** The usual middleware of Express. */
+/** Common Express middleware. */
 export const middlewares: readonly Middleware[] = [
   {
     name: "helmet",
@@ -163,7 +163,7 @@ export const middlewares: readonly Middleware[] = [
   },
 ];
 
-/** Starts what the middleware needs, until the end of the test. */
+/** Starts what the middleware needs until the test ends. */
 export async function surround(): Promise<Surroundings> {
   const files = createTempFolder();
   writeFileSync(files.file("file.txt"), "a file");

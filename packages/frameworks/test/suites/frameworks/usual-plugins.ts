@@ -8,7 +8,7 @@ interface Reply {
   send(body: unknown): Reply;
 }
 
-/** The members of a request that plugins add. */
+/** The request members that plugins add. */
 export interface Request {
   readonly body: unknown;
   readonly cookies?: Readonly<Record<string, string>>;
@@ -39,11 +39,11 @@ export interface Application extends FastifyLike {
 export interface Plugin {
   readonly name: string;
   readonly options?: (folder: string) => object;
-  /** Adds routes of the application that use the plugin. */
+  /** Adds application routes that use the plugin. */
   readonly addRoutes?: (app: Application) => void;
   /** Checks that these routes, or the plugin itself, work. */
   readonly check: (app: Application) => Promise<void>;
-  /** Checks the last response of a gateway that is registered after the plugin. */
+  /** Checks the last response from a gateway that is registered after the plugin. */
   readonly checkCall?: (response: Injected, app: Application, url: string) => void | Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export const reading: { readonly method: string; readonly url: string; readonly 
   headers: { origin, cookie: "who=ada" },
 };
 
-/** Returns context values with what plugins have found out about a caller. */
+/** Returns context values that contain what plugins have found out about a caller. */
 export function noteOf({ cookies }: Request): ContextValues {
   return createContextValues().set(noteKey, cookies === undefined ? "" : ` of ${cookies["who"]}`);
 }
@@ -64,7 +64,7 @@ function page(_request: Request, reply: Reply): unknown {
   return reply.send("a page ".repeat(1000));
 }
 
-/** The usual Fastify plugins. */
+/** Common Fastify plugins. */
 export const plugins: readonly Plugin[] = [
   {
     name: "static",

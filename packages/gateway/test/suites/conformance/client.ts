@@ -23,8 +23,8 @@ import {
   HeaderSchema,
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The client under test, as the suite starts it: requests on stdin describe the calls to make and their server; the
-// responses on stdout describe the results. A length in four bytes precedes each message.
+// The client under test, as the suite starts it. Requests on stdin describe the calls and their server, and responses
+// on stdout describe the results. Four bytes with the length precede each message.
 
 const registry = createRegistry(file_connectrpc_conformance_v1_service);
 const transports = new Map<string, GrpcTransport>();

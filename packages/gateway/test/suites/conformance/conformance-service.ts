@@ -24,10 +24,9 @@ import {
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 /**
- * The service that the suite calls: it does what the request asks for, and reports what it received.
+ * The service that the suite calls. It does what the request requires, and reports what it received.
  *
- * The comments of the suite's service.proto specify its behaviour. `Unimplemented` is missing
- * on purpose.
+ * The comments in the suite's service.proto specify its behaviour. `Unimplemented` is missing on purpose.
  */
 export const conformanceService: Partial<ServiceImpl<typeof ConformanceService>> = {
   unary: async (request, context) => ({
@@ -82,7 +81,7 @@ async function* answerBidi(
     pending.push(request);
     if (!fullDuplex) continue;
     const data = definition?.responseData[sent];
-    // There are no more responses. The error below is the response.
+    // If there are no more responses, the error below is the response.
     if (data === undefined) break;
     yield await next(data);
   }

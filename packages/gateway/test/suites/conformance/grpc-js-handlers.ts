@@ -13,12 +13,12 @@ import { addGrpcJsService } from "../../../../grpc-handlers/src/grpc-js.ts";
 import { conformanceService } from "./conformance-service.ts";
 import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The conformance service with grpc-js handlers. They read the metadata and the deadline of a grpc-js call, and respond
-// with its methods. The messages are those of protobuf-es.
+// The conformance service with grpc-js handlers. They read a grpc-js call's metadata and deadline, and respond with its
+// methods. The messages are protobuf-es messages.
 
 type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
 
-/** The parts of a handler's context that the service uses. */
+/** What the service uses from a handler's context. */
 interface Context {
   readonly requestHeader: Headers;
   readonly responseHeader: Headers;
@@ -109,7 +109,7 @@ function toMetadata(headers: Headers): Metadata {
   return metadata;
 }
 
-/** Returns an error as a status of grpc-js. */
+/** Returns an error as a grpc-js status. */
 function toStatus(thrown: unknown, metadata: Metadata): StatusObject {
   const error = ConnectError.from(thrown);
   const fields = new Headers();

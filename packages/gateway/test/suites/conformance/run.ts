@@ -1,7 +1,7 @@
 import { runConformance, timed } from "./suite.ts";
 
-// `npm run suite -- conformance`: runs Connect's conformance suite against this server. Once for the gateway's own server,
-// once for its handler in servers of node's, once for createGrpcTransport.
+// `npm run suite -- conformance` runs Connect's conformance suite against this server. It runs for the gateway's own
+// server, for its handler in node's servers, and for createGrpcTransport.
 
 /** node:https drops connections when the machine is busy, regardless of its handler. */
 const overNodeHttps = /\/HTTPVersion:1\/.*\bTLS:true\//;

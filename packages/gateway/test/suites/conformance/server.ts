@@ -19,8 +19,8 @@ import {
   file_connectrpc_conformance_v1_service,
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The server under test, as the suite starts it. A request on stdin describes the kind of server, the response on
-// stdout has its address, and SIGTERM stops it. A length in four bytes precedes each message.
+// The server under test, as the suite starts it. A request on stdin describes the server, the response on stdout has
+// its address, and SIGTERM stops it. Four bytes with the length precede each message.
 
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
 const gateway = createTestGateway({
@@ -44,7 +44,7 @@ async function listen(from: ServerCompatRequest): Promise<{ port: number; close:
   return { port, close: () => gateway.close() };
 }
 
-/** Mounts the gateway's handler in one of node's servers. */
+/** Mounts the gateway's handler in a node server. */
 async function mount(from: ServerCompatRequest): Promise<{ port: number; close: () => Promise<void> }> {
   const server = serverOf(from).listen(0, host);
   await once(server, "listening");

@@ -2,37 +2,37 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Runs Connect's conformance suite, which is built with Go. Arguments of the program go to the suite:
-// `-- --run 'Basic/**' --trace`.
+// Runs Connect's conformance suite, which is built with Go. Program arguments go to the suite, such as `-- --run
+// 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";
 
 const suiteVersion = "v1.0.7";
 
-/** 64 MiB: with `--trace` every failing case comes with its bytes. */
+/** 64 MiB, because `--trace` prints the bytes for every failing case. */
 const outputLimitBytes = 64 * 1024 * 1024;
 
 /**
- * Servers that the suite runs at the same time, with eight calls each. The suite gives a server ten seconds to start:
- * four that start together on a busy machine take longer.
+ * How many servers the suite runs concurrently, with eight calls each. The suite gives a server ten seconds to start,
+ * which four servers that start together on a busy machine exceed.
  */
 const serversMax = 1;
 
 /** The gateway's servers; "none" is for the client, which the suite's own servers serve. */
 export interface Served {
   readonly server: "own" | "mounted" | "none";
-  /** The library of the handlers. Defaults to Connect. */
+  /** The handlers' library, by default Connect. */
   readonly handlers?: "grpc-js";
   /** The cases that may be repeated once. */
   readonly repeatable: readonly RegExp[];
-  /** The number of cases for all declared features, to detect a feature that is no longer declared. */
+  /** How many cases all declared features have, to detect a feature that is no longer declared. */
   readonly casesWanted: number;
 }
 
 /**
- * The cases that depend on the machine. A server must have read the deadline of a call within half a second, or must
- * have responded that it has passed before the suite's own client, which has the same deadline, stops reading. A client
- * that cancels 5 ms after its last message must do so before the response that comes after half a second.
+ * The cases that depend on the machine. A server must have read a call's deadline within half a second, or must have
+ * responded that it has passed before the suite's own client, which has the same deadline, stops reading. A client that
+ * cancels 5 ms after its last message must do so before the response that comes after half a second.
  */
 export const timed: RegExp = /^(?:Deadline Propagation|Timeouts)\/|^Client Cancellation\/.*\/cancel-after-close-send$/;
 
@@ -54,7 +54,7 @@ export function runConformance(servers: readonly Served[]): void {
     execFileSync("go", ["install", `${suiteModule}/cmd/connectconformance@${suiteVersion}`], { stdio: "inherit" });
   }
   generateMessages();
-  // The server imports what was just generated, so nothing could check its types before.
+  // The server imports the code that was just generated, so its types could not be checked before.
   execFileSync("tsc", ["-p", folder], { stdio: "inherit" });
   const runs = servers.map(runSuite);
   report(runs);
@@ -71,7 +71,7 @@ interface Run {
   readonly exitCode: number;
   readonly passed: number;
   readonly failed: number;
-  /** The names of the cases that failed. */
+  /** The failed cases, by name. */
   readonly failures: readonly string[];
 }
 
@@ -109,7 +109,7 @@ function runCases({ server, handlers }: Served, cases: readonly string[]): Run {
   return { exitCode: status ?? 1, passed: Number(passed ?? 0), failed: Number(failed ?? 0), failures };
 }
 
-// Counts in the form of vitest's report, which .ci/run adds up.
+// Reports counts as vitest does, which .ci/run adds up.
 function report(all: readonly Run[]): void {
   const file = process.env["TEST_REPORT"];
   if (file === undefined) return;
@@ -127,7 +127,7 @@ function isInstalled(): boolean {
   return error === undefined && stdout.includes(suiteVersion);
 }
 
-// Taken from the suite's module, so that the messages are always those of the suite that runs.
+// Generated from the suite's module, so that the messages always match the suite that runs.
 function generateMessages(): void {
   const download = execFileSync("go", ["mod", "download", "-json", `${suiteModule}@${suiteVersion}`], {
     encoding: "utf8",

@@ -55,7 +55,7 @@ describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the
     const answer = await exchangeHttp1(server.address, web);
     expect(readOutcome(wireFormats["grpc-web"], answer)).toEqual({ code: 0, message: "" });
 
-    // The body of a request that the gateway does not handle still reaches the body parser after it.
+    // If the gateway does not handle a request, its body still reaches the body parser after it.
     expect(await ask(post("/echo", '{"to":"you"}'))).toEqual({ to: "you" });
     const page = await exchangeHttp1(server.address, { httpMethod: "GET", path: "/", header: [] });
     expect(String(page.body)).toBe("<h1>Greenhouse</h1>\n");

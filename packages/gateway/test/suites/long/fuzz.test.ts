@@ -8,7 +8,7 @@ import { type Http2Connection, openHttp2 } from "../../../../testing/src/http/ht
 import { startKitchenSink, type TestGateway, withoutMasks } from "../../../../testing/src/gateway/kitchen-sink.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-/** Every binding of the kitchen sink except those of the RPC that fails on request. */
+/** The kitchen sink's bindings, except those for the RPC that fails on request. */
 const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,
 );
@@ -70,7 +70,7 @@ const anyRequest: fc.Arbitrary<HttpRequest> = fc
     ...(given.body === undefined ? {} : { body: given.body }),
   }));
 
-// Every field of the kitchen sink by both names, and the fields of its messages, including well-known types.
+// Every kitchen sink field by both names, and its messages' fields, including well-known types.
 const fieldName = fc.constantFrom(
   ...SinkSchema.fields.flatMap((field) => [
     field.name,
@@ -78,7 +78,7 @@ const fieldName = fc.constantFrom(
     ...(field.message?.fields ?? []).map((inner) => `${field.jsonName}.${inner.jsonName}`),
   ]),
 );
-// Values at the limits of their types.
+// Values at their types' limits.
 const edge = oneOf(
   "0 1 -1 7 2147483648 -2147483648 9223372036854775807 -9223372036854775808 18446744073709551615 true false 3.4028235e38 3.4028236e38 " +
     "-1e308 5e-324 1e-400 -0.0 NaN -Infinity 1.5 0.1 COLOR_RED 17 QQ -_8 AAAA a é 🌱 \u0000 \ufffd a,b foo_bar fooBar foo_1 foo1 foo__bar foo_ " +
@@ -111,7 +111,7 @@ const typedHead = fc
     return { httpMethod: pattern.httpMethod === "*" ? "PUT" : pattern.httpMethod, path: `/${segments.join("/")}` };
   });
 
-/** Requests that set a field of the kitchen sink to a value at the limits of some type. */
+/** Requests that set a kitchen sink field to a value at a type's limits. */
 const typedRequest: fc.Arbitrary<HttpRequest> = fc.oneof(
   typedQuery.map((text) => ({ httpMethod: "GET", path: `/v1/query?${text}`, header: [] })),
   typedBody.map((bytes) => ({ httpMethod: "POST", path: "/v1/sinks", header: [], body: bytes })),

@@ -80,7 +80,7 @@ async function openTool(name: string, ignoreUnknownFields: boolean): Promise<Val
   };
 }
 
-/** Calls a tool with those of the arguments that its schema accepts, and returns how many they are. */
+/** Calls a tool with the arguments that its schema accepts, and returns how many there are. */
 async function callWith(tool: ValidatedTool, all: Iterable<JsonObject>): Promise<number> {
   let count = 0;
   for (const args of all) {
@@ -110,7 +110,7 @@ function* mutantsOf(desc: DescMessage, required: JsonObject): Generator<JsonObje
     try {
       json = JSON.parse(write(rollMessage(dice, desc, 2)));
     } catch {
-      // The message has no JSON form, such as an Any of an unknown type.
+      // The message has no JSON form. For example, an Any has an unknown type.
       continue;
     }
     // A message with many fields is rarely valid.

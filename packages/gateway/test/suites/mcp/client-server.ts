@@ -5,18 +5,18 @@ import { createMcp } from "../../../../mcp/src/index.ts";
 import { createHttpEngine } from "../../../../http-engine/src/index.ts";
 import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink.ts";
 
-/** The credential of the clients. */
+/** The clients' credential. */
 export const credential = "Bearer gardener";
 
 /** A server for clients. Dispose it with `await using`. */
 export interface ClientServer {
   readonly url: string;
-  /** Resolves when a call of a stream is cancelled. */
+  /** Resolves when a stream's call is cancelled. */
   cancelled(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a server with a tool of each kind, and with every type of field. */
+/** Starts a server with a tool for each kind of RPC, and with every field type. */
 export async function startClientServer(): Promise<ClientServer> {
   let cancelled = Promise.withResolvers<void>();
   const gateway = createGateway({

@@ -4,7 +4,7 @@ import { createGateway, type Gateway } from "../../../src/index.ts";
 import { createMcp } from "../../../../mcp/src/index.ts";
 import { createHttpEngine } from "../../../../http-engine/src/index.ts";
 
-/** The tools of the conformance suite that RPCs can be, by the RPC's name. */
+/** The conformance suite's tools that RPCs can be, by RPC name. */
 const names: Readonly<Record<string, string>> = {
   GetReading: "test_simple_text",
   WaterBed: "test_error_handling",

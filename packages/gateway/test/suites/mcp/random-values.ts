@@ -34,7 +34,7 @@ const objects = [
   '{"__proto__":1} {"@type":"x/y"} {"@type":"x/kitchensink.v1.Nested"} {"@type":"x/kitchensink.v1.Nested","text":1}',
 ];
 
-/** Values at the limits of types, and of the texts in which JSON writes them. */
+/** Values at the limits of types, and of their JSON texts. */
 export const edgeValues: readonly JsonValue[] = [
   ...numbers,
   ...words.split(" "),
@@ -46,13 +46,13 @@ export const edgeValues: readonly JsonValue[] = [
   ...objects.flatMap((line) => line.split(" ")).map((text): JsonValue => JSON.parse(text)),
 ];
 
-/** Returns an edge value in each form in which a field can have it: itself, and as an element of a list or a map. */
+/** Returns an edge value in each form that a field can have: itself, and as an element in a list or a map. */
 export function formsOf(edge: JsonValue): readonly JsonValue[] {
   const key = typeof edge === "string" ? edge : JSON.stringify(edge);
   return [edge, [edge], { 0: edge }, { true: edge }, Object.fromEntries([[key, 1]]), Object.fromEntries([[key, {}]])];
 }
 
-/** Returns a copy of a value in which one part is an edge value, is missing, or has another name. */
+/** Returns a copy in which one part is an edge value, is missing, or has another name. */
 export function mutate(dice: Dice, value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null || dice.roll(6) === 0) return dice.oneOf(edgeValues);
   if (Array.isArray(value)) {
@@ -62,7 +62,7 @@ export function mutate(dice: Dice, value: JsonValue): JsonValue {
   return mutateObject(dice, value);
 }
 
-/** Returns a copy of an object in which one member, or a part of it, differs. */
+/** Returns a copy in which one member, or part of it, differs. */
 export function mutateObject(dice: Dice, value: JsonObject): JsonObject {
   const members = Object.entries(value);
   const at = dice.roll(members.length);

@@ -1,15 +1,14 @@
-/** What a client gets from the server of `client-server.ts`. */
+/** What a client gets from the server in `client-server.ts`. */
 export interface Results {
-  /** The names of the tools. */
   readonly tools: readonly string[];
-  /** The structured result of a call with an int64 above 2^53. */
+  /** The structured result when the call has an int64 above 2^53. */
   readonly call: unknown;
   /** A failed call's text. */
   readonly error: string;
-  /** A stream's structured result, and the number of progress notifications. */
+  /** A stream's structured result, and how many progress notifications there were. */
   readonly stream: unknown;
   readonly progress: number;
-  /** The structured result of a message with a field of every type. */
+  /** The structured result for a message with every field type. */
   readonly types: unknown;
   /** Whether a call without a credential is refused. */
   readonly isRefused: boolean;
@@ -17,7 +16,7 @@ export interface Results {
   readonly isCancelled: boolean;
 }
 
-/** A message with a field of every kind of type, in JSON. */
+/** A message with every field type, in JSON. */
 export const everyType: Readonly<Record<string, unknown>> = {
   fDouble: 1.5,
   fInt32: -7,
@@ -63,5 +62,5 @@ export const expected: Results = {
   isCancelled: true,
 };
 
-/** The procedures of the tools, without the service of the greenhouse. */
+/** The greenhouse's service name, as tool names contain it. */
 export const greenhouse = "greenhouse_v1_GreenhouseService";

@@ -24,7 +24,7 @@ import { readJson } from "../../../../protobuf/src/messages/json/index.ts";
 import { createMessageSchema } from "../../../../openapi/src/index.ts";
 import { openValidation } from "../../../../validation/src/index.ts";
 
-// The schema of a message with a rule accepts a value if and only if the server accepts it.
+// The schema for a message with a rule accepts a value if and only if the server accepts it.
 
 const validation = await openValidation();
 
@@ -32,7 +32,7 @@ type Rules = MessageInitShape<typeof FieldRulesSchema>;
 
 const types = FieldDescriptorProto_Type;
 
-/** The forms of the field `f`, and the values that are tried. */
+/** The forms that field `f` can have, and the values that are tried. */
 const fields = {
   string: {
     type: types.STRING,
@@ -79,7 +79,7 @@ interface Row {
   readonly isLeftOut?: true;
 }
 
-/** Returns the rules of a kind of value. */
+/** Returns the rules for a kind of value. */
 function rulesOf(kind: NonNullable<Rules["type"]>["case"], value: object): Rules {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each kind has a separate type
   return { type: { case: kind, value } } as Rules;

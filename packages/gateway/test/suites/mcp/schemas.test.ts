@@ -10,7 +10,7 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { everyType } from "./results.ts";
 
-// The schemas of tools, as ajv validates them.
+// Returns a tool schema's validator, which uses ajv.
 
 function validatorOf(desc: DescMessage, direction: "input" | "output"): (value: unknown) => boolean {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
@@ -31,7 +31,7 @@ test("the output schema accepts the JSON of random messages", () => {
     try {
       json = JSON.parse(write(rollMessage(new Dice(seed), SinkSchema)));
     } catch {
-      // The message has no JSON form, such as an Any of an unknown type.
+      // The message has no JSON form. For example, an Any has an unknown type.
       continue;
     }
     checked += 1;

@@ -10,8 +10,8 @@ interface Discovered {
 }
 
 /**
- * What an application with the SDKs stores, and the browser of its user, who consents. The SDKs' own discovery finds the
- * authorization server and the scopes.
+ * What an application with the SDKs stores, and its user's browser, in which the user consents. The SDKs' own discovery
+ * finds the authorization server and the scopes.
  */
 class SignIn {
   readonly redirectUrl = "http://127.0.0.1:1/callback";
@@ -89,7 +89,7 @@ interface Tokens {
   token_type: string;
 }
 
-/** A call of a tool by a client that has no token at first. Returns the structured result. */
+/** Calls a tool with a client that has no token at first, and returns the structured result. */
 export type SignInAndCall = (url: string, tool: string) => Promise<unknown>;
 
 /** Calls a tool with the SDK 2. */

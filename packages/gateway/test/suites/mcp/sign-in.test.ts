@@ -31,7 +31,7 @@ import { createMcp } from "../../../../mcp/src/index.ts";
 import { greenhouse } from "./results.ts";
 import { signInAndCall1, signInAndCall2, type SignInAndCall } from "./sign-in-clients.ts";
 
-// The official clients of MCP, which have no token, find out where to get one, sign in and call a tool.
+// The official MCP clients, which have no token, find out where to get one, sign in and call a tool.
 
 const tools = ["greenhouse.v1.*"];
 // The proxy's settings in docs/how-to/mcp.md.
@@ -39,7 +39,7 @@ const scopes = { GetReading: "orders:read", WaterBed: "orders:delete" };
 
 /** A server that requires tokens. Dispose it with `await using`. */
 interface ProtectedServer extends AsyncDisposable {
-  /** The URL of MCP. */
+  /** The MCP URL. */
   readonly url: string;
 }
 
@@ -82,7 +82,7 @@ async function startGateway({ issuer }: AuthorizationServer): Promise<ProtectedS
   };
 }
 
-/** Starts a proxy in front of a service, with the settings of the documentation. */
+/** Starts a proxy in front of a service, with the documented settings. */
 async function startProxy({ issuer }: AuthorizationServer): Promise<ProtectedServer> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(createTempFolder());
@@ -110,7 +110,7 @@ ${documented}
   return { url: `${baseUrl}/mcp`, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** Returns the first block of a page in a language. */
+/** Returns a page's first block in a language. */
 function blockOf(page: string, language: string): string {
   const text = readFileSync(join(projectFolder, page), "utf8");
   return new RegExp(`^\`\`\`${language}\n([^]*?)\n\`\`\`$`, "m").exec(text)?.[1] ?? "";

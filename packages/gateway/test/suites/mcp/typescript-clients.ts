@@ -12,7 +12,7 @@ import { projectFolder } from "../../../../testing/src/process/child-program.ts"
 import { type ClientServer, credential } from "./client-server.ts";
 import { everyType, greenhouse, type Results } from "./results.ts";
 
-/** A connected client, in the form that both versions of the SDK have. */
+/** A connected client, in the form that both SDK versions have. */
 export interface Connected {
   listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
   callTool(
@@ -28,15 +28,15 @@ export interface Connected {
 
 const client = { name: "test", version: "1" };
 
-/** Connects a client of the SDK 2, for one revision. */
+/** Connects an SDK 2 client, for one revision. */
 export async function connect2(url: string, revision: string, authorization: string): Promise<Connected> {
   const requestInit = { headers: { authorization } };
   return await connectBy(new StreamableHTTPClientTransport(new URL(url), { requestInit }), revision);
 }
 
 /**
- * Connects a client of the SDK 2 that has no token. The client discovers the authorization server, and gets a token
- * there with its client credentials.
+ * Connects an SDK 2 client that has no token. The client discovers the authorization server, and gets a token there
+ * with its client credentials.
  */
 export async function connectWithoutToken(url: string, issuer: string): Promise<Connected> {
   const credentials = { clientId: "agent", clientSecret: "secret", expectedIssuer: issuer };
@@ -44,7 +44,7 @@ export async function connectWithoutToken(url: string, issuer: string): Promise<
   return await connectBy(new StreamableHTTPClientTransport(new URL(url), { authProvider }), "2026-07-28");
 }
 
-/** Connects a client of the SDK 2 that starts the proxy on its standard input and output. */
+/** Connects an SDK 2 client that starts the proxy on its standard input and output. */
 export async function connectToProxy(args: readonly string[], token?: string): Promise<Connected> {
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
   const transport = new StdioClientTransport({
@@ -67,7 +67,7 @@ async function connectBy(transport: Transport, revision: string): Promise<Connec
   };
 }
 
-/** Connects a client of the SDK 1. */
+/** Connects an SDK 1 client. */
 export async function connect1(url: string, authorization: string): Promise<Connected> {
   const connected = new Client1(client);
   await connected.connect(new Transport1(new URL(url), { requestInit: { headers: { authorization } } }));

@@ -5,8 +5,8 @@ import { ConnectError } from "@connectrpc/connect";
 import { readJson } from "../../../../protobuf/src/messages/json/index.ts";
 
 /**
- * A case of JSONTestSuite. Texts whose names begin with `y_` are JSON, those with `n_` are not; those with
- * `i_` may be accepted or refused.
+ * A JSONTestSuite case. Texts whose names begin with `y_` are JSON, and those with `n_` are not. Those with `i_` may be
+ * accepted or refused.
  */
 export interface JsonCase {
   readonly name: string;

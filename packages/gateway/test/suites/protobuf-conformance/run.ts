@@ -5,14 +5,14 @@ import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts
 import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 import { type JsonCase, problemOf } from "./json-test-suite.ts";
 
-// `npm run suite -- protobuf-conformance`: runs protobuf's conformance suite against the readers and writers of binary
-// messages and of JSON, and JSONTestSuite against the readers of JSON, once with generated code and once without.
-// Arguments go to protobuf's runner: `-- --test Required.Proto3.JsonInput.DurationMaxValue.JsonOutput`.
+// `npm run suite -- protobuf-conformance` runs protobuf's conformance suite against the binary and JSON readers and
+// writers, and JSONTestSuite against the JSON readers. Each runs with generated code and without. Arguments go to
+// protobuf's runner, such as `-- --test Required.Proto3.JsonInput.DurationMaxValue.JsonOutput`.
 
-/** This release's cases, without those of the text format, which are skipped. */
+/** This release's cases, without those for the text format, which are skipped. */
 const casesWanted = 5567;
 
-/** The newest edition of its messages, and its recommended cases next to the required ones. */
+/** The newest edition that its messages use, and its recommended cases in addition to the required ones. */
 const runnerOptions = ["--maximum_edition", "2023", "--enforce_recommended"];
 
 const folder = import.meta.dirname;
@@ -59,10 +59,10 @@ function runSuite(codegen: boolean): Tally {
   const output = stdout + stderr;
   const [, succeeded, unexpected] =
     /CONFORMANCE SUITE [A-Z]+: (\d+) successes, .* (\d+) unexpected failures/.exec(output) ?? [];
-  // One line for each case that failed, and the counts.
+  // Prints one line for each failed case, and the counts.
   process.stdout.write(`${(output.match(/^(?:ERROR, test=|CONFORMANCE SUITE ).*/gm) ?? [output]).join("\n")}\n`);
   const tally = { passed: Number(succeeded ?? 0), failed: Number(unexpected ?? 0) };
-  // Arguments choose cases; without any it must be all of them.
+  // Arguments choose cases. Without any, all cases must run.
   if (args.length > 0) return tally;
   return { ...tally, failed: Math.max(tally.failed, casesWanted - tally.passed) };
 }
@@ -75,7 +75,7 @@ function readAll(codegen: boolean): Tally {
   return tally;
 }
 
-/** Returns the command that starts the runner: with the libraries of Debian 13 if those of the machine are too old. */
+/** Returns the command that starts the runner. Uses the Debian 13 libraries if the machine's are too old. */
 function runnerCommand(): readonly [string, ...string[]] {
   // macOS runs programs for x64 on arm64, too.
   const platform = process.platform === "darwin" ? "darwin-x64" : `${process.platform}-${process.arch}`;

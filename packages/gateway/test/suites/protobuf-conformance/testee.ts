@@ -17,7 +17,7 @@ import { createJsonMessageWriter, readJson } from "../../../../protobuf/src/mess
 // The program under test, as the runner starts it. Requests on stdin contain a message in one format, responses on
 // stdout contain it in another. Each follows its length in four bytes, little-endian. conformance.proto describes both.
 //
-// The arguments are a file of descriptors, and `codegen` to use generated code.
+// The arguments are a file with descriptors, and `codegen` to use generated code.
 
 const [descriptors = "", mode] = process.argv.slice(2);
 const codegen = mode === "codegen";
@@ -25,7 +25,7 @@ const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFile
 const requestType = typeNamed("conformance.ConformanceRequest");
 const responseType = typeNamed("conformance.ConformanceResponse");
 
-/** The members of a ConformanceRequest, in JSON. */
+/** A ConformanceRequest's members, in JSON. */
 interface ConformanceRequest {
   readonly protobufPayload?: string;
   readonly jsonPayload?: string;
@@ -45,7 +45,7 @@ const codecsByType = new Map<string, Codecs>();
 
 for (let request = readRequest(); request !== undefined; request = readRequest()) writeResponse(convert(request));
 
-/** Returns the members of a ConformanceResponse. */
+/** Returns a ConformanceResponse's members. */
 function convert(request: ConformanceRequest): JsonObject {
   const { messageType = "", requestedOutputFormat, protobufPayload, jsonPayload, testCategory } = request;
   const isJson = requestedOutputFormat === "JSON";
@@ -87,7 +87,7 @@ function typeNamed(name: string): DescMessage {
   return desc;
 }
 
-/** Reads a request. Returns `undefined` at the end of stdin. */
+/** Reads a request, or returns `undefined` when stdin has ended. */
 function readRequest(): ConformanceRequest | undefined {
   const length = readBytes(4)?.readUInt32LE();
   const bytes = length === undefined ? undefined : readBytes(length);
@@ -104,7 +104,7 @@ function writeResponse(members: JsonObject): void {
   for (let written = 0; written < response.byteLength;) written += writeSync(1, response, written);
 }
 
-/** Reads as many bytes from stdin. Returns `undefined` when it ends before. */
+/** Reads this many bytes from stdin, or returns `undefined` when stdin ends before. */
 function readBytes(count: number): Buffer | undefined {
   const bytes = Buffer.alloc(count);
   for (let filled = 0; filled < count;) {

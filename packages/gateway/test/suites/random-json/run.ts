@@ -5,12 +5,12 @@ import { writeRandomJson } from "../../../../testing/src/gateway/both-json-write
 import { readBothWays } from "../../../../testing/src/gateway/both-readers.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 
-// `npm run suite -- random-json`: random JSON texts for messages of many types, including hostile ones. The fast
+// `npm run suite -- random-json` reads random JSON texts for many message types, including hostile ones. The fast
 // reader, which uses JSON.parse, must return the same message or error as the exact one. For about as many random
 // messages, generated code must write the same JSON as closures, or refuse with the same error.
 //
 // `-- --texts 10000000 --seconds 3600` runs longer. A failure prints its seed. `-- --seed 42` repeats it. Some faults
-// occur only after other texts: then start with an earlier seed, and more texts.
+// occur only after other texts. To repeat them, start with an earlier seed, and more texts.
 
 const { values } = parseArgs({
   options: {
@@ -20,7 +20,7 @@ const { values } = parseArgs({
   },
 });
 
-// One seed yields one or two messages of known types; one seed in twenty yields another 60 of random types.
+// One seed yields one or two messages with known types. One seed in twenty yields another 60 with random types.
 const textsPerSeedWritten = 5;
 
 const most = Number(values.texts);

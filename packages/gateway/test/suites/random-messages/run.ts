@@ -3,10 +3,10 @@ import { parseArgs } from "node:util";
 import { type BothWays, goBothWays } from "../../../../testing/src/gateway/binary-oracle.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 
-// `npm run suite -- random-messages`: random messages of random types of proto2, proto3 and edition 2023, read and
-// written by the gateway's generated code and by protobuf-es. Mostly well-formed bytes, some with a field of another
-// type than declared, a flipped bit, or truncated; and messages with values of any kind in their fields. Both must
-// agree.
+// `npm run suite -- random-messages` reads and writes random messages with the gateway's generated code and with
+// protobuf-es. The message types are random, in proto2, proto3 and edition 2023. Most bytes are well-formed. Some have
+// a field with another type than declared, a flipped bit, or are truncated. Messages also have values of any kind in
+// their fields. Both must agree.
 //
 // `-- --messages 10000000 --seconds 600` runs longer. A failure prints its seed. `-- --seed 42` repeats it.
 

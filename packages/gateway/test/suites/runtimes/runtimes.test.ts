@@ -89,7 +89,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     else expect(response.body.toString()).toMatch(body);
   });
 
-  // workerd closes the connection of a client that still sends, whose response may then be lost.
+  // workerd closes a connection on which the client still sends, so the response may be lost.
   if (name !== "workerd") {
     test("a body above its limit gets 413", async () => {
       expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);

@@ -6,9 +6,9 @@ import { expect } from "vitest";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import type { TempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
-/** The arguments with which workerd serves the file `worker.mjs` of a folder, and prints the port. */
+/** Returns the arguments with which workerd serves a folder's `worker.mjs`, and prints the port. */
 export function prepareWorkerd(folder: TempFolder): readonly string[] {
-  // The date selects the behaviour of Cloudflare.
+  // The date selects Cloudflare's behaviour.
   const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [(name = "main", worker = (
@@ -27,7 +27,7 @@ export function resolveRuntime(command: string): string {
   return createRequire(join(import.meta.dirname, "package.json")).resolve(command);
 }
 
-/** Bundles a source file of the project, which must need nothing of node. */
+/** Bundles a project source file, which must need nothing from node. */
 export async function bundleForWeb(source: string, file: string): Promise<void> {
   const { output } = await build({
     input: join(projectFolder, source),

@@ -13,20 +13,20 @@ import {
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { buildStep } from "../../../../testing/src/process/build-step.ts";
 
-/** The module that has the messages with which implementations of protovalidate are tested. */
+/** The module with the messages by which protovalidate implementations are tested. */
 const casesModule = "github.com/bufbuild/protovalidate@v1.2.2";
 
 const casesFolder = "proto/protovalidate-testing/buf/validate/conformance/cases";
 
-/** The message types of the cases, each with an RPC whose request it is. */
+/** The cases' message types, each with an RPC whose request it is. */
 export interface CaseTypes {
   readonly registry: FileRegistry;
   readonly methods: readonly (DescMethod & DescMethodUnary)[];
-  /** The file of the descriptors, for other programs. */
+  /** The file that contains the descriptors, for other programs. */
   readonly descriptorsFile: string;
 }
 
-/** Downloads and compiles the definitions of the cases. */
+/** Downloads and compiles the cases' definitions. */
 export async function readCaseTypes(folder: string): Promise<CaseTypes> {
   const downloaded: { readonly Dir: string } = JSON.parse(
     await buildStep("go", ["mod", "download", "-json", casesModule], { folder }),
@@ -39,7 +39,7 @@ export async function readCaseTypes(folder: string): Promise<CaseTypes> {
   });
   const set = fromBinary(FileDescriptorSetSchema, readFileSync(descriptorsFile));
   const types = [...createFileRegistry(set)].filter((desc) => desc.kind === "message").filter(isCase);
-  // A file for each type, because a gateway prepares all types that the file of its services refers to.
+  // Each type has its own file, because a gateway prepares all types to which its services' file refers.
   set.file.push(
     create(FileDescriptorProtoSchema, {
       name: "verdict.proto",
@@ -55,7 +55,7 @@ export async function readCaseTypes(folder: string): Promise<CaseTypes> {
   return { registry, descriptorsFile, methods: methods.filter(isUnary) };
 }
 
-/** Returns the file of a service with one RPC, whose request is of this type. */
+/** Returns the file for a service with one RPC, whose request has this type. */
 function judgeOf({ file, typeName }: DescMessage, name: string): FileDescriptorProto {
   return create(FileDescriptorProtoSchema, {
     name: `${name}.proto`,

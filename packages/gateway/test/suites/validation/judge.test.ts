@@ -19,8 +19,8 @@ import type { Gateway } from "../../../src/index.ts";
 import { openValidation } from "../../../../validation/src/index.ts";
 import { readCaseTypes } from "./case-types.ts";
 
-// Random messages of the types with which implementations of protovalidate are tested: the gateway finds the violations
-// that protovalidate finds when it is called directly, in TypeScript and in Python.
+// For random messages, with the types by which protovalidate implementations are tested, the gateway finds the same
+// violations as protovalidate in TypeScript and in Python.
 
 const temporary = createTempFolder();
 afterAll(() => temporary[Symbol.dispose]());
@@ -30,7 +30,7 @@ const { registry, methods, descriptorsFile } = await readCaseTypes(folder);
 const validation = await openValidation();
 const validator = createValidator({ registry });
 
-/** The sorted violations, each as path, rule and whether it is of a key; or the kind of error. */
+/** The sorted violations, each as path, rule and whether it concerns a key; or the error kind. */
 interface Verdict {
   readonly violations?: readonly string[];
   readonly error?: "compilation" | "runtime";
@@ -84,7 +84,7 @@ async function judge(gateway: Gateway, { parent, name }: DescMethodUnary, body: 
   return verdictOf(fromBinary(ViolationsSchema, Buffer.from(detail.value, "base64")).violations);
 }
 
-/** Returns the violations of a verdict that the gateway lists: up to 20. */
+/** Returns the violations that the gateway lists, at most 20. */
 function listed({ violations, error }: Verdict, verdict: Verdict): Verdict {
   if (violations === undefined) return error === undefined ? {} : { error };
   const shown = verdict.violations ?? [];

@@ -214,5 +214,5 @@ const contentTypes: readonly Case[] = [
   })),
 ];
 
-/** The bodies of requests, and where their fields may be. */
+/** Request bodies, and where their fields may be. */
 export const bodyCases: readonly Case[] = [...fields, ...collisions, ...presence, ...contentTypes];

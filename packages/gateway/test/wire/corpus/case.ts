@@ -8,17 +8,17 @@ export interface Case {
   /** The method and the request target. */
   readonly request: string;
   readonly body?: string | Uint8Array;
-  /** Default with a body: `application/json`. */
+  /** With a body, the default is `application/json`. */
   readonly contentType?: string | null;
   readonly header?: readonly Field[];
   readonly want: Want;
-  /** The only HTTP version that supports it; default both. Node's HTTP/1.1 parser accepts only known methods. */
+  /** The only HTTP version that supports it, by default both. Node's HTTP/1.1 parser accepts only known methods. */
   readonly only?: "HTTP/2";
 }
 
 /** The expected response. */
 export type Want =
-  /** 200, and the handler of this RPC got this message. */
+  /** The status is 200, and the handler for this RPC got this message. */
   | { readonly rpc: string; readonly sink: JsonValue }
   /** This status and exactly this JSON, or no body. */
   | {
@@ -38,7 +38,7 @@ export type Want =
 export const http = "google/api/http.proto";
 export const json = "proto3 JSON mapping";
 
-/** Returns the expectation of an invalid request: 400, INVALID_ARGUMENT. */
+/** Returns what is expected for an invalid request: 400, INVALID_ARGUMENT. */
 export function invalid(message: string): Want {
   return { httpStatus: 400, code: 3, message };
 }
@@ -51,10 +51,10 @@ export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }
 
-/** No rule of the server has the method. */
+/** No server rule has the method. */
 export const methodUnknown: Want = { httpStatus: 501, code: 12, message: "" };
 
-/** Returns the expectation of an unsupported content type. */
+/** Returns what is expected for an unsupported content type. */
 export function unsupportedMediaType(contentType: string, hint = ""): Want {
   const message = `the content type must be application/json in UTF-8, got ${JSON.stringify(contentType)}${hint}`;
   return { httpStatus: 415, code: 3, message };

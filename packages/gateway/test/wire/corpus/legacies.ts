@@ -162,5 +162,5 @@ const closedEnums: readonly Case[] = [
   },
 ];
 
-/** The features of proto2 that proto3 lacks. */
+/** The proto2 features that proto3 lacks. */
 export const legacyCases: readonly Case[] = [...extensions, ...required, ...closedEnums];

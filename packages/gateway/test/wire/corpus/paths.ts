@@ -14,9 +14,7 @@ function malformed(rule: string, message: string, ...requests: readonly string[]
   return requests.map((request) => ({ rule, request, want: invalid(message) }));
 }
 
-/**
- * Which RPC a path selects, and the values of its variables; see also `test/protocols/rest/rules/route-table.test.ts`.
- */
+/** Which RPC a path selects, and its variables' values. See also `test/protocols/rest/rules/route-table.test.ts`. */
 export const pathCases: readonly Case[] = [
   // Templates.
   ...nothing("an empty segment is not a resource", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
@@ -46,7 +44,7 @@ export const pathCases: readonly Case[] = [
     fString: "..a/.b",
   }),
   to("Segments", "an escaped slash makes no dot segment", "GET /v1/files/..%2Fsecret", { fString: "..%2Fsecret" }),
-  // Precedence of routes.
+  // Route precedence.
   to("MatchLiteral", "a literal beats *, also when escaped", "GET /v1/match/m%65"),
   to("MatchOne", "the search goes back from a literal", "GET /v1/match/me/x/y", {
     fString: "me",

@@ -10,9 +10,9 @@ function refused(rule: string, text: string, message: string): Case {
   return { rule, request: `GET /v1/query?${text}`, want: invalid(message) };
 }
 
-/** What a query may contain apart from the values of one field. */
+/** What a query may contain apart from one field's values. */
 export const queryCases: readonly Case[] = [
-  // The syntax of a query.
+  // The query syntax.
   refused("RFC 3986 §2.1: an escape in a name that is not hexadecimal", "f%zzString=a", "malformed"),
   refused("RFC 3986 §2.1: a bad escape in an unknown parameter", "x=%zz", "malformed"),
   // Names.

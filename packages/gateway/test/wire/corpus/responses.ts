@@ -6,7 +6,7 @@ function response(rule: string, request: string, body: JsonValue): Case {
   return { rule, request: `GET /v1/response/${request}`, want: { httpStatus: 200, json: body } };
 }
 
-/** The form of responses. */
+/** What responses look like. */
 export const responseCases: readonly Case[] = [
   response(`${http}: response_body of a message that is not set`, "nested", null),
   response(`${http}: response_body of no bytes`, "bytes", ""),

@@ -3,7 +3,7 @@ import type { Case } from "./case.ts";
 import { http, invalid } from "./case.ts";
 
 /**
- * How a type is written in a URL: a string, the JSON that it is echoed as, and what an error says the string must be.
+ * How a type is written in a URL: a string, the JSON as which it is echoed, and what an error says the string must be.
  */
 interface TypeText {
   readonly field: string;
@@ -14,8 +14,7 @@ interface TypeText {
   readonly noun?: string;
 }
 
-// All spellings are in packages/protobuf/test/messages/json and packages/conformance/cases; these are the error
-// messages.
+// Tests the error messages. All spellings are in packages/protobuf/test/messages/json and packages/conformance/cases.
 const types: readonly TypeText[] = [
   { field: "fInt64", path: "int64", text: "%37", value: "7", noun: "an int64" },
   { field: "fUint64", path: "uint64", text: "18446744073709551615", value: "18446744073709551615", noun: "a uint64" },
@@ -56,7 +55,7 @@ function protoNameOf(field: string): string {
   return protoName[field] ?? field.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
 }
 
-/** Values of every type that has a string form, in paths and in queries. */
+/** Values for every type that has a string form, in paths and in queries. */
 export const valueCases: readonly Case[] = [
   ...types.flatMap(rowsOf),
   {

@@ -7,7 +7,7 @@ import { createGatewayStrategy, type GatewayStrategyOptions, type GrpcServer } f
 import { includeDirs } from "../../garden.ts";
 import type { Message } from "../../grpc-js-client.ts";
 
-/** The parts of Nest that the tests use. Its types are missing in a fresh clone. */
+/** What tests use from Nest. Its types are missing in a fresh clone. */
 interface Application {
   connectMicroservice(options: object, hybrid?: object): unknown;
   startAllMicroservices(): Promise<unknown>;
@@ -26,11 +26,11 @@ interface Observable {
   pipe(...operators: unknown[]): Observable;
 }
 
-/** A major version of Nest on a platform. */
+/** A major Nest version on a platform. */
 export interface NestVersion {
   /** Creates an application with the controller and its enhancers. */
   create(this: void, options?: GatewayStrategyOptions, ofNest?: object): Promise<NestGarden>;
-  /** Starts a microservice of Nest's own transport, and returns its port. */
+  /** Starts a microservice on Nest's own transport, and returns its port. */
   startOwn(this: void): Promise<number>;
 }
 
@@ -38,7 +38,7 @@ export interface NestVersion {
 export interface NestGarden {
   readonly app: Application;
   readonly strategy: ReturnType<typeof createGatewayStrategy>;
-  /** The names of the enhancers and handlers in the order in which they have run. */
+  /** The names of the enhancers and handlers, in the order in which they have run. */
   readonly order: readonly string[];
 }
 
@@ -123,7 +123,7 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
     const decorate = (decorator: Decorator, name: keyof GardenController): void => {
       const descriptor = Object.getOwnPropertyDescriptor(prototype, name) ?? {};
       decorator(prototype, name, descriptor);
-      // Nest's decorators of streams replace the method.
+      // Nest's stream decorators replace the method.
       Object.defineProperty(prototype, name, descriptor);
     };
     nest.Catch(NoTreeError)(NoTreeFilter);
@@ -181,7 +181,7 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
   };
 }
 
-/** Each supported major version of Nest on each platform, by name. */
+/** Each supported major Nest version on each platform, by name. */
 export const nestVersions: readonly (readonly [string, NestVersion])[] = Object.entries(folders).flatMap(
   ([version, folder]) =>
     (["Express", "Fastify"] as const).map(

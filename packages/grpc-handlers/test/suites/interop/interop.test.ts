@@ -26,10 +26,9 @@ import {
   unimplementedService,
 } from "./test-service.ts";
 
-// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-js handlers, on the server
-// of grpc-js and on a gateway. The clients are those of grpc-js and of grpc-go. The cases of compression and of
-// credentials are missing, because handlers of grpc-js do not see whether a message was compressed, and the gateway
-// verifies no credentials.
+// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-js handlers, on grpc-js's
+// server and on a gateway. The clients are grpc-js's and grpc-go's. Excludes the cases about compression and
+// credentials. grpc-js handlers do not see whether a message was compressed, and the gateway verifies no credentials.
 
 interface TestServer extends AsyncDisposable {
   readonly port: number;
@@ -126,7 +125,7 @@ async function collect(
 
 const specialMessage = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n";
 
-/** The cases, by the names of the test descriptions. */
+/** The cases, by name in the test descriptions. */
 const cases: Readonly<Record<string, (client: Client) => Promise<void>>> = {
   async empty_unary(client) {
     expect(await unary(client, testService.EmptyCall, {})).toMatchObject({ error: null, response: {} });

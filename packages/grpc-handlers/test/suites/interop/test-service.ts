@@ -15,12 +15,12 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
-// The service of gRPC's interop tests, with grpc-js handlers.
+// The service that gRPC's interop tests call, with grpc-js handlers.
 
 const folder = join(projectFolder, "packages/grpc-handlers/test/proto");
 const loaded = loadSync("grpc/testing/test.proto", { includeDirs: [folder] });
 
-/** Messages of which the tests read some fields. */
+/** Messages from which the tests read some fields. */
 export interface Payload {
   readonly body?: Uint8Array;
 }
@@ -52,11 +52,11 @@ type Rpcs = ServiceDefinition & {
   readonly UnimplementedCall: MethodDefinition<object, object>;
 };
 
-/** The definition of the served service. */
+/** The served service's definition. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader have no messages of services.
 export const testService = loaded["grpc.testing.TestService"] as unknown as Rpcs;
 
-/** The definition of a service that is not served. */
+/** The definition for a service that is not served. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above.
 export const unimplementedService = loaded["grpc.testing.UnimplementedService"] as unknown as Pick<
   Rpcs,
@@ -70,7 +70,7 @@ function zeros(size: number | undefined): Response {
   return { payload: { body: Buffer.alloc(size ?? 0) } };
 }
 
-/** Sends the metadata that the client asks for, and returns that of the trailer. */
+/** Sends the metadata that the client asks for, and returns the trailer's. */
 function echoMetadata(call: { readonly metadata: Metadata; sendMetadata(metadata: Metadata): void }): Metadata {
   const header = new Metadata();
   for (const value of call.metadata.get(initialKey)) header.add(initialKey, value);

@@ -37,7 +37,7 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
     const want = name === "gateway" ? { ...outcome, ...deviation } : outcome;
     const outcomeOfCall = await callGarden(server.port, call);
     expect(outcomeOfCall).toMatchObject(want);
-    // Other fields are none of the handler's.
+    // The handler does not set other fields.
     if (want.header !== undefined) expect(outcomeOfCall.header).toEqual(want.header);
     if (want.trailer !== undefined) expect(outcomeOfCall.trailer).toEqual(want.trailer);
   });

@@ -12,7 +12,7 @@ import { allHandlers, type Callback, callWithDeadline, failing, messageOf, metho
 import { loadGarden, startGarden } from "../../garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "../../grpc-js-client.ts";
 
-// Handlers that break the rules of grpc-js. None of them ends the process, or keeps a call open.
+// Handlers that break grpc-js's rules. They neither exit the process nor keep a call open.
 
 type Writable = ServerWritableStream<Message, Message>;
 
@@ -22,7 +22,7 @@ const messagesOf = (call: AsyncIterable<Message>): AsyncIterable<Message> => cal
 const unary = (handler: (callback: Callback, call: ServerUnaryCall<Message, Message>) => unknown): object => ({
   getTree: (call: ServerUnaryCall<Message, Message>, callback: Callback) => handler(callback, call),
 });
-/** A value that a program in JavaScript may pass. */
+/** A value that a JavaScript program may pass. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion
 const untyped = (value: unknown): never => value as never;
 const unknown = { code: status.UNKNOWN, details: "Unknown error" };
@@ -35,7 +35,7 @@ interface Case {
   readonly method?: ClientCall["method"];
   readonly keepsOpen?: boolean;
   readonly outcome: Partial<Record<keyof CallOutcome, unknown>>;
-  /** The messages of the reported faults. */
+  /** The reported faults' messages. */
   readonly faults?: readonly string[];
 }
 
@@ -267,7 +267,7 @@ test("a handler that never responds is cancelled at its deadline", async () => {
     });
   });
   await using garden = await startGarden({ ...handlers });
-  // A deadline of grpc-js could pass before its client has connected.
+  // A grpc-js deadline could pass before the client has connected.
   const response = await fetch(`http://127.0.0.1:${garden.address.port}/garden.v1.Garden/GetTree`, {
     method: "POST",
     body: "{}",

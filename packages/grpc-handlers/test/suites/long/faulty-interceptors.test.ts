@@ -4,7 +4,7 @@ import { allHandlers, callWithDeadline, failing, messageOf, methods, read } from
 import { startGarden } from "../../garden.ts";
 import { callGarden } from "../../grpc-js-client.ts";
 
-// Interceptors that break the rules of grpc-js. None of them ends the process, or keeps a call open.
+// Interceptors that break grpc-js's rules. They neither exit the process nor keep a call open.
 
 const throwsWhenCancelled: ServerInterceptor = (_definition, call) =>
   new ServerInterceptingCall(call, { start: (next) => next({ onCancel: () => failing() }) });

@@ -9,9 +9,9 @@ import { loadGarden } from "../../garden.ts";
 import { callGarden } from "../../grpc-js-client.ts";
 import { type Context, generateNiceGarden, niceCases, type NiceGarden } from "../../nice-cases.ts";
 
-// The suite nice-grpc runs the cases with the package, too.
+// The suite nice-grpc also runs the cases with the package.
 
-/** An error with the members by which nice-grpc recognizes those of its other versions. */
+/** An error with the members by which nice-grpc recognizes errors from its other versions. */
 class ServerError extends Error {
   readonly "@@nice-grpc:ServerError" = true;
   readonly code: status;

@@ -7,11 +7,11 @@ import type { GrpcJsOptions } from "../../../src/grpc-js.ts";
 import { startGarden } from "../../garden.ts";
 import { callGarden, type Message } from "../../grpc-js-client.ts";
 
-// Serves handlers of grpc-js with two values of each option, and compares the outcomes of calls.
+// Serves grpc-js handlers with two values for each option, and compares how calls end.
 
 type Callback = (error: Error | null, message?: Message) => void;
 
-/** Compares the outcomes of GetTree, or the error that refuses a value. */
+/** Compares how GetTree ends, or the error that refuses a value. */
 function compareTrees(on: GrpcJsOptions, respond: (callback: Callback) => void): Promise<Differs> {
   return compareValues<GrpcJsOptions>({}, on, async (options) => {
     try {

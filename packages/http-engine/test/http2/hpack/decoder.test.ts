@@ -7,7 +7,7 @@ import { canonicalCodes, huffmanCodeLengths } from "../../../src/http2/hpack/huf
 import { ConnectionError } from "../../../src/http2/http2-error.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-/** Encodes octets with the Huffman code of RFC 7541, padded with ones. The server does not use Huffman coding. */
+/** Encodes octets with RFC 7541's Huffman code, padded with ones. The server does not use Huffman coding. */
 function encodeHuffman(text: string): Uint8Array {
   const codes = canonicalCodes();
   const bytes: number[] = [];
@@ -59,7 +59,7 @@ const response3 = [
   ["set-cookie", "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1"],
 ].flat();
 
-// The response examples use a table of 256 bytes, which this update sets.
+// The response examples use a 256-byte table, which this update sets.
 const table256 = "3fe101";
 
 describe("the HPACK decoder", () => {
@@ -279,7 +279,7 @@ describe("the decoder", () => {
 });
 
 test("the Huffman code lengths form a complete prefix code", () => {
-  // The Kraft sum, in units of the longest code. Encoder and decoder of the tests above both use these lengths.
+  // The Kraft sum, in units of the longest code. In the tests above, both encoder and decoder use these lengths.
   expect(huffmanCodeLengths.map((bits) => 2 ** (30 - bits)).reduce((sum, share) => sum + share)).toBe(2 ** 30);
 });
 

@@ -9,8 +9,8 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
-// decoder. Go's encoder uses what ours does not: the dynamic table with evictions and size changes, Huffman coding
-// where it is shorter, and never-indexed literals.
+// decoder. Go's encoder uses what ours does not. It uses the dynamic table with evictions and size changes, Huffman
+// coding where it is shorter, and never-indexed literals.
 
 /** The result of the round trips in both directions. */
 export interface RoundTrips {
@@ -35,7 +35,7 @@ interface Reply {
   readonly Problem: string;
 }
 
-/** Runs the round trips of so many connections, with consecutive seeds. */
+/** Runs round trips on this many connections, with consecutive seeds. */
 export async function runRoundTrips(firstSeed: number, connections: number): Promise<RoundTrips> {
   const program = join(toolsFolder("hpack"), "hpack");
   await buildStep("go", ["build", "-o", program, "."], { folder: join(import.meta.dirname, "hpack") });
@@ -103,7 +103,7 @@ function shown(fields: readonly string[]): string {
   return JSON.stringify(fields).slice(0, 500);
 }
 
-// Far above these lists: other tests cover the list limit.
+// Far above these lists, because other tests cover the list limit.
 const listBytesMax = 1 << 24;
 const tableSizes = [0, 40, 100, 500, 4096];
 const lengths = [0, 1, 5, 20, 60, 126, 127, 128, 300, 5000];
@@ -113,7 +113,7 @@ const names: readonly string[] = (
 ).split(" ");
 const values = ["", "GET", "POST", "/", "200", "204", "gzip, deflate", "application/grpc", "trailers", "Bearer 0123"];
 
-/** Returns the header lists of a connection, which are repetitive, as those of clients are. */
+/** Returns a connection's header lists, which are repetitive, as clients' lists are. */
 function randomLists(dice: Dice, octet: (dice: Dice) => number): readonly HeaderList[] {
   const lists: HeaderList[] = [];
   for (let count = 1 + dice.roll(12); count > 0; count--) {
@@ -138,7 +138,7 @@ function randomList(dice: Dice, octet: (dice: Dice) => number): HeaderList {
 
 function randomText(dice: Dice, octet: (dice: Dice) => number): string {
   // Digits are short in Huffman code, so Go also uses it for strings with one other octet. Most other octets are so
-  // long that Go sends strings of them uncoded.
+  // long that Go does not code strings that consist of them.
   const odd = dice.oneOf([1, 30, 1000]);
   const octets = Array.from({ length: dice.oneOf(lengths) }, () =>
     dice.roll(odd) === 0 ? octet(dice) : 0x30 + dice.roll(10),

@@ -10,14 +10,13 @@ import { answer, type Engine, receiving, startEngine } from "../../../../testing
 import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";
 import { runRoundTrips } from "./hpack-round-trips.ts";
 
-// `npm run suite -- h2spec`: other implementations of HTTP/2 against the engine. Requires Go, for both of
+// `npm run suite -- h2spec` runs two HTTP/2 implementations in Go against the engine.
 //
-// h2spec, the conformance suite of HTTP/2. The engine listens without HTTP/1.1. On a shared port, an invalid preface is
-// an invalid HTTP/1.1 request. Arguments are passed to the suite: `-- --verbose http2/6.9`.
+// h2spec is a conformance suite. The engine listens without HTTP/1.1, because on a shared port, an invalid preface is an
+// invalid HTTP/1.1 request. Arguments are passed to h2spec, such as `-- --verbose http2/6.9`. With
+// `TEST_HTTP_ENGINE=node`, a gateway on node:http2 is tested instead, which must fail exactly the cases in `notOnNode`.
 //
-// With `TEST_HTTP_ENGINE=node` it is a gateway on node:http2, which fails the cases of `notOnNode` and no others.
-//
-// The round trips of random header lists with the HPACK of Go. `-- --seed 42` repeats those of one connection.
+// Go's HPACK exchanges random header lists with the engine's. `-- --seed 42` repeats one connection's lists.
 
 interface Tally {
   readonly passed: number;
@@ -43,10 +42,10 @@ const notOnNode: ReadonlySet<string> = new Set([
   "3: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
 ]);
 
-/** Milliseconds to a response: long enough to open more streams than allowed. */
+/** Milliseconds until a response, long enough to open more streams than allowed. */
 const respondAfterMs = 20;
 
-/** Connections of the HPACK round trips: a few seconds. */
+/** How many connections make HPACK round trips, which takes a few seconds. */
 const roundTripsWanted = 5000;
 
 if (!hasProgram("go")) {

@@ -7,9 +7,9 @@ import { leastOf } from "../../../../testing/src/least-of.ts";
 import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { acceptedSocket, startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
 
-// The memory of connections whose clients send requests ahead and do not read responses.
+// Measures memory for connections whose clients send requests ahead and do not read responses.
 
-/** The shortest request, so that one read of the socket contains thousands. */
+/** The shortest request, so that one socket read contains thousands. */
 const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 
 test("all connections together buffer at most the limit, and nothing once closed", async () => {
@@ -17,7 +17,7 @@ test("all connections together buffer at most the limit, and nothing once closed
   const pageBytes = 6 * 1024 * 1024;
   const bufferedBytesMax = 1.5 * backlogBytes;
   const retainedBytesMax = 1024 * 1024;
-  // Sockets are not counted: a closed socket still holds the bytes that were written to it.
+  // Sockets are not counted, because a closed socket still holds the bytes that were written to it.
   let accepted = 0;
   let closed = 0;
   const admit: Admit = () => {
@@ -33,9 +33,9 @@ test("all connections together buffer at most the limit, and nothing once closed
     {},
     { limits: { backlogBytes }, admit, endpoints: [page], onResponse: () => {} },
   );
-  // The lowest values of all runs.
+  // The lowest values in all runs.
   let [buffered, retained] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  /** Measures both, and returns the larger part of its bound. */
+  /** Measures both, and returns the value that is closer to its bound, as a share of the bound. */
   const measure = async (): Promise<number> => {
     const beforeBytes = await heldBytes();
     const connections = await Promise.all(Array.from({ length: 8 }, () => openHttp1(greenhouse.address)));
@@ -97,7 +97,7 @@ test("responses are only created as fast as the client reads", async () => {
   connection.socket.pause();
   connection.write(shortest.repeat(count));
   await greenhouse.completed(1);
-  // Another connection gets its response after everything that was read of the first one.
+  // Another connection gets its response after everything that was read from the first one.
   using other = await openHttp1(greenhouse.address);
   other.request({ httpMethod: "GET", path: "/", header: [] });
   await other.readResponse();

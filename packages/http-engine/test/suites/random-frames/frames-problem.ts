@@ -1,7 +1,7 @@
 import { ErrorCode } from "../../../../http/src/exchange/index.ts";
 import { frameType } from "../../../../testing/src/http/http2-frames.ts";
 
-/** Returns the problem of the engine's output, or `undefined` if there is none. */
+/** Returns the problem with the engine's output, or `undefined` if there is none. */
 export function problemOf(output: Buffer): string | undefined {
   let at = 0;
   let failed = false;

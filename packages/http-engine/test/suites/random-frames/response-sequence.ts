@@ -10,7 +10,7 @@ import { problemOf } from "./frames-problem.ts";
 
 const stable = [0, 1, 2].map((i) => new StableFields([":method", "POST", ":path", `/${i}`, "te", "trailers"]));
 
-/** Responds to calls with a random sequence of frames. @returns the problem on the client's side, if any */
+/** Responds to calls with random frames. @returns the problem on the client's side, if any */
 export async function clientProblem(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();

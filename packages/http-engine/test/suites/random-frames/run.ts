@@ -5,11 +5,12 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { clientProblem } from "./response-sequence.ts";
 import { serverProblem } from "./sequence.ts";
 
-// `npm run suite -- random-frames`: random sequences of frames against the HTTP/2 engine: its server's side and, with
-// odd seeds, its client's. The side must not throw, must send only well-formed frames, use an error code of RFC 9113 if
-// it closes the connection, report the end of every stream, and leak no memory.
+// `npm run suite -- random-frames` sends random frame sequences to the HTTP/2 engine, to its server and, with odd
+// seeds, to its client. The side must not throw, must send only well-formed frames, use an RFC 9113 error code if it
+// closes the connection, report when each stream ends, and leak no memory.
 //
-// `-- --sequences 1000000 --seconds 600` for longer. A failed sequence prints its seed, `-- --seed 42` repeats it.
+// Use `-- --sequences 1000000 --seconds 600` for a longer run. A failed sequence prints its seed, and `-- --seed 42`
+// repeats it.
 
 const { values } = parseArgs({
   options: {
@@ -19,13 +20,13 @@ const { values } = parseArgs({
   },
 });
 
-/** Concurrent connections: enough to avoid a turn of the event loop for each. */
+/** Enough concurrent connections to avoid an event loop turn for each. */
 const concurrency = 256;
 
-/** Warm-up sequences. Afterwards, code is compiled and tables have grown. */
+/** How many sequences run for warm-up. Afterwards, code is compiled and tables have grown. */
 const warmSequences = 10_000;
 
-/** The most bytes that may be retained after the warm-up: 16 bytes for each of half a million sequences. */
+/** The most bytes that may be retained after the warm-up, 16 for each of half a million sequences. */
 const growthBytesMax = 8 * 1024 * 1024;
 
 const problems: string[] = [];

@@ -8,7 +8,7 @@ import { clientPreface, frame, frameBytes, frameType } from "../../../../testing
 import { randomFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 
-/** Sends a random sequence of frames to the server's side. @returns the problem, if any */
+/** Sends random frames to the server. @returns the problem, if any */
 export async function serverProblem(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();

@@ -1,4 +1,4 @@
-// Compiled, not run: the types of the plugins with the oldest versions of the frameworks.
+// Compiled, but not run. Checks the plugins' types with the oldest framework versions.
 import { createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { DynamicModule } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";

@@ -7,16 +7,16 @@ import { compareValues, Differs, type EffectsOf } from "../../../../../testing/s
 import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createMount, type Mount, type MountOptions } from "../../../../src/mount.ts";
 
-// Mounts a gateway in a server of node:http with two values of each option, and compares what a client gets.
+// Mounts a gateway in a node:http server with two values for each option, and compares what a client gets.
 
 type Options = MountOptions<IncomingMessage>;
 type OwnNames = "closeTimeoutMs" | "contextValues" | "shutdownSignal";
 
-/** The header field of the application's request. */
+/** A header field in the application's request. */
 const tenantKey = createContextKey<string | undefined>(undefined);
 const reading = "/sensors/7/reading";
 
-/** Serves a greenhouse, and returns what an observer of it returns. */
+/** Serves a greenhouse, and returns what an observer returns. */
 async function observe<Observed>(
   options: Partial<Options>,
   getReading: (context: HandlerContext) => object | Promise<object>,

@@ -38,7 +38,7 @@ interface Door {
 
 /** A limit, the options that set it, and what a client sees that exceeds it, in the table's words. */
 interface Row {
-  /** What a client exceeds, in the first column of the table. */
+  /** What a client exceeds, in the table's first column. */
   readonly about: string;
   readonly options: Partial<GatewayOptions>;
   readonly observe: (door: Door) => Promise<string>;
@@ -72,13 +72,13 @@ const asks =
     return httpStatus === 200 ? unlimited : String(httpStatus);
   };
 
-/** Observes a server with an address. Fetch has "–". */
+/** Observes a server that has an address; Fetch has "–". */
 const onSocket =
   (observe: (door: Door & { readonly name: SocketName }) => Promise<string>): Row["observe"] =>
   async (door) =>
     door.name === "Fetch" ? "–" : await observe({ ...door, name: door.name });
 
-/** Sends bytes of HTTP/1.1 or HTTP/2, and returns how the server ends the connection. */
+/** Sends HTTP/1.1 or HTTP/2 bytes, and returns how the server ends the connection. */
 function sends(bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] {
   return onSocket(async ({ every, name, isLimited }) => {
     const [address, version] = every.addressOf(name);
@@ -103,7 +103,7 @@ async function receiveFrom(address: Address, sent: Buffer, isLimited: boolean): 
   return isClosed ? received : undefined;
 }
 
-/** Waits until a server has closed a connection, or its side of it. */
+/** Waits until a server has closed a connection, or its side. */
 function ends(socket: Socket): Promise<unknown> {
   return Promise.race([once(socket, "end"), once(socket, "close")]);
 }
@@ -132,7 +132,7 @@ const sendsIncompleteHeader = sends({
   "2": [...http2Start, requestFrame("GET", "/", 0x1)],
 });
 
-/** The table's rows. A limit without a row does not compile. */
+/** The table's rows; a limit without a row does not compile. */
 const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connectionWindowBytes">, Row>> &
   Readonly<Record<string, Row>> = {
   headerBytes: {
@@ -255,7 +255,7 @@ async function sendTrailersHttp2(address: Address): Promise<{ readonly httpStatu
   return await readHttp2Response(stream);
 }
 
-/** Sends a part of a body, and returns the status of the response or how the server ends the call. */
+/** Sends part of a body, and returns the response status or how the server ends the call. */
 async function sendUnfinished(address: Address, version: "1.1" | "2", isLimited: boolean): Promise<string> {
   if (version === "1.1") {
     const head = `POST ${bed.path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`;

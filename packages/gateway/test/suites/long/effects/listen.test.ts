@@ -24,13 +24,13 @@ import {
   type TrustedProxiesOptions,
 } from "../../../../src/index.ts";
 
-// Listens with two values of each option and limit, and compares what a client observes.
+// Listens with two values for each option and limit, and compares what a client observes.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 const hourMs = 3_600_000;
-/** Milliseconds to wait for an effect that must be absent with the other value. */
+/** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
 
 const tenantKey = createContextKey("nobody");
@@ -57,7 +57,7 @@ interface Served {
 
 type Observe = (address: Address) => Promise<unknown>;
 
-/** Returns the comparisons of what clients of a gateway observe, on an engine. */
+/** Returns comparisons of what a gateway's clients observe, on an engine. */
 function compareOn(engine: Pick<GatewayOptions, "engine">) {
   return (off: Served, on: Served, observe: Observe): Promise<Differs> =>
     compareValues(off, on, async ({ gateway, listen }) => {
@@ -298,7 +298,7 @@ const gatewayEffects: EffectsOf<Omit<GatewayOptions, keyof ServingOptions>> = {
     ),
 };
 
-/** Compares responses of a gateway that is mounted in a server of node. */
+/** Compares responses from a gateway that is mounted in a node server. */
 function compareMounted(off: Partial<GatewayOptions>, on: Partial<GatewayOptions>, path: string): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     const server = createServer(createGateway({ ...usual, ...options }).handler);

@@ -33,7 +33,7 @@ import {
 import { createMcp } from "../../../../../mcp/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";
 
-// google.api.visibility in the gateway: handlers serve the complete definition, and callers see a part of it.
+// google.api.visibility in the gateway. Handlers serve the complete definition, and callers see part of it.
 
 const services = restrictedServices();
 const greenhouse = services.find(isGreenhouse) ?? GreenhouseService;
@@ -53,7 +53,7 @@ interface Received {
 
 const received: Received[] = [];
 
-/** A message of the handler, which it keeps. */
+/** A message that the handler keeps. */
 const kept = { bed: 1n, liters: 2, note: "secret", mode: 2 };
 
 const recordRequests: Interceptor = (next) => (request) => {

@@ -21,7 +21,7 @@ import {
 } from "../../../../../mcp/src/index.ts";
 import { openValidation } from "../../../../../validation/src/index.ts";
 
-// Describes services with two values of each option of createMcp and createOpenApi, and compares the descriptions.
+// Describes services with two values for each createMcp and createOpenApi option, and compares the descriptions.
 
 const validation = await openValidation();
 const services = [GreenhouseService, SignupService];
@@ -83,7 +83,7 @@ const streamEffects: EffectsOf<McpStreamLimits> = {
     }),
 };
 
-/** Compares the list of one tool with two descriptions. */
+/** Compares the lists with one tool for two descriptions. */
 const compareTool = (on: McpToolOptions): Promise<Differs> =>
   compareTools(
     { tools: (method) => method === reading && on },
@@ -106,7 +106,7 @@ const hintEffects: EffectsOf<McpToolHints> = {
   openWorld: () => compareTool({ hints: { openWorld: false } }),
 };
 
-/** Compares the documents with two values of options. */
+/** Compares the documents for two option values. */
 function compareDocuments(on: Partial<OpenApiOptions>, off: Partial<OpenApiOptions> = {}): Promise<Differs> {
   return compareValues<Partial<OpenApiOptions>>(off, on, (options) =>
     Promise.resolve(
@@ -132,7 +132,7 @@ const documentEffects: EffectsOf<OpenApiOptions> = {
   onOmitted: () =>
     compareValues(false, true, (isSet) => {
       const omitted: unknown[] = [];
-      // The method PROPFIND of its rules is not in OpenAPI.
+      // OpenAPI does not have PROPFIND, a method in its rules.
       createOpenApi([KitchenSink], {
         info: { title: "Sink", version: "1" },
         ...(isSet && { onOmitted: () => void omitted.push(1) }),
@@ -148,7 +148,7 @@ const documentEffects: EffectsOf<OpenApiOptions> = {
     ),
 };
 
-/** Compares the documents with two descriptions of errors. */
+/** Compares the documents for two error descriptions. */
 function compareErrors(on: Partial<OpenApiError>): Promise<Differs> {
   const usual: OpenApiError = { status: "4XX", description: "Refused.", record: NestedSchema };
   return compareDocuments({ errors: [{ ...usual, ...on }] }, { errors: [usual] });

@@ -8,9 +8,9 @@ import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitch
 import { AccountSchema } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import type { GatewayOptions, RestOptions, RestServiceOptions } from "../../../../src/index.ts";
 
-// Serves requests with two values of each option of REST, and compares the responses.
+// Serves requests with two values for each REST option, and compares the responses.
 
-/** The rules of streams, which the definition of the greenhouse does not have. */
+/** Rules for streams, which the greenhouse's definition does not have. */
 const rules: NonNullable<RestOptions["rules"]> = [
   {
     selector: "greenhouse.v1.GreenhouseService.WatchReadings",
@@ -47,7 +47,7 @@ const options: GatewayOptions = {
   ],
 };
 
-/** Compares the responses without an option of REST and with a value of it. */
+/** Compares the responses without a REST option and with a value for it. */
 function compareRest(request: string | ShortRequest, on: RestOptions, off: RestOptions = {}): Promise<Differs> {
   const short = typeof request === "string" ? { line: request } : request;
   return compareResponses(
@@ -57,7 +57,7 @@ function compareRest(request: string | ShortRequest, on: RestOptions, off: RestO
   );
 }
 
-/** Compares the responses without an option of a service and with a value of it. */
+/** Compares the responses without a service option and with a value for it. */
 function compareService(request: string | ShortRequest, on: RestServiceOptions): Promise<Differs> {
   return compareRest(request, { service: () => on });
 }
@@ -122,7 +122,7 @@ const serviceEffects: EffectsOf<RestServiceOptions> = {
   int64Numbers: () => compareService("GET /v1/query?fInt64=7", { int64Numbers: true }),
 };
 
-/** A message of a type that the services do not use. */
+/** A message whose type the services do not use. */
 const any = '{"any":{"@type":"type.googleapis.com/signup.v1.Account","name":"ada"}}';
 
 const jsonEffects: EffectsOf<NonNullable<RestOptions["json"]>> = {

@@ -9,7 +9,7 @@ import { projectFolder } from "../../../../../testing/src/process/child-program.
 import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../../../src/index.ts";
 import { restProfiles } from "../../../../../protocols/src/rest/rules/index.ts";
 
-// The options rest.profile and profile of rest.service: what each profile sets, and that a single option overrides it.
+// Shows what each value of rest.profile and rest.service's profile sets, and that a single option overrides it.
 
 const rules: NonNullable<RestOptions["rules"]> = [
   {
@@ -73,7 +73,7 @@ interface Seen {
   readonly text: string;
 }
 
-/** Options of REST, and those of JSON that a profile sets too. */
+/** REST options, and JSON options that a profile sets too. */
 interface ProfileOptions extends RestOptions {
   readonly jsonOptions?: { readonly alwaysEmitImplicit: boolean };
 }

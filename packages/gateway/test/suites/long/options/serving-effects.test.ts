@@ -25,7 +25,7 @@ import { createMcp } from "../../../../../mcp/src/index.ts";
 import { type CorsOptions, createGateway, type ServingOptions } from "../../../../src/index.ts";
 import { openValidation } from "../../../../../validation/src/index.ts";
 
-// Serves requests with two values of each option of createFetchGateway, and compares the responses.
+// Serves requests with two values for each createFetchGateway option, and compares the responses.
 
 const read: ShortRequest = { line: "GET /v1/query?fString=a" };
 const long = "a".repeat(2_000);
@@ -38,7 +38,7 @@ const preflight: ShortRequest = {
   header: { origin, "access-control-request-method": "GET" },
 };
 
-/** Compares the responses without an option and with a value of it. */
+/** Compares the responses without an option and with a value for it. */
 const compareWith = (request: ShortRequest, on: OptionValue): Promise<Differs> => compareResponses(request, {}, on);
 
 const showAborted: Interceptor = (next) => async (request) => {
@@ -116,7 +116,7 @@ const effects: EffectsOf<ServingOptions> = {
       onFault: (_, what) => record(what),
     }));
   },
-  // The options of Connect's routers.
+  // Options for Connect's routers.
   acceptCompression: () =>
     compareWith(
       { line: `GET /v1/query?fString=${long}`, header: { "accept-encoding": "gzip" } },
@@ -156,7 +156,7 @@ const effects: EffectsOf<ServingOptions> = {
   grpcWeb: () => compareWith(rpc("application/grpc-web"), { grpcWeb: false }),
 };
 
-/** Returns a call of Create with an empty message. */
+/** Returns a Create call with an empty message. */
 function rpc(contentType: string): ShortRequest {
   return { line: `POST ${create}`, body: Buffer.alloc(5), header: { "content-type": contentType } };
 }
@@ -168,10 +168,10 @@ const unknownField: ShortRequest = {
   header: { "content-type": "application/proto" },
 };
 
-/** A message with messages in it. */
+/** A message that contains messages. */
 const nested = {
   line: `POST ${create}`,
-  // Two times the field `child`, 51, one in the other.
+  // Field `child`, 51, twice, one in the other.
   body: Buffer.of(0x9a, 0x03, 0x03, 0x9a, 0x03, 0x00),
   header: { "content-type": "application/proto" },
 } satisfies ShortRequest;
@@ -197,7 +197,7 @@ const jsonEffects: EffectsOf<JsonReadOptions & JsonWriteOptions> = {
       { line: `POST ${create}`, body: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}' },
       { jsonOptions: {}, routes: (router) => router.service(SignupService, {}) },
     ),
-  // Refused.
+  // The value is refused.
   recursionLimit: () => compareWith(read, { jsonOptions: { recursionLimit: 1 } }),
   alwaysEmitImplicit: () => compareWith(read, { jsonOptions: { alwaysEmitImplicit: true } }),
   enumAsInteger: () => compareWith(withEnum, { jsonOptions: { enumAsInteger: true } }),
@@ -228,7 +228,7 @@ test.for(rows)("the option %s has an effect", async ([name, comparison], { skip 
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });
 
-/** Returns whether the installed protobuf-es limits the nesting of messages. */
+/** Returns whether the installed protobuf-es limits how deeply messages nest. */
 function hasRecursionLimit(): boolean {
   try {
     fromBinary(SinkSchema, nested.body, { recursionLimit: 1 });
@@ -238,7 +238,7 @@ function hasRecursionLimit(): boolean {
   }
 }
 
-/** Returns the comparisons of an option's members. */
+/** Returns an option's comparisons, one per member. */
 function named(option: string, ofMembers: Readonly<Record<string, () => Promise<Differs>>>): typeof ofMembers {
   return Object.fromEntries(Object.entries(ofMembers).map(([name, comparison]) => [`${option}.${name}`, comparison]));
 }

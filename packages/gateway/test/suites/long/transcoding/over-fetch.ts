@@ -2,7 +2,7 @@ import { bodyOf, type Exchange, headerOf } from "../../../../../conformance/runn
 import type { FetchHandler } from "../../../../src/index.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 
-/** Sends the requests of cases through a handler of Fetch. */
+/** Sends the cases' requests through a Fetch handler. */
 export function overFetch(fetch: FetchHandler): Exchange {
   return async (request) => {
     const body = bodyOf(request);

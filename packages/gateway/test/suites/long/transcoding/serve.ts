@@ -3,8 +3,9 @@ import { Readable } from "node:stream";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 
-// `node packages/gateway/test/suites/long/transcoding/serve.ts PORT own|mounted|fetch`: the echo contract behind this project's gateway, on its own
-// HTTP, mounted in node:http, or as a handler of Fetch behind node:http.
+// `node packages/gateway/test/suites/long/transcoding/serve.ts PORT own|mounted|fetch` serves the echo contract behind
+// this project's gateway. It uses the gateway's own HTTP, node:http with a mounted handler, or node:http with a Fetch
+// handler.
 
 const [port, way] = process.argv.slice(2);
 const address = { host: "127.0.0.1", port: Number(port) };
@@ -27,7 +28,7 @@ function toRequest(request: IncomingMessage): Request {
     values.map((value): [string, string] => [name, value]),
   );
   const head = { method, headers };
-  // A Request of these methods has no body (Fetch §5.4).
+  // With these methods, a Request has no body (Fetch §5.4).
   if (method === "GET" || method === "HEAD") return new Request(`http://127.0.0.1${url}`, head);
   return new Request(`http://127.0.0.1${url}`, { ...head, body: Readable.toWeb(request), duplex: "half" });
 }

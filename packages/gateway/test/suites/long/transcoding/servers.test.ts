@@ -49,7 +49,7 @@ test("the table of the README and its picture match the lists of known failures"
   expect(readFileSync(join(projectFolder, "docs/pictures/transcoding.svg"), "utf8")).toBe(pictureOf(shown));
 });
 
-/** Returns a server's results when its list was written. */
+/** Returns the results that a server had when its list was written. */
 function recorded({ id, without }: (typeof servers)[number]): readonly Result[] {
   const problems = new Map(
     readFileSync(join(folder, `${id}.txt`), "utf8")

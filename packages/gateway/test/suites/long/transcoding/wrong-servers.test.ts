@@ -42,10 +42,10 @@ function withStatus(status: number): ChangeResponse {
   return (response) => ({ ...response, status });
 }
 
-/** A wrong behaviour of a server, and the case that detects it. */
+/** A wrong server behaviour, and the case that detects it. */
 type Wrong<Change> = readonly (readonly [name: string, detectedBy: string, change: Change])[];
 
-/** Changes of a request before the server handles it. */
+/** Changes to a request before the server handles it. */
 const wrongRequests: Wrong<ChangeRequest> = [
   ["swapped variables", "path.pair", to((t) => t.replace("a/b", "b/a"))],
   ["escapes that are decoded twice", "path.string.percent-escape", to((t) => t.replace("%25", "%"))],
@@ -63,7 +63,7 @@ const wrongRequests: Wrong<ChangeRequest> = [
   ["text after the JSON that is ignored", "body.syntax.trailing-text", withBody((b) => b.replace(" x", ""))],
 ];
 
-/** Changes of a response. */
+/** Changes to a response. */
 const wrongResponses: Wrong<ChangeResponse> = [
   ["an int64 converted to a double", "path.int64.above-2-53", withEchoedMessage((m) => m.replace("993", "992"))],
   [

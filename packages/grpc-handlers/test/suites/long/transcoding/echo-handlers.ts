@@ -18,7 +18,7 @@ import { addGrpcJsService } from "../../../../src/grpc-js.ts";
 import type { Message } from "../../../grpc-js-client.ts";
 import type { Library } from "./libraries.ts";
 
-// The backends of the transcoding suite and of the corpus, as grpc-js handlers.
+// The backends for the transcoding suite and the corpus, as grpc-js handlers.
 
 type Call = ServerDuplexStream<Message, Message> & { readonly request: Message };
 type Handler = (call: Call, callback: sendUnaryData<Message>) => void;
@@ -112,7 +112,7 @@ async function optionsOf(
   };
 }
 
-/** Returns the options of a gateway of the echo contract, which the transcoding suite calls. */
+/** Returns options for a gateway that serves the echo contract, which the transcoding suite calls. */
 export async function createEchoOptions(library: Library): Promise<GatewayOptions> {
   const { BodyFieldService, CustomKindService, EchoService, FileService, ResponseBodyService, StreamService } =
     echoServices;
@@ -120,7 +120,7 @@ export async function createEchoOptions(library: Library): Promise<GatewayOption
   return await optionsOf(library, services, echoJson, echoOptions);
 }
 
-/** Returns the options of a gateway of the kitchen sink, which the corpus calls. */
+/** Returns options for a gateway that serves the kitchen sink, which the corpus calls. */
 export async function createSinkOptions(library: Library): Promise<GatewayOptions> {
   return await optionsOf(library, [KitchenSink, Shelves, LegacySink], echoSink, kitchenSinkOptions);
 }

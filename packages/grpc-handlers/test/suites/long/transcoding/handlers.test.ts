@@ -14,8 +14,8 @@ import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 import { createEchoOptions, createSinkOptions } from "./echo-handlers.ts";
 import { libraries, type Library } from "./libraries.ts";
 
-// The transcoding suite and the corpus, with handlers that read and write messages with a library of grpc-js. Handlers of
-// Connect pass all cases. The others fail the listed ones, because their library changes the message.
+// The transcoding suite and the corpus, with handlers that read and write messages with a grpc-js library. Connect
+// handlers pass all cases. The others fail the listed ones, because their library changes the message.
 
 const protoKey = "the objects of ts-proto cannot have the key __proto__";
 const dates = "the Date of ts-proto has milliseconds";
@@ -26,9 +26,9 @@ const extensions = "ts-proto drops extensions";
 const zeros = "ts-proto omits values of proto2 that equal their default";
 
 interface Exceptions {
-  /** The reasons, by the ids of cases of the transcoding suite. */
+  /** The reasons, by the transcoding suite's case ids. */
   readonly cases: Readonly<Record<string, string>>;
-  /** The reasons, by the starts of requests of the corpus. */
+  /** The reasons, by how the corpus's requests begin. */
   readonly requests: Readonly<Record<string, string>>;
 }
 

@@ -7,7 +7,7 @@ import { projectFolder } from "../../../../../testing/src/process/child-program.
 import type { GrpcJsOptions } from "../../../../src/grpc-js.ts";
 import { generateTsProto } from "../../../generate-ts-proto.ts";
 
-/** A library that reads and writes the messages of handlers. */
+/** A library that reads and writes the handlers' messages. */
 export interface Library extends Disposable {
   /** Returns a service's definition, and the options that it needs. */
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
@@ -17,7 +17,6 @@ const includeDirs = ["packages/testing/proto", "packages/conformance/proto", "pa
   join(projectFolder, folder),
 );
 
-/** The libraries by their names. */
 export const libraries: Readonly<Record<"ts-proto" | "proto-loader", () => Library>> = {
   "ts-proto"() {
     const code = generateTsProto(includeDirs, ["outputServices=grpc-js", "forceLong=bigint"]);
@@ -36,7 +35,7 @@ export const libraries: Readonly<Record<"ts-proto" | "proto-loader", () => Libra
       const loaded = loadSync(`${file.name}.proto`, { includeDirs, longs: String });
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
       const definition = loaded[typeName] as ServiceDefinition;
-      // proto-loader leaves out the presence of fields in proto2.
+      // proto-loader omits field presence in proto2.
       return { definition, options: file.edition === Edition.EDITION_PROTO2 ? { descriptors: file } : {} };
     },
     [Symbol.dispose]: () => {},

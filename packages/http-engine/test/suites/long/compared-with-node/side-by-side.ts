@@ -22,7 +22,7 @@ import { isSince } from "../../../../../testing/src/peer-version.ts";
 
 /** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {
-  /** The addresses of connect-node, by HTTP version. */
+  /** connect-node's addresses, by HTTP version. */
   readonly connectNode: Readonly<Record<HttpVersion, Address>>;
   /** The gateway's address, for both versions. */
   readonly gateway: Address;
@@ -65,7 +65,7 @@ function routes(router: ConnectRouter): void {
   router.service(GreenhouseService, greenhouse);
 }
 
-/** The options of both servers. */
+/** The options that both servers have. */
 export const sideBySideOptions: {
   readonly routes: (router: ConnectRouter) => void;
   readonly interceptors: Interceptor[];
@@ -86,7 +86,7 @@ export const greenhouse: Partial<ServiceImpl<typeof GreenhouseService>> = {
   },
 };
 
-// Reports everything that a handler gets of a call, except for what differs from call to call.
+// Reports everything that a handler learns about a call, except for what differs from call to call.
 function reportCall(context: HandlerContext): void {
   const { requestHeader, responseHeader, service, method, url } = context;
   const properties = {

@@ -44,7 +44,7 @@ describe("a client of the gateway", () => {
   });
 });
 
-// connect-node knows neither REST nor the text form of gRPC-Web.
+// connect-node supports neither REST nor gRPC-Web's text form.
 function isSupported({ format }: Wire): boolean {
   return format.protocol !== "rest" && format.name !== "grpc-web-text";
 }
@@ -53,7 +53,7 @@ function codeOf(format: WireFormat, response: HttpResponse): number {
   return readOutcome(format, response).code;
 }
 
-/** Returns what a client gets of a response: status, fields and messages. */
+/** Returns what a client gets from a response: status, fields and messages. */
 function observedBy(format: WireFormat, response: HttpResponse): unknown {
   const header = response.header.filter(([name]) => !framing.has(name));
   const isRpc = (fieldValue(response.header, "content-type") ?? "").startsWith("application/grpc");
@@ -69,7 +69,7 @@ function observedBy(format: WireFormat, response: HttpResponse): unknown {
   const messages = envelopes.filter(({ isTrailer }) => !isTrailer).map(({ text }) => text);
   const last = envelopes.find(({ isTrailer }) => isTrailer);
   const trailer = last === undefined ? response.trailer : webTrailer(last.text);
-  // An error may be sent as Trailers-Only or in two sections: clients read the status from both.
+  // An error may be sent as Trailers-Only or in two sections, and clients read the status from both.
   const isError = fieldValue([...header, ...trailer], "grpc-status") !== "0";
   return {
     httpStatus: response.httpStatus,

@@ -12,7 +12,7 @@ import {
   type WireFormat,
 } from "../../../../../testing/src/gateway/wire-format.ts";
 
-/** A test case: a call in any wire format of unary calls. */
+/** A call in any wire format that supports unary calls. */
 export interface UnaryCallCase {
   readonly name: string;
   readonly request: (format: WireFormat) => HttpRequest;
@@ -20,7 +20,7 @@ export interface UnaryCallCase {
   readonly only?: (wire: Wire) => boolean;
   /** Whether only the code is compared, because the message or a field differs on purpose. */
   readonly codeOnly?: (wire: Wire) => boolean;
-  /** Whether only the HTTP status is compared: connect-node responds without a body and without Allow. */
+  /** Whether only the HTTP status is compared, because connect-node responds without a body and without Allow. */
   readonly httpStatusOnly?: boolean;
 }
 
@@ -86,7 +86,7 @@ const timeoutCases: readonly UnaryCallCase[] = [
   {
     name: "an exceeded deadline",
     request: (format) => water("wait", timeout(format, 0))(format),
-    // The handler does not run, so the response has none of its fields.
+    // The handler does not run, so the response has no fields from it.
     codeOnly: always,
   },
   { name: "a deadline that is not a number", request: (format) => water("", [[timeoutName(format), "soon"]])(format) },
@@ -122,7 +122,7 @@ const limitCases: readonly UnaryCallCase[] = [
   },
 ];
 
-// The messages are those of different parsers, and contain the position.
+// Different parsers write the messages, which contain the position.
 const messageCases: readonly UnaryCallCase[] = [
   { name: "invalid JSON", request: raw(inFormat("{")), only: isJson, codeOnly: always },
   { name: "JSON with an unknown field", request: raw(inFormat('{"bed":"7","pots":3}')), only: isJson },
@@ -165,8 +165,8 @@ const invalidCases: readonly UnaryCallCase[] = [
 ];
 
 /**
- * Every unary call that is sent to both servers. Without the cases in which connect-node reports a client error, such
- * as an invalid message, as an internal error, and without unknown paths, for which it responds without a body.
+ * Every unary call that is sent to both servers. Excludes the cases in which connect-node reports a client error, such
+ * as an invalid message, as an internal error. Also excludes unknown paths, for which it responds without a body.
  */
 export const unaryCallTable: readonly UnaryCallCase[] = [
   ...outcomeCases,

@@ -20,7 +20,7 @@ import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 import type { Address } from "../../../../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 
-// node's parser is the oracle: it must parse every request that we accept in the same way, and may accept more. So an
+// node's parser is the oracle. It must parse every request that we accept in the same way, and may accept more. So an
 // intermediary that parses like node cannot be made to see other requests than we do.
 
 /** A request as a server has parsed it. */
@@ -32,7 +32,7 @@ interface Read {
   body: string | undefined;
 }
 
-/** Connections of the property test, unless it runs out of time; other ones each night. */
+/** How many connections the property test opens, unless it runs out of time; each night it opens others. */
 const connectionsPerProperty = numRunsOf(200);
 const concurrentConnections = 40;
 
@@ -140,7 +140,7 @@ async function readBy(
 ): Promise<Read[]> {
   using connection = await openHttp1(addressOf(server));
   const { localPort } = connection.socket;
-  // Of an earlier connection with this port.
+  // May remain from an earlier connection with this port.
   reads.delete(localPort);
   for (const [i, piece] of pieces.entries()) {
     if (i > 0) await new Promise(setImmediate);
@@ -236,7 +236,7 @@ test("every accepted request is parsed as node parses it", async () => {
   expect(accepted).toBeGreaterThanOrEqual(sent / 4);
 });
 
-// Node rejects a later minor version; by RFC 9110 §2.5 it is processed as the highest known one.
+// Node rejects a later minor version. RFC 9110 §2.5 processes it as the highest known one.
 function toKnownVersion(text: string): Buffer {
   return Buffer.from(text.replace(/^([A-Z-]+ \S+ HTTP\/1\.)[2-9]\r$/gm, "$11\r"), "latin1");
 }

@@ -7,7 +7,7 @@ import { type LoopbackServer, startOnLoopback } from "../../../../../testing/src
 import { type Engine, startEngine } from "../../../../../testing/src/http2/http2-engine.ts";
 import { answered, getHeader, resetWith } from "../../../../../testing/src/http2/http2-requests.ts";
 
-// Compares how the two HTTP/2 servers of the gateway handle header sections.
+// Compares how the gateway's two HTTP/2 servers handle header sections.
 
 let own: Engine;
 let node: LoopbackServer;
@@ -28,7 +28,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-// Each octet with a meaning, in each position of a header.
+// Each octet with a meaning, at each position in a header.
 const octets = Array.from('\0\x01\t\n\r \x7f\x80\xff!"#%(),/:;<@A[\\^`{|}~az09');
 const instead = (name: string, value: string): Field[] =>
   getHeader.map(([known, was]) => [known, known === name ? value : was]);

@@ -31,7 +31,7 @@ import {
 import { randomFrame } from "../../../../../testing/src/http2/random-frame.ts";
 import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 
-// A connection with frames of all kinds, which ends with an error.
+// A connection with all kinds of frames, which ends with an error.
 const recorded: Buffer = Buffer.concat([
   clientPreface,
   ...[
@@ -97,7 +97,7 @@ async function replyTo(
 
 test("the output is the same wherever a connection is split in two", async () => {
   const all = await replyTo([recorded], pipe);
-  // The last frame is the GOAWAY for a reset of an idle stream: everything before it was processed.
+  // The last frame is the GOAWAY for a reset on an idle stream, so everything before it was processed.
   expect(all.subarray(-8).toString("hex")).toBe("0000000d00000001");
   for (let at = 1; at < recorded.byteLength; at++) {
     const reply = await replyTo([recorded.subarray(0, at), recorded.subarray(at)], pipe);
@@ -162,7 +162,7 @@ test("DATA for a reset stream is counted per frame, in any chunks", async () => 
   expect(reply.toString("hex")).toBe((await replyTo(chunks, echo)).toString("hex"));
 });
 
-// Bodies of two streams, in frames of different lengths, some padded, and a field block of several frames.
+// Bodies on two streams, in frames of different lengths, some padded, and a field block in several frames.
 const bodies: readonly Buffer[] = [
   ...[16_384, 9, 16_384, 4096, 0, 5000, 16_384].map((length, i) =>
     frameBytes(dataFrame(i % 2 === 0 ? 1 : 3, bytesFrom(i, length))),
@@ -174,7 +174,10 @@ const bodies: readonly Buffer[] = [
   frameBytes(dataFrame(3, bytesFrom(9, 10_000), frameFlag.endStream)),
 ];
 
-/** Returns bodies independent of their chunks: their octets, the frames that end them, and the undivided frames. */
+/**
+ * Returns bodies independent of their chunks. The result has their octets, the frames that end them, and the undivided
+ * frames.
+ */
 function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: string; readonly ends: number }][] {
   const read = new Map<number, { octets: string; ends: number }>();
   const reader = new FrameReader(

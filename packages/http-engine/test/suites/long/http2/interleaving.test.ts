@@ -26,9 +26,9 @@ import {
 import { postHeader } from "../../../../../testing/src/http2/http2-requests.ts";
 import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 
-// Each stream is a script: what its client sends, in order. A stream must get the same response as alone on a
-// connection when its frames are interleaved with those of others. The bodies are smaller than any window, so nothing
-// is queued.
+// Each stream is a script that lists what its client sends, in order. When a stream's frames are interleaved with
+// others, it must get the same response as alone on a connection. The bodies are smaller than any window, so nothing is
+// queued.
 
 /** A client's steps on a stream. A step's frames are sent together. */
 type Script = readonly ((streamId: number) => readonly Frame[])[];
@@ -40,7 +40,7 @@ interface Transcript {
   end: string | undefined;
 }
 
-/** The handlers by path. Their output does not depend on when the pieces of the request arrive. */
+/** The handlers by path. Their output does not depend on when the request's pieces arrive. */
 const ways: Readonly<Record<string, (stream: Http2Stream) => void>> = {
   "/echo": echo,
   "/pipe": pipe,
@@ -114,7 +114,7 @@ function padded(piece: Buffer, padding: number): Script[number] {
 const lastData: Script[number] = (id) => [dataFrame(id, Buffer.alloc(0), frameFlag.endStream)];
 const trailerSection: Script[number] = (id) => [headersFrame(id, [["last", "words"]], frameFlag.endStream)];
 
-/** Sends the steps of all scripts, in the order of `choose`, and returns the output for each. */
+/** Sends the steps of all scripts, in the order that `choose` returns, and returns the output for each. */
 async function play(
   engine: Engine,
   scripts: readonly Script[],

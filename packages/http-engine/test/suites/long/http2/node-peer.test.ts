@@ -22,7 +22,7 @@ import {
   statusBlock,
 } from "../../../../../testing/src/http2/http2-engine.ts";
 
-// nghttp2, through node's client: an independent encoder and decoder, which decide themselves when to use the dynamic
+// nghttp2, through node's client, is an independent encoder and decoder. Both decide themselves when to use the dynamic
 // table and Huffman coding.
 
 type Fields = readonly (readonly [string, string])[];
@@ -34,7 +34,7 @@ const value = fc.oneof(
 );
 const fieldLists = fc.array(fc.tuple(name, value), { maxLength: 12 });
 
-/** Returns nghttp2's name of one of our constants. */
+/** Returns nghttp2's name for one of our constants. */
 function nameInNode(prefix: string, ours: string): string {
   const words = ours === "http11Required" ? "http_1_1_required" : ours.replaceAll(/[A-Z]/g, "_$&");
   return `NGHTTP2_${prefix}${words.toUpperCase()}`;
@@ -131,7 +131,7 @@ describe("node's client", () => {
   });
 });
 
-/** Returns the header and trailer fields of a response. */
+/** Returns a response's header and trailer fields. */
 async function fieldsOf(stream: ClientHttp2Stream): Promise<{ readonly header: Fields; readonly trailer: Fields }> {
   let header: Fields = [];
   let trailer: Fields = [];
