@@ -28,7 +28,7 @@ function outcomeOf({ text }: PresentedToken): TokenOutcome {
 const synchronous: TokenVerifier = { verify: outcomeOf };
 const asynchronous: TokenVerifier = { verify: (token) => Promise.resolve(outcomeOf(token)) };
 /**
- * Returns a thenable that is not an instance of this realm's Promise, like that of another library, or of node in Jest.
+ * Returns a thenable that is not an instance of this realm's Promise, as from another library, or from node in Jest.
  */
 const byThenable: TokenVerifier = {
   verify: (token) => {

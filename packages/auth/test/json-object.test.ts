@@ -17,7 +17,7 @@ test.each([
 });
 
 test("parseJsonObject reads an escaped name after JSON.parse cached another", () => {
-  // V8 13 and 14 then return the first three characters of the source of the second name (nodejs/node#63785).
+  // V8 13 and 14 then return the first three characters of the second name's source (nodejs/node#63785).
   const before: unknown = JSON.parse('{"active":true,"\\\\u0":0}');
   expect(before).toBeDefined();
   const read = parseJsonObject('{"active":true,"\\u0063nf":{}}', "it");

@@ -19,7 +19,7 @@ function accepts(verifier: TokenVerifier, token: string): boolean {
   return !(outcome instanceof Promise) && outcome.kind === "principal";
 }
 
-/** Returns a log, and a function that resolves to its next line of a level. */
+/** Returns a log, and a function that resolves to its next line at a level. */
 function loggedLines(): { readonly log: OperatorLog; readonly next: (level: "info" | "warn") => Promise<unknown> } {
   const lines = new EventEmitter();
   return {
@@ -50,7 +50,7 @@ describe("openTokenHashes", () => {
     using verifier = await opened(path, log);
     expect([accepts(verifier, "alpha"), accepts(verifier, "gamma")]).toEqual([true, false]);
     const reloaded = next("info");
-    // The content has the same length as before, so that the change cannot be detected by the size.
+    // The content keeps its length, so that the size does not show the change.
     writeFileSync(`${path}.new`, line("gamma"));
     renameSync(`${path}.new`, path);
     expect(await reloaded).toEqual({ path, tokens: 1, message: "file of token hashes reloaded" });

@@ -128,7 +128,7 @@ describe("openTokenVerifier", () => {
       );
     const logged: string[] = [];
     (await openLogged(logged)).close?.();
-    // When a verifier that is opened later has made a check, the closed one would have made a check too.
+    // Once a verifier that is opened later has made a check, the closed one would have made a check too.
     const loggedLater: string[] = [];
     const later = await openLogged(loggedLater);
     for (const [n, name] of ["second", "third"].entries()) {
@@ -195,7 +195,7 @@ describe("openTokenVerifier", () => {
   });
 });
 
-/** Creates a verifier that returns a fixed outcome, or a promise of it, and logs its name when called. */
+/** Creates a verifier that returns a fixed outcome, or a promise for it, and logs its name when called. */
 const synchronous = (outcome: TokenOutcome, log: string[], name: string): TokenVerifier => ({
   verify: () => (log.push(name), outcome),
 });

@@ -96,7 +96,7 @@ const checks: Readonly<Record<string, (auth: BearerAuth) => Partial<GatewayOptio
 
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no token is accepted" }) };
 
-/** The base URL of clients, and the prefix of the gateway, which is shorter if a proxy removes the path. */
+/** The clients' base URL, and the gateway's prefix, which is shorter if a proxy removes the path. */
 const places = [
   { publicUrl: "https://orders.example", prefix: "" },
   { publicUrl: "https://orders.example/api", prefix: "/api" },

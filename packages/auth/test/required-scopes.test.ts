@@ -18,7 +18,7 @@ import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
 import { isSince } from "../../testing/src/peer-version.ts";
 
-// The option plantstore.auth.v1.required_scopes of RPCs. A token's text is its scopes, separated by "+".
+// The RPC option plantstore.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
 
 const verifier: TokenVerifier = {
   verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(text.split("+")) }),
@@ -133,7 +133,7 @@ test("requiredScopesOf returns the scopes of an RPC once", () => {
   ]);
 });
 
-/** Ways to check scopes. Each one is sufficient by itself. */
+/** Ways to check scopes. Each is sufficient by itself. */
 const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<GatewayOptions>>> = {
   "admit alone": (options) => ({ admit: createBearerAuth(verifier, options).admit }),
   "the interceptor alone": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),
@@ -264,7 +264,7 @@ describe("createBearerAuth", () => {
       wireType: WireType.LengthDelimited,
       data: new BinaryWriter().string("(1").finish(),
     },
-    // Older versions of protobuf-es replace bytes that are not UTF-8.
+    // Older protobuf-es versions replace bytes that are not UTF-8.
     ...(isSince("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
     {
       name: "a truncated scope",

@@ -40,7 +40,7 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
 
 type Check = (auth: BearerAuth) => Partial<GatewayOptions>;
 
-/** The ways to check the scope. Each one is sufficient by itself. */
+/** The ways to check the scope. Each is sufficient by itself. */
 const checks: Readonly<Record<string, Check>> = {
   "admit alone": ({ admit }) => ({ admit }),
   "the interceptor alone": ({ interceptor }) => ({ interceptors: [interceptor] }),
@@ -52,7 +52,7 @@ function callTool(procedure: string): HttpRequest {
   return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
 }
 
-/** Calls of RPCs that require the scope. */
+/** Calls to RPCs that require the scope. */
 const calls: readonly { readonly name: string; readonly request: HttpRequest; readonly refusedStatus?: number }[] = [
   { name: "REST", request: { httpMethod: "POST", path: "/beds/7:water", header: [] } },
   {

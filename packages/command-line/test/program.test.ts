@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type CommandOutput, type Program, runProgram, UsageError } from "../src/index.ts";
 
-// Programs with commands: their help, and the errors of invalid command lines.
+// Programs with commands print help, and errors for invalid command lines.
 
 const program: Program<CommandOutput> = {
   name: "tool",

@@ -29,7 +29,7 @@ function sentenceOf(kind: string): string {
   return kind === "bool" ? sentences.bool : kind === "enum" ? sentences.enumeration : sentences.number;
 }
 
-/** Returns the JSON forms of a value. */
+/** Returns a value's JSON forms. */
 function spellings(kind: string, text: string): readonly (readonly [name: string, json: string])[] {
   if (kind === "bool") return [["literal", text]];
   if (kind === "enum") return [["text", `"${text}"`]];
@@ -112,11 +112,11 @@ function refusals({ name: kind, invalid }: Kind): readonly Line[] {
     sentence: refusalSentence(kind, name),
     request: post(`{"${field}":${body}}`),
     expect: refused,
-    // The conformance suite of protobuf only recommends rejecting these forms of true.
+    // protobuf's conformance suite only recommends rejecting these forms of true.
     ...(/^(?:yes|number|text)$/.test(name) ? { level: "should" } : {}),
-    // The table of wrapper types has "true" as a string.
+    // The table for wrapper types has "true" as a string.
     ...(name === "text" ? { or: [asked("Create", field, true)] } : {}),
-    // Any string may be the name of an unknown value, which parsers may ignore by an option.
+    // An unknown value may have any string as its name, and parsers may have an option to ignore it.
     ...(kind === "enum" && body.startsWith('"') ? { level: "should", or: [{ rpc: "Create", message: {} }] } : {}),
   }));
 }

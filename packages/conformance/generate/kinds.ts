@@ -1,6 +1,8 @@
-/** A text of a kind, and the ProtoJSON of its value that a backend receives; `undefined` for the default. */
+/**
+ * A text that is valid for a kind, and its value as ProtoJSON, which a backend receives; `undefined` for the default.
+ */
 export interface Valid {
-  /** The name in the ids of its cases. */
+  /** The name in its cases' ids. */
   readonly name: string;
   readonly text: string;
   readonly json: number | string | boolean | undefined;
@@ -12,12 +14,12 @@ export interface Invalid {
   readonly text: string;
 }
 
-/** A text that the standard neither allows nor forbids in URLs, and the JSON of its value if it is allowed. */
+/** A text that the standard neither allows nor forbids in URLs, and its value as JSON if it is allowed. */
 export interface Open extends Invalid {
   readonly json: number | string | boolean;
 }
 
-/** A scalar kind, with texts of its values in URLs. */
+/** A scalar kind, with texts for its values in URLs. */
 export interface Kind {
   readonly name: string;
   readonly valid: readonly Valid[];

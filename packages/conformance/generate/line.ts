@@ -1,6 +1,6 @@
 import type { CaseRequest, Expectation, Json, Need } from "../runner/index.ts";
 
-/** A line of a file of cases. */
+/** A line in a case file. */
 export interface Line {
   readonly id: string;
   readonly title: string;
@@ -12,15 +12,15 @@ export interface Line {
   readonly or?: readonly Expectation[];
 }
 
-/** The expectation for an invalid request: the backend is not called, and the status is 4xx (RFC 9110 §15.5). */
+/** What is expected for an invalid request: the backend is not called, and the status is 4xx (RFC 9110 §15.5). */
 export const refused: Expectation = { refused: ["4xx"] };
 
-/** Returns the expectation that the backend is called with a message of only this field; of none for its default. */
+/** Expects that the backend is called with a message that has only this field, or none if it has its default. */
 export function asked(rpc: string, field: string, json: Json | undefined): Expectation {
   return { rpc, message: json === undefined ? {} : { [field]: json } };
 }
 
-/** Escapes all except unreserved characters, for a path or the value of a query (RFC 3986 §2.3). */
+/** Escapes all except unreserved characters, for a path or a query value (RFC 3986 §2.3). */
 export function escaped(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -2,7 +2,7 @@ import { type Kind, kinds } from "./kinds.ts";
 import { asked, escaped, type Line, refused } from "./line.ts";
 import { sentences } from "./sentences.ts";
 
-/** The part of a URL that contains a value. */
+/** The URL part that contains a value. */
 interface Place {
   readonly name: string;
   readonly rpc: string;
@@ -100,7 +100,7 @@ function spaced(
     sentence: sentences.open,
     request: get(text),
     expect: refused,
-    // A number in quotes is valid ProtoJSON.
+    // ProtoJSON allows a number in quotes.
     ...(name === "quoted" ? { or: [asked(rpc, field, kind.endsWith("64") ? "7" : 7)] } : {}),
   }));
 }

@@ -16,13 +16,13 @@ export const needs = [
   "httpbody",
 ] as const;
 
-/** One of `needs`. */
+/** An item in `needs`. */
 export type Need = (typeof needs)[number];
 
 /** One header field, by its name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request. At most one of `json`, `text` and `base64` is its body. `json` also sets the content type. */
+/** A request. Its body is at most one of `json`, `text` and `base64`. `json` also sets the content type. */
 export interface CaseRequest {
   readonly method: string;
   /** The request target, which is sent unchanged. */
@@ -31,18 +31,19 @@ export interface CaseRequest {
   readonly json?: string;
   readonly text?: string;
   readonly base64?: string;
-  /** Sends the body in chunks of this many bytes, with no length announced. On HTTP/2 it is sent as usual. */
+  /** Sends the body in chunks with this many bytes, without announcing a length. HTTP/2 sends it as usual. */
   readonly chunkBytes?: number;
 }
 
 /** What the server must do with a request. */
 export type Expectation =
-  /** 200, and the backend was called with this RPC and this message, as ProtoJSON. */
+  /** The status is 200, and the backend was called with this RPC and this message, as ProtoJSON. */
   | { readonly rpc: string; readonly message: Json }
-  /** The backend was not called, and the status is one of these: `404`, or `4xx` for a class. */
+  /** The backend was not called, and the status is one of these, where `4xx` is a class. */
   | { readonly refused: readonly string[]; readonly header?: Readonly<Record<string, string>> }
   /**
-   * This response: status, header fields, and the body as JSON, as JSON that `has` these members, as bytes, or empty.
+   * The response has this status, these header fields, and this body. The body is JSON, JSON that `has` these members,
+   * bytes, or empty.
    */
   | {
       readonly status: string;
@@ -52,10 +53,10 @@ export type Expectation =
       readonly base64?: string;
       readonly empty?: true;
     }
-  /** 200 and a stream of these messages, in any form. `error` when an error ends it. */
+  /** The status is 200, and the response streams these messages, in any form. `error` if an error ends it. */
   | { readonly items: readonly Json[]; readonly error?: true };
 
-/** One request, the expected outcome, and the sentence of a standard that requires it. */
+/** One request, the expected outcome, and the sentence in a standard that requires it. */
 export interface Case {
   readonly id: string;
   /** Its file's name. */
@@ -63,7 +64,8 @@ export interface Case {
   /** A short description. */
   readonly title: string;
   /**
-   * `must`: the sentence allows only this and the alternatives in `or`. `should`: it or a related text recommends it.
+   * `must` if the sentence allows only the expected outcome and the alternatives in `or`. `should` if it or a related
+   * text recommends the outcome.
    */
   readonly level: "must" | "should";
   /** The standard and its section. */
@@ -78,7 +80,9 @@ export interface Case {
 /** The case folder in this package. */
 export const casesFolder: string = join(import.meta.dirname, "..", "cases");
 
-/** Reads a folder's cases: JSON Lines, one file for each group. Throws an error that names file and line. */
+/**
+ * Reads a folder's cases, which are JSON Lines in one file for each group. Throws an error that names file and line.
+ */
 export function readCases(folder: string = casesFolder): readonly Case[] {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith(".jsonl"))

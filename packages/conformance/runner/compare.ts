@@ -1,9 +1,9 @@
 import { isRecord, type Json } from "./case.ts";
 
-/** The highest number of differences that are reported for one message. */
+/** The most differences that are reported for one message. */
 const differencesLimit = 8;
 
-/** The highest number of characters of a value in a difference. */
+/** The most characters of a value that a difference shows. */
 const shownLimit = 200;
 
 /**
@@ -76,7 +76,7 @@ function describeDifference(path: string, want: unknown, got: unknown): string {
   return `${path === "" ? "the message" : path}: expected ${show(want)}, got ${show(got)}`;
 }
 
-/** Returns a value as text for a line of a report. */
+/** Returns a value as text for a report line. */
 export function show(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > shownLimit ? `${text.slice(0, shownLimit)}…` : text;

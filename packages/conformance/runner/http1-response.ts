@@ -8,15 +8,15 @@ interface Head {
   readonly end: number;
 }
 
-/** The received part of the body, and whether it is complete. */
+/** The body's received part, and whether it is complete. */
 interface Body {
   readonly bytes: Buffer;
   readonly isComplete: boolean;
 }
 
 /**
- * Parses the response to a `method` request (RFC 9112) from all bytes received so far. `isClosed` when no more will
- * follow. Returns `undefined` while it is incomplete. Throws a `NoResponse` when it is invalid or too large.
+ * Parses the response to a `method` request (RFC 9112) from all bytes received so far. `isClosed` is true when no more
+ * bytes will follow. Returns `undefined` while it is incomplete. Throws a `NoResponse` when it is invalid or too large.
  */
 export function readHttp1Response(bytes: Buffer, method: string, isClosed: boolean): HttpResponse | undefined {
   let head = readHead(bytes, 0);

@@ -1,4 +1,6 @@
-/** The highest nesting of a response. No case has more than fifty levels, and the comparison is recursive. */
+/**
+ * The deepest nesting that a response may have. No case has more than fifty levels, and the comparison is recursive.
+ */
 const depthLimit = 1000;
 
 /** Parses JSON. Returns `undefined` when it is invalid or nested too deeply. */
@@ -20,13 +22,13 @@ function isDeep(text: string): boolean {
   return false;
 }
 
-/** A bracket outside of strings: its index, and whether it opens or closes a level. */
+/** A bracket outside strings, with its index and whether it opens or closes a level. */
 export interface Bracket {
   readonly index: number;
   readonly step: 1 | -1;
 }
 
-/** Yields the brackets outside of strings, in a single pass over any text. */
+/** Yields the brackets outside strings, in a single pass over any text. */
 export function* bracketsOf(text: string): Generator<Bracket> {
   let isInString = false;
   for (let index = 0; index < text.length; index++) {

@@ -30,7 +30,7 @@ Exit code: 0 if all \`must\` cases passed or are known to fail, 1 if another one
 /** Wrong usage, which prevents the run. */
 class UsageError extends Error {}
 
-/** A case's timeout in ms: enough for a busy machine, and short enough for a thousand cases. */
+/** A case's timeout in ms, enough for a busy machine, and short enough for a thousand cases. */
 const defaultTimeoutMs = "5000";
 
 /** The longest interval of progress messages in ms, because a run with a hanging server takes hours. */
@@ -90,7 +90,7 @@ async function expectEcho(base: URL, exchange: Exchange, timeoutMs: number): Pro
   }
 }
 
-/** Returns the cases that match one of the patterns; all cases without a pattern. */
+/** Returns the cases that match any pattern, or all cases if there is no pattern. */
 function choose(cases: readonly Case[], patterns: readonly string[]): readonly Case[] {
   const unused = patterns.filter((pattern) => !cases.some(({ id }) => createPattern([pattern])(id)));
   if (unused.length > 0)

@@ -1,9 +1,9 @@
 import type { Outcome, Result } from "./run.ts";
 
-/** A report's forms. */
+/** The forms that a report can have. */
 export const reportForms = ["text", "json", "junit", "md"] as const;
 
-/** One of `reportForms`. */
+/** An item in `reportForms`. */
 export type ReportForm = (typeof reportForms)[number];
 
 /** The case count by outcome. */
@@ -22,7 +22,7 @@ export function countOutcomes(results: readonly Result[]): Tally {
   };
 }
 
-/** Returns whether a run failed: by an unknown failure of a `must` case, or a known failure that passed. */
+/** Returns whether a run failed, which is an unknown failure in a `must` case, or a known failure that passed. */
 export function hasFailed(results: readonly Result[], strict: boolean): boolean {
   return results.some(
     ({ case: { level }, outcome }) => outcome === "fixed" || (outcome === "fail" && (strict || level === "must")),
@@ -131,6 +131,6 @@ function writeMarkdown(results: readonly Result[]): string {
 }
 
 function toTableCell(problems: readonly string[]): string {
-  // As code, so that output of a server is not interpreted as Markdown or HTML.
+  // Formatted as code, so that server output is not interpreted as Markdown or HTML.
   return problems.map((problem) => `\`${problem.replaceAll("`", "'").replaceAll(/[\r\n]+/g, " ")}\``).join("; ");
 }

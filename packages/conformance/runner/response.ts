@@ -3,7 +3,7 @@ import type { CaseRequest, Field } from "./case.ts";
 /** The response to a request. */
 export interface HttpResponse {
   readonly status: number;
-  /** The header fields in the order in which they arrived, with names in lower case. */
+  /** The header fields in the order received, with names in lower case. */
   readonly header: readonly Field[];
   readonly body: Buffer;
   /** Whether the body has the announced length or end. A failed stream's body may not. */
@@ -20,10 +20,10 @@ export class NoResponse extends Error {
   }
 }
 
-/** The limit of a response's header, in bytes. No server sends more for a case. */
+/** The limit for a response's header, in bytes. No server sends more for a case. */
 export const headerLimitBytes: number = 64 * 1024;
 
-/** The limit of a response's body, in bytes: a hundred times the longest of all cases. */
+/** The limit for a response's body, in bytes. A hundred times the longest body in all cases. */
 export const bodyLimitBytes: number = 1024 * 1024;
 
 /** Sends a request and reads its response. Rejects with a `NoResponse` within `timeoutMs`. */
@@ -41,7 +41,7 @@ export function headerOf({ header = [], json }: CaseRequest): readonly Field[] {
   return json === undefined ? header : [["content-type", "application/json"], ...header];
 }
 
-/** Returns a header field's value; the first one of several. */
+/** Returns a header field's value, the first if there are several. */
 export function fieldOf(header: readonly Field[], name: string): string | undefined {
   return header.find(([each]) => each === name)?.[1];
 }

@@ -3,7 +3,7 @@ import type { Case, Need } from "./case.ts";
 import { type HttpResponse, type Exchange, NoResponse } from "./response.ts";
 import { judge } from "./judge.ts";
 
-/** A case's outcome. `known` and `fixed`: it is in the list of known failures, and failed or passed. */
+/** A case's outcome. `known` and `fixed` are on the list of known failures, and failed or passed. */
 export type Outcome = "pass" | "alternative" | "fail" | "known" | "fixed" | "not run";
 
 /** A case's result. */
@@ -18,7 +18,7 @@ export interface Result {
 /** A run's options. */
 export interface RunOptions {
   readonly exchange: Exchange;
-  /** A case's timeout, up to the end of the response, in ms. */
+  /** A case's timeout, until the response has ended, in ms. */
   readonly timeoutMs: number;
   /** The features that the server lacks. Cases that need them are not run. */
   readonly without: readonly Need[];
@@ -30,10 +30,10 @@ export interface RunOptions {
 
 const defaultRestartLimitMs = 5000;
 
-/** The interval of checks whether the server has restarted, in ms. */
+/** How often to check whether the server has restarted, in ms. */
 const restartPauseMs = 100;
 
-/** Runs cases one after another, so that a crash of the server is attributed to the right case. */
+/** Runs cases one after another, so that a server crash is attributed to the right case. */
 export async function* run(cases: readonly Case[], options: RunOptions): AsyncGenerator<Result> {
   const isKnown = createPattern(options.knownFailing);
   let isGone = false;
@@ -96,7 +96,7 @@ async function isServed({ exchange, timeoutMs, restartLimitMs }: RunOptions): Pr
   return false;
 }
 
-/** Returns a function that tests whether a text is one of `names`, in which `*` matches any text. */
+/** Returns a function that tests whether a text matches any name, in which `*` matches any text. */
 export function createPattern(names: readonly string[]): (text: string) => boolean {
   const patterns = names.map((name) => new RegExp(`^${name.split("*").map(escape).join(".*")}$`));
   return (text) => patterns.some((pattern) => pattern.test(text));
@@ -106,7 +106,7 @@ function escape(text: string): string {
   return text.replaceAll(/[^\w-]/g, String.raw`\$&`);
 }
 
-/** Parses a list of known failures: an id in each line, and a reason after `#`. */
+/** Parses a list of known failures, with an id on each line, and a reason after `#`. */
 export function readKnownFailing(text: string): readonly string[] {
   return text
     .split("\n")

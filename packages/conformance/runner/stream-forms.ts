@@ -10,10 +10,10 @@ export interface StreamedItems {
 }
 
 /**
- * Parses a message stream in any common form: Server-Sent Events, a JSON array, or JSON values one after another, such
- * as lines, with or without an envelope `{"result": …}`. The stream errors are an event whose name contains "error"; an
- * envelope `{"error": …}` or `{"@error": …}`, or a google.rpc.Status, after the last message; and a truncated body.
- * Returns `undefined` for other forms.
+ * Parses a message stream in any common form. The forms are Server-Sent Events, a JSON array, or JSON values one after
+ * another, such as lines, with or without an envelope `{"result": …}`. Stream errors are an event whose name contains
+ * "error", and a truncated body. After the last message, an envelope `{"error": …}` or `{"@error": …}`, or a
+ * google.rpc.Status, is one too. Returns `undefined` for other forms.
  */
 export function readStream(response: HttpResponse): StreamedItems | undefined {
   const text = response.body.toString("utf8");

@@ -10,17 +10,19 @@ import { pictureOf } from "./picture.ts";
 import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
-// `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers of servers.ts, runs all cases
-// against each, and prints the table. It fails if a list of known failures is out of date; `--record` writes these lists,
-// the table in README.md next to it and its picture. Requires the compilers of the servers, such as Go.
+// `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers in servers.ts, runs all cases
+// against each, and prints the table. It fails if a list of known failures is out of date. `--record` writes these
+// lists, the table in README.md next to it and its picture. Requires the servers' compilers, such as Go.
 
 const project = join(import.meta.dirname, "../../..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
 
-/** The timeout of a case on a busy machine, in ms. */
+/** A case's timeout on a busy machine, in ms. */
 const timeoutMs = 15_000;
 
-/** Returns the folder in which a server is built: outside of the checkout, and kept, so that later builds are faster. */
+/**
+ * Returns the folder in which a server is built. It is outside the checkout, and kept, so that later builds are faster.
+ */
 function folderOf({ folder }: Server): string {
   if (folder === undefined) return project;
   const copy = join(tmpdir(), `transcoding-${folder}`);
@@ -86,10 +88,10 @@ async function measure(server: Server): Promise<readonly Result[]> {
   }
 }
 
-/** The time limit for a server to start, in ms. */
+/** How long a server may take to start, in ms. */
 const startLimitMs = 60_000;
 
-/** The delay before a server is restarted, and the interval of checks whether it serves, in ms. */
+/** How long to wait before a server is restarted, and between checks whether it serves, in ms. */
 const restartPauseMs = 100;
 
 async function untilServed(sendRequest: () => Promise<unknown>): Promise<void> {

@@ -1,6 +1,6 @@
 import { countsOf, type Measured } from "./table.ts";
 
-/** Returns the table as a picture in SVG, with a bar for the failed cases of each server. */
+/** Returns the table as an SVG picture, with a bar for each server's failed cases. */
 export function pictureOf(measured: readonly Measured[]): string {
   const counts = countsOf(measured);
   const panels = [
@@ -13,7 +13,7 @@ export function pictureOf(measured: readonly Measured[]): string {
       bars: counts.map(({ name, should: [, failed] }) => ({ name, failed, faults: 0 })),
     },
   ];
-  // One linear scale: a logarithmic one would flatter the long bars.
+  // The scale is linear, because a logarithmic one would flatter the long bars.
   const most = Math.max(...panels.flatMap(({ bars }) => bars.map(({ failed }) => failed)));
   const parts: string[] = [`<text class="title" x="0" y="18">${title}</text>`];
   let y = 34;

@@ -1,18 +1,18 @@
 import type { Need } from "../runner/index.ts";
 
 /**
- * A server of the echo contract, with the commands that build and start it. In arguments, `PORT` is replaced by its port,
- * `BACKEND` by the next port, and `PROJECT` by the checkout.
+ * A server for the echo contract, with the commands that build and start it. In arguments, `PORT` is replaced by its
+ * port, `BACKEND` by the next port, and `PROJECT` by the checkout.
  */
 export interface Server {
-  /** The name of its list of known failures. */
+  /** The name for its list of known failures. */
   readonly id: string;
   readonly name: string;
   /** The features that it lacks, whose services are not served. */
   readonly without: readonly Need[];
-  /** The folder next to this file that is copied and built. Default: the checkout. */
+  /** The folder next to this file that is copied and built; default: the checkout. */
   readonly folder?: string;
-  /** The commands that build it. `echo.binpb` in its folder is the contract with its imports. */
+  /** The commands that build it. In its folder, `echo.binpb` is the contract with its imports. */
   readonly build: readonly (readonly string[])[];
   readonly start: readonly string[];
 }
@@ -34,7 +34,7 @@ const proxy = [
   "echo.binpb",
 ] as const;
 
-/** The servers of the table. */
+/** The servers in the table. */
 export const servers: readonly Server[] = [
   {
     id: "plantstore-gateway",
@@ -67,7 +67,7 @@ export const servers: readonly Server[] = [
   {
     id: "grpc-gateway",
     name: "grpc-gateway 2.28.0, before grpc-go",
-    // Its generator supports only the methods of net/http.
+    // Its generator supports only the methods in net/http.
     without: ["custom"],
     ...go,
     start: ["./server", "grpc-gateway", "PORT"],
@@ -99,7 +99,7 @@ export const servers: readonly Server[] = [
   },
 ];
 
-/** Backends in other languages, each behind this project's gateway; they are not in the table. */
+/** Backends in other languages, each behind this project's gateway. The table does not include them. */
 export const backends: readonly Server[] = [
   {
     id: "backend-python",

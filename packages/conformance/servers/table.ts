@@ -1,18 +1,18 @@
 import type { Result } from "../runner/index.ts";
 import type { Server } from "./servers.ts";
 
-/** The results of a server. */
+/** A server's results. */
 export interface Measured {
   readonly server: Pick<Server, "name">;
   readonly results: readonly Result[];
 }
 
-/** The number of cases that a server passes. */
+/** How many cases a server passes. */
 interface Counts {
   readonly name: string;
   readonly must: readonly [kept: number, failed: number];
   readonly should: readonly [kept: number, failed: number];
-  /** The number of failed `must` cases that the server refuses with 5xx instead of 4xx. */
+  /** How many failed `must` cases the server refuses with 5xx instead of 4xx. */
   readonly faults: number;
   readonly left: number;
 }
@@ -32,7 +32,7 @@ export function countsOf(measured: readonly Measured[]): readonly Counts[] {
   });
 }
 
-/** Returns the table in Markdown: the cases that each server passes. Known failures count as failed. */
+/** Returns the table in Markdown, with the cases that each server passes. Known failures count as failed. */
 export function tableOf(measured: readonly Measured[]): string {
   const rows = countsOf(measured).map(({ name, must, faults, should, left }) => {
     return `| ${[name, ...must, faults, ...should, left].join(" | ")} |\n`;

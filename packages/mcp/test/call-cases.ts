@@ -3,7 +3,7 @@ import { call, type Case, complete, failure, named, raw, readMaxBytes, result, t
 
 const wrongKey = '"idempotencyKey" must be a string of 1 to 256 ASCII characters';
 
-/** Calls of a tool. */
+/** Tool calls. */
 export const calls: readonly Case[] = [
   {
     name: "a call",

@@ -8,7 +8,7 @@ import {
   toolNameOf,
 } from "../../testing/src/gateway/mcp.ts";
 
-/** The `readMaxBytes` of the gateway. */
+/** The gateway's `readMaxBytes`. */
 export const readMaxBytes = 512;
 export const water: string = toolNameOf(waterBedProcedure);
 export const supported: readonly string[] = [statelessRevision, initializedRevision, "2025-06-18"];

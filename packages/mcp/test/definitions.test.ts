@@ -5,7 +5,7 @@ import { streamDefaults, streamLimitsOf } from "../src/options.ts";
 import type { McpOptions } from "../src/index.ts";
 import { pageOf, serveDescribed } from "./described-tools.ts";
 
-// Names and hints of tools, and functions of an application that return no boolean.
+// Tool names and hints, and application functions that return no boolean.
 
 const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
 

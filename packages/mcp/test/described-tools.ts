@@ -10,7 +10,7 @@ import { createMcp, type McpOptions } from "../src/index.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
 
-/** The name and an RPC's types. Default types: `hostile.v1.M`. */
+/** An RPC's name and its types, which are `hostile.v1.M` by default. */
 export interface DescribedRpc {
   readonly name: string;
   readonly inputType?: string;
@@ -20,7 +20,7 @@ export interface DescribedRpc {
 /** A message, as in a FileDescriptorProto. */
 export type DescribedMessage = Exclude<MessageInitShape<typeof DescriptorProtoSchema>, Message>;
 
-/** Further parts of a gateway with RPCs that a test describes. */
+/** Further parts for a gateway whose RPCs a test describes. */
 export interface DescribedOptions {
   readonly messages?: readonly DescribedMessage[];
   readonly file?: { readonly package?: string };
@@ -28,7 +28,7 @@ export interface DescribedOptions {
   readonly gateway?: Partial<GatewayOptions>;
 }
 
-/** Returns a gateway whose tools are the RPCs of a service `S` that a test describes, as a descriptor set does. */
+/** Returns a gateway whose tools are a service `S`'s RPCs, which a test describes, as a descriptor set does. */
 export function serveDescribed(
   rpcs: readonly DescribedRpc[],
   { messages = [], file = {}, mcp = { tools: ["*"] }, gateway }: DescribedOptions = {},
@@ -52,7 +52,7 @@ export function serveDescribed(
   return createGateway({ routes: (router) => void router.service(service, {}), mcp: createMcp(mcp), ...gateway }).fetch;
 }
 
-/** A page of tools. */
+/** A page in `tools/list`. */
 export interface ToolPage {
   readonly httpStatus: number;
   readonly text: string;

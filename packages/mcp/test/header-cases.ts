@@ -101,7 +101,7 @@ export const headerCases: readonly Case[] = [
   },
 ];
 
-/** Pages that call. */
+/** Calls from web pages. */
 export const originCases: readonly Case[] = [
   {
     name: "a page of another origin",

@@ -9,7 +9,7 @@ import { Dice } from "../../testing/src/dice.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { pageOf, serveDescribed } from "./described-tools.ts";
 
-// Random messages, and messages that no client of good will sends.
+// Random messages, and messages that no well-meaning client sends.
 
 const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
 const tool = "kitchensink_v1_KitchenSink_Create";
@@ -40,7 +40,7 @@ test.each(Array.from({ length: 150 }, (_, seed) => seed))(
     try {
       text = write(message);
     } catch {
-      // The message has no JSON form, such as an Any of an unknown type.
+      // The message has no JSON form. For example, an Any has an unknown type.
       return;
     }
     const rest = await postJson("/v1/sinks", text);

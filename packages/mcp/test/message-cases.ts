@@ -7,14 +7,14 @@ import {
 } from "../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, raw, readMaxBytes, result, supported, withHeader } from "./case.ts";
 
-/** Returns a `ping` with further members in one of its objects. */
+/** Returns a `ping` with further members in one object. */
 function wrap(place: string, members: string): string {
   const at = (name: string): string => (name === place ? `,${members}` : "");
   const params = `"params":{"arguments":{},"_meta":{"b":0${at("_meta")}}${at("params")}}`;
   return `{"jsonrpc":"2.0","id":1,"method":"ping",${params},"other":{"b":0${at("other")}}${at("message")}}`;
 }
 
-/** Returns a `ping` of many names and the given length, without its arguments. */
+/** Returns a `ping` with many names and the given length, without its arguments. */
 function padded(place: string, length: number): string {
   const names = Array.from({ length: 5_000 }, (_, at) => `"${at}":0`).join();
   const rest = length - wrap(place, `${names},"z":""`).length + "{}".length;

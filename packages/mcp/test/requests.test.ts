@@ -13,7 +13,7 @@ import { call, raw, readMaxBytes, watered } from "./case.ts";
 import { headerCases, originCases } from "./header-cases.ts";
 import { messageCases } from "./message-cases.ts";
 
-// Requests and responses of both kinds of revisions on the wire.
+// Requests and responses on the wire, in both kinds of revisions.
 
 const servers: readonly {
   name: string;

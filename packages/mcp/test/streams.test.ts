@@ -11,7 +11,7 @@ import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import { eventsOf, initializedRequest } from "../../testing/src/gateway/mcp.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 
-// Server streams as tools: progress notifications, then one result with all messages.
+// A server stream as a tool sends progress notifications, then one result with all messages.
 
 const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
 

@@ -3,9 +3,9 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createMcp, type McpOptions } from "../src/index.ts";
 
-// The names of tools of several services, of which a later one may be hostile.
+// Names for tools from several services, of which a later one may be hostile.
 
-/** Returns the method of a name such as `package.Service.Method`. */
+/** Returns the method that a name such as `package.Service.Method` denotes. */
 function methodOf(fullName: string): DescMethod {
   const [name = "", service = "", ...parts] = fullName.split(".").toReversed();
   const packageName = parts.toReversed().join(".");
@@ -44,7 +44,7 @@ test.each([
   expect(names[1]).toMatch(/_[0-9a-f]{8}$/);
 });
 
-/** Selects all RPCs, and names the tool of `z.Z.Run`. */
+/** Selects all RPCs, and names the tool for `z.Z.Run`. */
 const toolsWithName: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: "a_b_C_Get" };
 
 test("an RPC never takes a name that the program gives later", () => {

@@ -39,7 +39,7 @@ function progress(seconds: number): object {
   return { jsonrpc: "2.0", method: "notifications/progress", params };
 }
 
-/** A call that ends after some firings of its timer. */
+/** Makes a call that ends after its timer has fired some times. */
 async function callDuring(
   firings: number,
   request: HttpRequest,
@@ -59,7 +59,7 @@ async function callDuring(
   );
   const responding = exchange(greenhouse.address, request === http2 ? "2" : "1.1", request);
   await within(begun.promise, "the handler");
-  // The last timer. An HTTP/2 connection has started one with the same interval.
+  // Takes the last timer, because an HTTP/2 connection has started one with the same interval.
   const notifying = timers().at(-1);
   for (let at = 0; at < firings; at += 1) notifying?.fire();
   ended.resolve();

@@ -46,7 +46,7 @@ const document = describeSink({
   onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
 });
 
-/** The document of a gateway with the settings that apply to the fields of a large service. */
+/** The document for a gateway with the settings that apply to a large service's fields. */
 const unusual = describeSink({
   describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
   jsonOptions: { useProtoFieldName: true },
@@ -568,7 +568,7 @@ test("a wrapped server stream is described as wrapped in each format", () => {
 test("oneof members exclude each other, and a field mask has a pattern", () => {
   const schemas = document.components?.schemas ?? {};
   const dependent: Record<string, unknown> = Object(schemas["Sink"]?.["dependentSchemas"]);
-  // Of eight members.
+  // The message has eight members.
   expect(Object.keys(dependent).length).toBe(7);
   expect(dependent["choiceStruct"]).toEqual({ propertyNames: { not: { enum: ["choiceBytes"] } } });
   expect(schemas["Nested"]).not.toHaveProperty("dependentSchemas");
@@ -636,7 +636,7 @@ test("in OpenAPI 3.2, a stream is described by its items", () => {
 });
 
 const routes = compileRestRoutes(KitchenSink.methods);
-// The GET of a path that two RPCs share is described as the first one but handled by the more specific one.
+// If two RPCs share a path, its GET is described as the first RPC but handled by the more specific one.
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");

@@ -3,7 +3,7 @@ import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
 import type { OpenApiPathItem } from "../src/open-api-document.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 
-// Bindings with the custom kinds of HTTP rules.
+// Bindings with the custom kinds in HTTP rules.
 
 const selector = `${OrderService.typeName}.DeleteOrder`;
 

@@ -18,7 +18,7 @@ import { LegacySchema, LegacySink } from "../../testing/src/gen/kitchensink/v1/l
 import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { startKitchenSink } from "../../testing/src/gateway/kitchen-sink.ts";
 
-/** Messages of which each requires the next, and one with some strings. Optionally the last requires the first. */
+/** Messages that each require the next one, and one with some strings. Optionally the last requires the first. */
 function chainOf(names: readonly string[], isLoop: boolean, sides: readonly string[] = ["left", "right"]): DescMessage {
   const options = create(FieldOptionsSchema);
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
@@ -45,7 +45,7 @@ function chainOf(names: readonly string[], isLoop: boolean, sides: readonly stri
 const services = [KitchenSink, Shelves, LegacySink];
 const { paths, components } = createOpenApi(services, { info: { title: "Test", version: "1" } });
 
-// A body's example. Of a reference, it is at the message that it refers to.
+// A body's example. A reference's example is at the message to which it refers.
 function exampleOf(schema: Readonly<Record<string, unknown>> = {}): unknown {
   const name = String(schema["$ref"]).split("/").at(-1) ?? "";
   const { examples } = components?.schemas?.[name] ?? schema;

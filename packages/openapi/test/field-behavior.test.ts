@@ -9,15 +9,15 @@ import { expect, test } from "vitest";
 import { FieldBehavior, field_behavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
 import { createOpenApi } from "../src/index.ts";
 
-/** The annotations of the field `text`. */
+/** What annotates the field `text`. */
 interface Annotations {
   readonly behaviors?: readonly FieldBehavior[];
   readonly deprecated?: boolean;
-  /** The number of fields in its oneof; by default it is in none. */
+  /** How many fields its oneof has; by default it is in none. */
   readonly oneofFields?: number;
 }
 
-/** Returns a field's description: as a query parameter of a request, and in a message's schema. */
+/** Returns a field's description as a query parameter, and in a message's schema. */
 function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Annotations): object {
   const options = create(FieldOptionsSchema, deprecated ? { deprecated } : {});
   if (behaviors.length > 0) setExtension(options, field_behavior, [...behaviors]);

@@ -14,7 +14,7 @@ import {
 } from "../../protobuf/src/gen/google/api/field_info_pb.ts";
 import { createMessageSchema, createOpenApi } from "../src/index.ts";
 
-// The formats of google.api.field_info (AIP-202), in OpenAPI and in the schemas of tools.
+// The formats in google.api.field_info (AIP-202), in OpenAPI and in tool schemas.
 
 const uuid = "8e03978e-40d5-43e8-bc93-6894a57f9324";
 const eitherAddress = { anyOf: [{ format: "ipv4" }, { format: "ipv6" }] };

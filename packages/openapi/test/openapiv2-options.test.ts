@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { unreadOpenApiOptions } from "../../protobuf/src/descriptors/index.ts";
 import { createOpenApi, parseHttpRules } from "../../gateway/src/index.ts";
 
-// The options openapiv2_* of grpc-gateway, whose numbers are those of protoc-gen-openapiv2/options/openapiv2.proto.
+// grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.
 
 type Value = string | boolean | readonly Field[];
 type Field = readonly [number: number, value: Value];
@@ -46,7 +46,7 @@ interface Options {
   readonly enum?: readonly Field[];
 }
 
-/** Returns a service with an RPC for each of `methods`, whose only message has one field of an enum. */
+/** Returns a service with an RPC for each item in `methods`, whose only message has one enum field. */
 function serviceOf(options: Options): DescService {
   const { methods = [undefined] } = options;
   const kind = {
@@ -195,7 +195,7 @@ test("ignored fields are listed with the descriptors that set them", () => {
 test("malformed options are listed, and the document is created without them", () => {
   const service = serviceOf({ methods: [[[2, "Send"]]] });
   const [method] = service.methods;
-  // The length of the option exceeds its bytes.
+  // The option's length exceeds its bytes.
   for (const value of method?.proto.options?.$unknown ?? []) value.data[0] = 0x7f;
   expect([...unreadOpenApiOptions([service]).keys()]).toEqual(["openapiv2_operation"]);
   expect(createOpenApi([service], { info: { title: "t", version: "1" } }).paths).toEqual({});

@@ -7,7 +7,7 @@ const securitySchemes: OpenApiOptions["securitySchemes"] = {
   key: { type: "apiKey", in: "header", name: "x-key" },
 };
 
-/** Returns the requirements of the document and of each operation, or `undefined` for those of the document. */
+/** Returns the requirements for the document and for each operation, or `undefined` if the document's apply. */
 function requirementsOf(options: Partial<OpenApiOptions>): object {
   const { security, paths } = createOpenApi([LibraryService], { info: { title: "t", version: "1" }, ...options });
   const operations = Object.values(paths).flatMap((item) => Object.values(item));

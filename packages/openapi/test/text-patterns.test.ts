@@ -14,7 +14,7 @@ import { parseDuration } from "../../protobuf/src/messages/json/times.ts";
 
 // Each pattern matches exactly the texts that the reader accepts.
 
-/** Returns every text of up to `length` of these characters. */
+/** Returns every text with up to `length` of these characters. */
 function textsOf(characters: string, length: number): readonly string[] {
   const texts = [""];
   // The loop also visits the texts that it adds.

@@ -21,12 +21,12 @@ const { rpcs } = runSteps(
 );
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
-/** Finds the calls of a content type at the paths of all RPCs. */
+/** Finds the calls with a content type at every RPC's path. */
 function find(contentType: string): CallTarget[] {
   return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
 }
 
-/** Returns the content type of the response to a call, which contains the format's name. */
+/** Returns the content type in the response to a call, which contains the format's name. */
 function responseTypeOf(target: CallTarget): string | null {
   const exchange = new FetchExchange(new Request("http://x/", { method: "POST" }));
   const type = target.open(exchange).responseHeader.get("content-type");

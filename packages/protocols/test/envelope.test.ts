@@ -108,7 +108,7 @@ describe("EnvelopeReader", () => {
     const piece = readPiece();
     expect(reader.take()).toEqual(Buffer.of(7));
     expect(reader.take()).toBeUndefined();
-    // The target of a WeakRef is kept alive until the end of the turn that created it.
+    // A WeakRef keeps its target until the turn that created it ends.
     await new Promise(setImmediate);
     collectGarbage();
     expect(piece.deref()).toBeUndefined();

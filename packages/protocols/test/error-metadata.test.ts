@@ -7,8 +7,8 @@ import { transportNames, openEveryTransport } from "../../testing/src/gateway/ev
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
-// The metadata of a thrown error become header fields or trailers of the response, except fields that frame the
-// response. A handler may have copied such fields from another server's response.
+// A thrown error's metadata become header fields or trailers in the response, except fields that frame the response. A
+// handler may have copied such fields from another server's response.
 
 const framing: Readonly<Record<string, string>> = {
   "content-type": "text/x-odd",
@@ -153,7 +153,7 @@ describe.each(rows)("over $transport, an error in $way.name", ({ transport, way 
     const plain = await ask([]);
     const text = JSON.stringify([plain.header, plain.trailer, plain.body.toString()]);
     expect(text).toMatch(/no(?: |%20)such(?: |%20)bed/);
-    // On REST, an error after the start of the response is in the body, which cannot have metadata.
+    // In REST, an error after the response has begun is in the body, which cannot have metadata.
     const isInBody = way.name === "a stream of REST" && place === "a handler after a message";
     expect(text.includes("drought")).toBe(!isInBody);
     expect(await ask([["x-fields", framingNames.join()]])).toEqual(plain);

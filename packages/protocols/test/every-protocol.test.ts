@@ -16,7 +16,7 @@ import { wiresWithTools } from "../../testing/src/gateway/wire-format.ts";
 const readMaxBytes = 64;
 const timeoutMs = 20;
 
-/** A situation of a request that every protocol has. */
+/** A situation that every protocol has. */
 const situations = ["success", "handlerError", "refusal", "deadline", "tooLarge", "stream"] as const;
 type Situation = (typeof situations)[number];
 
@@ -52,7 +52,7 @@ const closed = "the greenhouse is closed";
 const tooLarge = `the message is larger than ${readMaxBytes} bytes; to accept it, set the server option readMaxBytes`;
 const timedOut = "the operation timed out";
 
-/** Returns a body of envelopes. */
+/** Returns a body that consists of envelopes. */
 function envelopes(...parts: readonly (readonly [flags: number, text: string])[]): string {
   return Buffer.concat(parts.map(([flags, text]) => encodeEnvelope(flags, Buffer.from(text)))).toString("latin1");
 }
@@ -94,7 +94,7 @@ function callTool(method: string, message: string): HttpRequest {
   return { ...post("", "application/json", body), path: "/mcp" };
 }
 
-/** Returns the response with the members of a result. */
+/** Returns the response with a result's members. */
 function mcpResult(members: string): Response {
   return { httpStatus: 200, header: json, body: `{"jsonrpc":"2.0","id":1,"result":{${members}}}` };
 }
@@ -196,7 +196,7 @@ const protocolCases: Readonly<Record<Protocol, ProtocolCases>> = {
   rest: {
     httpVersion: "1.1",
     call: (message) => ({ ...post("", "application/json", message), path: "/beds/7:water" }),
-    // On REST, only RPCs with a rule are available, so this is the RPC with a stream of bytes.
+    // In REST, only RPCs with a rule are available, so this is the RPC that streams bytes.
     stream: () => ({ httpMethod: "GET", path: "/photos/a", header: [] }),
     timeout: ["x-server-timeout", String(timeoutMs / 1000)],
     responses: {
@@ -214,7 +214,7 @@ const cases = Object.entries(protocolCases).flatMap(([protocol, protocolCase]) =
   situations.map((situation) => ({ protocol, situation, protocolCase })),
 );
 
-/** The fields of header and trailer that depend on the protocol. */
+/** The header and trailer fields that depend on the protocol. */
 const comparedFields = ["content-type", "grpc-status", "grpc-message"];
 
 function toRecord(fields: readonly Field[]): Record<string, string> {

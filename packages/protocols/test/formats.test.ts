@@ -14,16 +14,16 @@ import { decodeBase64Parts } from "../../testing/src/gateway/outcome.ts";
 
 // Every format in every protocol, with the response's content type.
 
-/** A spelling of calls in a protocol, independent of their format. */
+/** How calls in a protocol are spelled, independent of their format. */
 interface Spelling {
   readonly name: string;
   readonly httpVersion: HttpVersion;
-  /** The content type of unary calls, without the format's name at its end. */
+  /** The content type for unary calls, without the format's name at its end. */
   readonly unaryType: string;
   readonly streamType: string;
   /** The content type that means the first format, or `undefined` if there is none. */
   readonly bareType?: string;
-  /** The content type of a unary call's error, if not that of the call. */
+  /** The content type for a unary call's error, if not the call's. */
   readonly unaryErrorType?: string;
   readonly isUnaryInEnvelope: boolean;
   readonly isBase64: boolean;
@@ -115,13 +115,13 @@ function waysOf(spelling: Spelling, format: Format, kind: Kind, isFirst: boolean
   return [...byPost, { ...way, name: `${spelling.name}, GET, ${format.name}`, contentType: "", isGet: true }];
 }
 
-/** Converts the client's messages: encodes those that the server decodes, and the reverse. */
+/** Converts the client's messages. Encodes those that the server decodes, and the reverse. */
 function clientCodec(format: Format, { method }: Kind): Codec {
   const { input, output }: { readonly input: DescMessage; readonly output: DescMessage } = method;
   return format.createCodec({ ...method, input: output, output: input }, options, {});
 }
 
-/** @param cut - how many bytes are removed from the end of each message */
+/** @param cut - how many bytes are removed from each message's end */
 function requestOf(way: Way, sensor: string, cut: number): HttpRequest {
   const { spelling, format, kind, contentType, isGet } = way;
   const { parent, name, input } = kind.method;
@@ -197,7 +197,7 @@ describe("a call in every format through every protocol", () => {
   const ask = async (way: Way, sensor: string, cut = 0): Promise<HttpResponse> =>
     await connections.exchange(greenhouse.address, way.spelling.httpVersion, requestOf(way, sensor, cut));
 
-  /** Returns the code of the error that `onResponse` sees. */
+  /** Returns the error code that `onResponse` sees. */
   const codeOf = async (way: Way, sensor: string, cut: number): Promise<Code | undefined> => {
     const before = greenhouse.completedRequests.length;
     await ask(way, sensor, cut);

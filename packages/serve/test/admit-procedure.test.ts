@@ -21,7 +21,7 @@ import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.t
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const challenge = 'Bearer error="insufficient_scope"';
 const json: Field = ["content-type", "application/json"];
-// No format decodes these bytes, so that the test cases show what happens first: the check or the decoding.
+// No format decodes these bytes, so the test cases show whether the check or the decoding happens first.
 const malformed = Buffer.from("{");
 
 function post(path: string, contentType: string, body: Uint8Array): HttpRequest {
@@ -37,7 +37,7 @@ interface NamedRequest {
   readonly name: string;
   readonly procedure: string;
   readonly request: HttpRequest;
-  /** The status of a refusal. Default 403. */
+  /** The status for a refusal. Default 403. */
   readonly refusedStatus?: number;
   /** The error if the request is admitted. Default InvalidArgument, because the message is malformed. */
   readonly admittedCode?: Code | undefined;

@@ -23,7 +23,7 @@ import { type Http2Server, http2Servers } from "../../testing/src/gateway/listen
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
-/** The HTTP versions of each kind of server. */
+/** The HTTP versions that each kind of server supports. */
 const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { listening: ["1.1", "2"], mounted: ["2"] };
 const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
 const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
@@ -36,7 +36,7 @@ function get(path: string): HttpRequest {
   return { httpMethod: "GET", path, header: [] };
 }
 
-// A fault of the embedding program: the request gets no response, and other requests are not affected.
+// If the embedding program has a fault, the request gets no response, and other requests are not affected.
 describe.each(http2Servers)("a response that cannot be written, server: %s,", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
   const refuse = (): never => {

@@ -30,7 +30,7 @@ function call(...more: readonly Field[]): HttpRequest {
   return rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
 }
 
-/** A call with a compressed message, and the header field of a timeout of 30 ms. */
+/** A call with a compressed message, and a header field with a 30 ms timeout. */
 interface Packed {
   readonly name: string;
   readonly request: HttpRequest;
@@ -38,7 +38,7 @@ interface Packed {
   readonly late: Field;
 }
 
-/** A greenhouse that records which of its parts were called. */
+/** A greenhouse that records which parts were called. */
 async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreenhouse & { readonly ran: string[] }> {
   const ran: string[] = [];
   const noting: Interceptor = (next) => (request) => {
@@ -58,7 +58,7 @@ describe("a call whose deadline passes", () => {
     await using greenhouse = await startWatched({});
     const response = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
-    // A timer of 0 ms would have fired by then.
+    // A 0 ms timer would have fired by then.
     await new Promise((resolve) => setTimeout(resolve, 3));
     expect(greenhouse.ran).toEqual([]);
   });
@@ -318,7 +318,7 @@ test.each(callings)("by $name, ended calls leave neither listeners nor timers", 
     calling.listen,
   );
   const client = greenhouseClient(calling, greenhouse.address);
-  // An hour, and more than the maximum of a Node.js timer.
+  // An hour, and more than a Node.js timer's maximum.
   const deadlines = [
     { headers: { "connect-timeout-ms": "3600000", "grpc-timeout": "1H" } },
     { headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" } },

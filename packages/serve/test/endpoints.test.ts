@@ -10,7 +10,7 @@ import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
 import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
 
-// Endpoints with methods other than GET: a webhook that checks a signature of the sent bytes.
+// Endpoints with methods other than GET, such as a webhook that checks the signature of the sent bytes.
 
 const secret = "a secret of the hook";
 
@@ -127,7 +127,7 @@ function admitNobody(): never {
   throw new ConnectError("no credential", Code.Unauthenticated);
 }
 
-// A URL of Fetch always has a path, and HTTP/2 resets other methods (RFC 9113 §8.3.1).
+// A Fetch URL always has a path, and HTTP/2 resets other methods (RFC 9113 §8.3.1).
 test.each([
   { transport: "the engine's HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
   { transport: "the engine's HTTP/2", httpMethod: "OPTIONS", want: 204 },

@@ -51,7 +51,7 @@ async function* yielding(message: object): AsyncGenerator<object> {
   yield message;
 }
 
-/** Functions that the type of a callback allows. */
+/** Functions that a callback's type allows. */
 function rejects(error: Error): () => unknown {
   return () => Promise.reject(error);
 }

@@ -8,18 +8,18 @@ import { within } from "../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 
-// A hook may return a value, return a promise, throw or reject. Its type does not always forbid a promise: TypeScript
-// accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody handles would
-// exit the process.
+// A hook may return a value, return a promise, throw or reject. Its type does not always forbid a promise, because
+// TypeScript accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody
+// handles would exit the process.
 
-/** The options of a gateway that are functions. An option without a test case does not compile. */
+/** The gateway options that are functions; an option without a test case does not compile. */
 type Hook = Exclude<
   {
     [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...args: never[]) => unknown
       ? Name
       : never;
   }[keyof GatewayOptions],
-  // Excludes the application's handler of node:http, and `routes`, which has tests below.
+  // Excludes the application's node:http handler, and `routes`, which has tests below.
   "fallback" | "routes"
 >;
 
@@ -52,7 +52,7 @@ const requestFailed = "cannot process the request";
 /** Hooks that decide about a request. Their error is the response. */
 const deciding: Row["wants"] = { returns: [200], resolves: [200], throws: [403], rejects: [403] };
 
-/** Hooks that observe a request. Their failure changes no response, and is reported. */
+/** Hooks that observe a request. Their failure is reported, and does not change the response. */
 function observing(name: string, httpStatus: number): Row["wants"] {
   const failed: Outcome = [httpStatus, `${name} failed`];
   return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };
@@ -64,7 +64,7 @@ const hooks: Readonly<Record<Hook, Row>> = {
   onRequest: { wants: observing("onRequest", 200) },
   onError: { handle: fail, wants: observing("onError", 404) },
   onResponse: { wants: observing("onResponse", 200) },
-  // A failure of `onFault` itself is only printed.
+  // If `onFault` itself fails, the failure is only printed.
   onFault: { handle: fault, wants: { returns: [500], resolves: [500], throws: [500], rejects: [500] } },
   toError: {
     value: converted,

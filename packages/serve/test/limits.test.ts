@@ -27,15 +27,15 @@ import { decodeBase64Parts, readOutcome } from "../../testing/src/gateway/outcom
 import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
 
-// A message of exactly the limit is accepted, and one byte more is refused.
+// A message at exactly the limit is accepted, and one byte more is refused.
 
 const limitBytes = 100;
 const tooMuch = Code.ResourceExhausted;
 
-/** A message of this many bytes, whose response has the same size. */
+/** Returns a message with this many bytes, whose response has the same size. */
 function messageOf(format: WireFormat, bytes: number): Buffer {
   if (format.codec !== "proto") return Buffer.from(JSON.stringify({ note: "n".repeat(bytes - 11) }));
-  // A tag and a length of one byte each.
+  // A tag and a length, with one byte each.
   return Buffer.from(toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: "n".repeat(bytes - 2) })));
 }
 
@@ -57,7 +57,7 @@ function codeOf(format: WireFormat, response: HttpResponse): unknown {
   return typeof body === "object" && body !== null && "code" in body ? body.code : 0;
 }
 
-/** Greenhouses on both HTTP servers for the tests of a `describe`, whose beds echo the request. */
+/** Greenhouses on both HTTP servers for a group's tests, whose beds echo the request. */
 class Greenhouses {
   readonly #started = new Map<string, TestGreenhouse>();
 

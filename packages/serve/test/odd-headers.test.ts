@@ -125,7 +125,7 @@ const rows = transportNames.flatMap((transport) => {
   const possible = ways.filter(({ name }) => {
     // Fetch has no trailers, which gRPC needs.
     if (name.endsWith("gRPC")) return transport !== "Fetch";
-    // For HTTP servers, responses of Connect and gRPC-Web are like those of REST.
+    // For HTTP servers, Connect and gRPC-Web responses are like REST responses.
     return transport === "the engine's HTTP/2" || name.endsWith("REST");
   });
   return possible.map((way) => ({ transport, way }));

@@ -24,7 +24,7 @@ const statusOf = (code: string): readonly Field[] => [
 const places = ["header", "trailer", "removed", "replaced header", "replaced trailer"] as const;
 type Place = (typeof places)[number];
 
-/** Changes a response's metadata as the header of the request specifies. */
+/** Changes a response's metadata as the request's header specifies. */
 function forge({ requestHeader, responseHeader, responseTrailer }: HandlerContext): void {
   const place = requestHeader.get("x-place");
   const fields = statusOf(requestHeader.get("x-status") ?? "");
@@ -64,7 +64,7 @@ afterAll(async () => await gateway[Symbol.asyncDispose]());
 const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satisfies readonly WireFormatName[];
 const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
 
-// A handler mounted in a server of node uses the same code as the HTTP server of node.
+// A handler mounted in a node server uses the same code as node's HTTP server.
 const transports = transportNames.filter((name) => !name.startsWith("a handler"));
 
 const rows = transports.flatMap((transport) =>

@@ -8,7 +8,7 @@ import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gatewa
 import { envelope } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
-// The router of the gateway accepts the same arguments as Connect's. The expected results are Connect's. A server must
+// The gateway's router accepts the same arguments as Connect's. The expected results are Connect's. A server must
 // behave the same after changing its import.
 
 type Override = Partial<ConnectRouterOptions>;
@@ -16,7 +16,7 @@ type Override = Partial<ConnectRouterOptions>;
 const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
 const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 
-/** Returns which requests are served as calls: one in each protocol, and a GET. */
+/** Returns which requests are served as calls, one in each protocol, and a GET. */
 async function servedCalls(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
   const gateway = createGateway({

@@ -163,7 +163,6 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** The HTTP servers. */
 const servers: readonly { name: string; version: HttpVersion; listen: TestListenOptions }[] = [
   { name: "HTTP/1.1", version: "1.1", listen: {} },
   { name: "HTTP/2", version: "2", listen: {} },
@@ -259,7 +258,7 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
   });
 });
 
-/** Sends the header of a call and the start of its body. */
+/** Sends a call's header and the start of its body. */
 function beginCall(connection: Http1Connection, body: string, sent: number, header: readonly Field[]): void {
   const length: Field = ["content-length", String(body.length)];
   connection.request({ ...post(body.slice(0, sent), [json, length, ...header]) });

@@ -20,14 +20,14 @@ function isTimeout(timer: object): timer is NodeJS.Timeout {
   return "refresh" in timer;
 }
 
-/** Replaces the timers of heartbeats that are started from now on. */
+/** Replaces the timers for heartbeats that are started from now on. */
 function watchHeartbeats() {
   const started = vi.spyOn(globalThis, "setInterval");
   const cleared = vi.spyOn(globalThis, "clearInterval");
   const all = () => started.mock.results.filter((_, at) => started.mock.calls[at]?.[1] === heartbeatMs);
   return {
     count: () => all().length,
-    /** The first of them. */
+    /** Returns the first timer. */
     timer: (): NodeJS.Timeout => {
       const timer: unknown = all()[0]?.value;
       return timer instanceof Object && isTimeout(timer) ? timer : expect.unreachable();

@@ -23,7 +23,7 @@ interface Failure {
   readonly name: string;
   readonly handle: Endpoint["handle"];
   readonly want: number;
-  /** The number of reported faults. */
+  /** How many faults are reported. */
   readonly faults: number;
 }
 

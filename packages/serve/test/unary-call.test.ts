@@ -146,7 +146,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       const client = greenhouseClient(calling, greenhouse.address);
       const error = await errorOf(client.waterBed({}));
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
-      // From now on, the signal of new calls is already aborted, and no handler runs.
+      // From now on, new calls' signals are already aborted, and no handler runs.
       expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
       expect(runs).toBe(1);
     });

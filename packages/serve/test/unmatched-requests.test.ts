@@ -10,12 +10,10 @@ import {
 } from "../../testing/src/gateway/greenhouse.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
-// All cases of a wrong method (405), an unknown method (501) and a wrong content type (415) on a gateway: which
-// protocol responds, and how.
+// Shows which protocol responds, and how, to a wrong method (405), an unknown method (501) and a wrong content type
+// (415).
 
-/**
- * The protocol that responds: REST with its error record, Connect with its JSON, gRPC and gRPC-Web with their status.
- */
+/** The protocol that responds. REST uses its error record, Connect its JSON, and gRPC and gRPC-Web their status. */
 type Responder = "rest" | "connect" | "grpc" | "grpc-web";
 
 interface Refused {
@@ -231,7 +229,7 @@ function responseOf(
   const isRpcPath = [waterBedProcedure, getReadingProcedure, recordReadingsProcedure].includes(
     request.path.split("?")[0] ?? "",
   );
-  // Requests that look like curl get the reason. Clients of Connect and gRPC would mistake it for an error of their
+  // Requests that look like curl get the reason, which clients of Connect and gRPC would mistake for an error in their
   // protocol.
   const hasReason = isConfigured || !isRpcPath || httpStatus === 501 || /with (?:what curl|no type)/.test(row);
   if (!hasReason) return { httpStatus, contentType: undefined, body: "" };

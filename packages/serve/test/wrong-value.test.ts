@@ -5,7 +5,7 @@ import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_p
 
 // A response that cannot be written is reported with its procedure and field, because JavaScript does not check types.
 
-/** Sends a request to a gateway. Returns the status and the reported fault. */
+/** Sends a request to a gateway, and returns the status and the reported fault. */
 async function faultsOf(
   options: Pick<GatewayOptions, "routes" | "interceptors">,
   path: string,

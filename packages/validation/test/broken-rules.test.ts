@@ -20,7 +20,7 @@ import { expect, test } from "vitest";
 import { openValidation } from "../src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 
-// Rules that protovalidate cannot compile, as a definition may contain them. The gateway does not start.
+// A definition may contain rules that protovalidate cannot compile, with which the gateway does not start.
 
 const validation = await openValidation();
 
@@ -33,8 +33,8 @@ interface Rules {
 }
 
 /**
- * Returns a service whose requests have a field of type string with these rules, and a map, a wrapper and a value
- * without rules.
+ * Returns a service whose requests have a string field with these rules, and a map, a wrapper and a value without
+ * rules.
  */
 function serviceWith({ ofMessage, ofField, repeated, isNested }: Rules): DescService {
   const options = create(MessageOptionsSchema);

@@ -22,7 +22,7 @@ test("a message is checked again if the process did not run during the time limi
   expect(checks).toBe(2);
 });
 
-/** Uses the processor for a number of milliseconds. */
+/** Uses the processor for some milliseconds. */
 function work(ms: number): void {
   const before = process.threadCpuUsage();
   for (;;) {

@@ -7,7 +7,7 @@ import { findRules, type Rules } from "../src/rules.ts";
 
 type Given = MessageInitShape<typeof validate.FieldRulesSchema>;
 
-/** Returns the rules of a message whose fields have the given ones. */
+/** Returns rules for a message whose fields have the given ones. */
 function rulesWith(...rules: readonly Given[]): Rules {
   const file = create(FileDescriptorProtoSchema, notesWith(...rules));
   const registry = createFileRegistry(file, () => validate.file_buf_validate_validate);
@@ -16,7 +16,7 @@ function rulesWith(...rules: readonly Given[]): Rules {
   return findRules([note], validate);
 }
 
-/** The rules of a string, and where a definition may have them. */
+/** A string's rules, and where a definition may have them. */
 const places: readonly (readonly [place: string, at: (rules: Given) => Given])[] = [
   ["a field", (rules) => rules],
   ["the elements of a list", (items) => ({ type: { case: "repeated", value: { items } } })],

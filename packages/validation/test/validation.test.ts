@@ -9,7 +9,7 @@ import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../protobuf/src/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../src/index.ts";
 
-// Requests that satisfy or violate rules of buf.validate, as clients of each protocol send them.
+// Requests that satisfy or violate buf.validate rules, as clients in each protocol send them.
 
 const validation = await openValidation();
 let server: Awaited<ReturnType<typeof startSignup>>;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** An interceptor that refuses calls of guests, as one that checks a permission does. */
+/** An interceptor that refuses calls from guests, as one that checks a permission does. */
 const refuseGuests: Interceptor = (next) => (request) => {
   if (request.header.has("guest")) throw new ConnectError("guests may not register", Code.PermissionDenied);
   return next(request);

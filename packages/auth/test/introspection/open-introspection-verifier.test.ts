@@ -205,7 +205,7 @@ describe("an active token", () => {
 });
 
 describe("a failing introspection endpoint", () => {
-  // Concurrent, because two of these tests wait for a response that never arrives.
+  // Concurrent, because two tests wait for a response that never arrives.
   test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>([
     [
       "responds with status 500",

@@ -84,7 +84,7 @@ describe("keys that are fetched in the background", () => {
     for (let n = 0; n < 20; n += 1) await verifier.reload?.();
     const requestsBefore = provider.requests.length;
     for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
-    // At least three quarters of the interval. A timer rounds its time.
+    // At least three quarters of the interval, because a timer rounds its time.
     expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
   });
 

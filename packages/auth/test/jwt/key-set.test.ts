@@ -9,7 +9,7 @@ async function publicJwk(algorithm: string): Promise<JWK> {
   return await exportJWK(publicKey);
 }
 
-/** Returns an RSA public key of any length. The key has no private key. */
+/** Returns an RSA public key with any length. The key has no private key. */
 function rsaOf(bits: number): JWK {
   return { kty: "RSA", e: "AQAB", n: Buffer.alloc(bits / 8, 0xff).toString("base64url") };
 }

@@ -8,8 +8,8 @@ import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
-// A client of HTTP/1.1 that ends its side after its request, as `nc -N` does, may still be reading, or be disconnected.
-// Sending interim responses or a part of the response shows which. If neither can be sent, the client gets some time.
+// An HTTP/1.1 client that ends its side after its request, as `nc -N` does, may still be reading, or be disconnected.
+// Sending interim responses or part of the response shows which. If neither can be sent, the client gets some time.
 
 const certificate = createCertificate("localhost");
 const tls = { ca: certificate.cert, servername: "localhost" };
@@ -59,14 +59,14 @@ function requestOf(note: string, httpVersion = "1.1"): string {
   return `POST ${waterBedProcedure} HTTP/${httpVersion}\r\n${fields}\r\n\r\n${body}`;
 }
 
-/** The stream of readings over Connect, with the five bytes of an envelope before each message. */
+/** The reading stream over Connect, with a five-byte envelope before each message. */
 function watchRequest(): Buffer {
   const fields = "host: localhost\r\ncontent-type: application/connect+json\r\ncontent-length: 7";
   const head = `POST /greenhouse.v1.GreenhouseService/WatchReadings HTTP/1.1\r\n${fields}\r\n\r\n`;
   return Buffer.concat([Buffer.from(head), encodeEnvelope(0, Buffer.from("{}"))]);
 }
 
-/** Sends requests, ends the client's side, and waits until the first of them has reached its handler. */
+/** Sends requests, ends the client's side, and waits until the first request has reached its handler. */
 async function sendAndEnd(connection: Http1Connection, bytes: string | Uint8Array): Promise<void> {
   connection.socket.end(bytes);
   await within(called.promise, "the handler");

@@ -7,12 +7,12 @@ import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../.
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
-// A client that ends its side of a connection, by FIN or under TLS by close_notify, may still be reading, or be
-// disconnected. Sending something shows which. HTTP/1.1 has separate tests.
+// A client that ends its side by FIN, or under TLS by close_notify, may still be reading, or be disconnected. Sending
+// something shows which. HTTP/1.1 has separate tests.
 
 const { authority, ...certificate } = createIssuedCertificate("localhost");
 const trusting = { ca: authority, servername: "localhost" };
-/** More than a window of HTTP/2, and more than a socket buffers. */
+/** More than an HTTP/2 window, and more than a socket buffers. */
 const note = "orders".repeat(500_000);
 const windowMax = 2 ** 31 - 1;
 
@@ -102,7 +102,8 @@ describe("a client that half-closes after a request", () => {
 
 test.each(http2Ways)("$name, a client that disconnects has its call cancelled", async (way) => {
   using connection = await openCall(way);
-  // With nothing left to read. Otherwise its system would reset the connection, which the server notices immediately.
+  // The client has nothing left to read. Otherwise its system would reset the connection, which the server notices
+  // immediately.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);
   connection.socket.destroy();
   await expectCancelled(greenhouse);

@@ -7,12 +7,12 @@ import { openFrames, resetFrame } from "../../../testing/src/http/http2-frames.t
 import { windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// The reason for the RST_STREAM of a call: RFC 9113 §7.
+// Why a call's RST_STREAM was sent (RFC 9113 §7).
 
 const never: Promise<never> = new Promise(() => {});
 
 describe.each(http2Servers)("a call over HTTP/2, %s,", (http2) => {
-  // Node's HTTP/2 does not report who has reset a stream, and finds errors of framing in what clients send.
+  // Node's HTTP/2 does not report which side has reset a stream, and attributes framing errors to the client.
   const accused = http2 === "listening" ? Code.Internal : Code.InvalidArgument;
 
   test.each([

@@ -25,7 +25,7 @@ const rules = Object.entries({
   notFromHost,
 });
 
-/** The rules that apply to each field, in the order of {@link rules}: x if the rule applies. */
+/** The rules that apply to each field, in the order of {@link rules}, with x if the rule applies. */
 const cases: Readonly<Record<FieldName, string>> = {
   connection: "xxxxxxxx.",
   "keep-alive": "xxxxxxxx.",

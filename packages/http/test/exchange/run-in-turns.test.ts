@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { runInTurns, runSteps } from "../../src/exchange/index.ts";
 
-/** Counts turns of the event loop until it is stopped. */
+/** Counts event loop turns until it is stopped. */
 function countTurns(): () => number {
   let turns = 0;
   let timer = setImmediate(function count() {
@@ -27,7 +27,7 @@ function* spin(times: number): Generator<void, number> {
 test("runInTurns() yields to the event loop every few milliseconds", async () => {
   const stop = countTurns();
   expect(await runInTurns(spin(40))).toBe(40);
-  // 200 ms of work, of which one turn takes 15 ms at most.
+  // 200 ms of work, in turns that take 15 ms at most.
   expect(stop()).toBeGreaterThan(10);
 });
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startDeadline } from "../../src/exchange/timers.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
-// Node warns of a timer that overflows.
+// Node warns about a timer that overflows.
 const warnings: Error[] = [];
 const warn = (warning: Error): void => void warnings.push(warning);
 

@@ -56,7 +56,9 @@ function overFetch({ address, port }: Address): Caller {
   return { call, [Symbol.dispose]: () => {} };
 }
 
-/** Consecutive sessions of node:http2: a new one as soon as the server sends GOAWAY on the previous one. */
+/**
+ * Consecutive node:http2 sessions, of which a new one starts as soon as the server sends GOAWAY on the previous one.
+ */
 function overSessions({ address, port }: Address): Caller {
   let session: ClientHttp2Session | undefined;
   const open = (): ClientHttp2Session => {
@@ -104,7 +106,7 @@ describe("a client whose connections reach their maximum age", () => {
     { name: "over node:http2", open: overSessions },
     { name: "over grpc-js", open: overGrpcJs },
   ];
-  // The client of node:http2 does not repeat a call that crosses GOAWAY, which a server of node:http2 refuses.
+  // node:http2's client does not repeat a call that crosses GOAWAY, which a node:http2 server refuses.
   test.each(heldRows(callers, ["over node:http2"]))("loses no call $name", async ({ open }) => {
     const connections = new Set<object>();
     await using greenhouse = await startGreenhouse(

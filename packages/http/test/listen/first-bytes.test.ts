@@ -36,7 +36,7 @@ interface Handed {
   readonly socket: Socket;
 }
 
-// The timeout of the connections accepted next.
+// The timeout for connections that are accepted from now on.
 let timeoutMs = 10_000;
 const accepted: ((socket: Socket) => void)[] = [];
 const handed: ((handed: Handed) => void)[] = [];

@@ -23,7 +23,10 @@ const needsKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
 };
 
-/** A request of a client that reads the response only after it has sent everything, as python's http.client does. */
+/**
+ * Sends a request from a client that reads the response only after it has sent everything, as python's http.client
+ * does.
+ */
 async function sendAll(connection: Http1Connection, bytes: Uint8Array): Promise<void> {
   connection.socket.pause();
   await within(

@@ -31,7 +31,7 @@ describe("a connection over TLS", () => {
     await within(once(socket, "secureConnect"), "the handshake");
 
     socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
-    // The client has the first bytes of the response and stops reading, so the server has yet to write most of it.
+    // The client has the response's first bytes and stops reading, so the server has yet to write most of it.
     await within(once(socket, "readable"), "the first bytes of the answer");
     records.hold();
     const contentFields = "content-type: application/json\r\ncontent-length: 2";
@@ -99,7 +99,7 @@ class RecordGatherer extends Duplex {
     this.#held = [];
   }
 
-  /** Sends the held bytes when they are this many writes of TLS. */
+  /** Sends the held bytes once TLS has made this many writes. */
   async release(records: number): Promise<void> {
     const enough = async (): Promise<void> => {
       while ((this.#held?.length ?? 0) < records) {

@@ -9,8 +9,9 @@ import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// Trailer fields of a request. Neither HandlerContext nor the request of Connect's protocol handlers can carry them,
-// and they arrive after the header has decided everything about the call. So they are ignored, and never change a call.
+// Requests may have trailer fields. Neither HandlerContext nor the request in Connect's protocol handlers can carry
+// them, and they arrive after the header has decided everything about the call. So they are ignored, and never change a
+// call.
 
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 const key: Field = ["x-key", "k"];

@@ -13,7 +13,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
 import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
-// What a server of node:http that does not listen fails to do, and what it does before its handler is called.
+// What a node:http server that does not listen fails to do, and what it does before its handler is called.
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

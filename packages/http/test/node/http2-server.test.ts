@@ -19,7 +19,7 @@ import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
-// What a session of node:http2 does not do by itself, or does differently by default.
+// What a node:http2 session does not do by itself, or does differently by default.
 
 const json: Field = ["content-type", "application/json"];
 const never = 60_000;
@@ -62,7 +62,7 @@ describe("on node:http2, a header", () => {
   ])("$name gets $httpStatus, and is counted", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({});
     using connection = await openFrames(greenhouse.address);
-    // Of two fields with the same name, the last one counts.
+    // If two fields have the same name, the last one counts.
     const fields = [...new Map(header)];
     connection.send(headersFrame(1, fields, frameFlag.endStream));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });

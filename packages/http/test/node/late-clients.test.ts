@@ -18,7 +18,7 @@ import {
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
-// Node does not check the timeouts of a server that does not listen.
+// Node checks timeouts only for servers that listen.
 
 const path = "/beds/7:water";
 const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
@@ -80,7 +80,7 @@ describe.concurrent("on node:http, a client that is late", () => {
   });
 
   test("to send another request keeps its connection until the idle timeout", async ({ expect }) => {
-    // The end of a body that follows its response must not be parsed as the next request's head.
+    // When a body ends after its response, the rest must not be parsed as the next request's head.
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
     using connection = await openHttp1(greenhouse.address);

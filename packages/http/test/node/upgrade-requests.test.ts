@@ -10,8 +10,8 @@ import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts
 import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 
-// After the header of a request with Connection: Upgrade, node's parser drops the rest of the read, and parses the next
-// read as a new request, although it may be a body's middle.
+// After a header with Connection: Upgrade, node's parser drops the rest of the read. It parses the next read as a new
+// request, although that may be the middle of a body.
 
 const certificate = createCertificate("upgrade");
 
@@ -68,7 +68,7 @@ async function startBeds(way: Pick<Way, "start">): Promise<Beds> {
   return { ...running, watered, release: held.resolve };
 }
 
-/** A request to water a bed. */
+/** Returns a request to water a bed. */
 function water(bed: number, fields: readonly string[] = [], body = "{}", version = "1.1"): string {
   const length = `content-length: ${String(body.length)}`;
   return [
@@ -132,7 +132,7 @@ describe.each(ways)("a request to upgrade, sent to $name,", (way) => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     await deliver(connection, water(1, upgrade));
-    // More than a connection of the gateway queues.
+    // More than a gateway connection queues.
     await deliver(connection, water(3).repeat(3000));
     await deliver(connection, "not HTTP\r\n\r\n");
     beds.release();
@@ -223,7 +223,7 @@ describe("in an application around a mounted gateway,", () => {
     await using beds = await startBeds({
       start: (create) => {
         const { handler } = create({ fallback: answer });
-        // A second gateway finds the connection of the first one as it left it.
+        // A second gateway finds the first one's connection as the first one left it.
         const second = create({ fallback: answer });
         return mount(
           createHttp1((request, response) => {

@@ -12,7 +12,7 @@ function clientOf(fields: "x-forwarded" | "forwarded" | "none", header: Record<s
 
 const many = (count: number, element: string): string => Array(count).fill(element).join(", ");
 
-/** A field of this many characters for a client behind five proxies. */
+/** Returns a field with this many characters, for a client behind five proxies. */
 function chainOf(length: number): string {
   const proxy = "for=10.2.2.2;a=";
   const others = `for=203.0.113.7,${`${proxy.padEnd(900, "b")},`.repeat(4)}`;
@@ -188,14 +188,14 @@ function listOf(count: number, itemOf: (at: number) => string): string {
   return Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
 }
 
-/** Returns which of the items applies, from 1, or 0 for none. */
+/** Returns which item applies, from 1, or 0 for none. */
 function believedOf(items: number, hops: number): number {
   return items === hops ? Math.min(items, 1) : items;
 }
 
 describe("the client of a request with unequal X-Forwarded lists", () => {
   // Each trusted proxy has added an address, so the first one is the client's. If there are not as many schemes or
-  // hosts, only the last one is reliable, which the nearest proxy has written.
+  // hosts, only the last one is reliable, because the nearest proxy has written it.
   const counts = [0, 1, 2, 3, 4];
   const lists = [0, 1, 2, 3].flatMap((hops) =>
     counts.flatMap((schemes) => counts.map((hosts) => ({ hops, schemes, hosts }))),

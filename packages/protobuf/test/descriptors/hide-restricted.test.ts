@@ -37,7 +37,7 @@ function field(name: string, number: number, others: FieldMembers = {}): FieldIn
 
 const message = (name: string): FieldMembers => ({ type: Type.MESSAGE, typeName: `.a.${name}` });
 
-/** A definition with an internal element of each kind. The comment of each element is its name. */
+/** A definition with one internal element for each kind. Each element's comment is its name. */
 function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): Uint8Array {
   const comments = {
     "4,1": "Order",

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
 import { type FieldInit, type FileInit } from "../../../testing/src/gateway/file-init.ts";
 
-// Incomplete definitions, of which the complete parts are served, and definitions that protoc would never write.
+// Incomplete definitions, whose complete parts are served, and definitions that protoc would never write.
 
 function read(...files: readonly FileInit[]): ReturnType<typeof readDescriptorSet> {
   const set = create(FileDescriptorSetSchema, {
@@ -291,7 +291,7 @@ describe("a definition", () => {
     wrap(0x22);
     wrap(0x0a);
     expect(() => readDescriptorSet(Buffer.concat(pieces.toReversed()))).toThrow(
-      // Older releases of protobuf-es read as much as fits their stack, and then the file's name is missing.
+      // Older protobuf-es releases read as much as fits their stack, and then the file's name is missing.
       /^(?:messages must not be nested|a file has no name)/,
     );
   });

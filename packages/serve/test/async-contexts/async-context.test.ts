@@ -14,7 +14,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// A handler finds the AsyncLocalStorage store of its own request, and never that of another.
+// A handler finds the AsyncLocalStorage store for its own request, and never another's.
 
 const storage = new AsyncLocalStorage<string>();
 

@@ -27,14 +27,14 @@ interface Outcome {
   readonly name: string;
   readonly httpStatus: number;
   readonly code?: Code;
-  /** The procedure of the RPC that failed. */
+  /** The procedure that failed. */
   readonly procedure?: string;
   readonly want?: string;
 }
 
 const procedure = "/garden.Service/Water";
 
-// A service may respond to all errors of RPCs with status 400.
+// A service may respond to all RPC errors with status 400.
 const outcomes: readonly Outcome[] = [
   { name: "a success", httpStatus: 200 },
   { name: "a request whose client disconnected", httpStatus: 0 },

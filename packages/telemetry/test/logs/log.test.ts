@@ -48,7 +48,7 @@ test("dropped lines are reported in a log line", async () => {
     const log = openLog("info");
     for (let i = 0; i < 50; i += 1) log.info("x".repeat(100_000));
     const logNext = () => (process.stderr.writableLength > 0 ? setTimeout(logNext, 1) : log.info("the next"));
-    // Runs after the immediate of the log, which writes the lines.
+    // Runs after the log's immediate, which writes the lines.
     setImmediate(logNext);`;
   const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 2 >&2';
   const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);

@@ -25,7 +25,7 @@ test("a part is logged when it becomes unready, with its cause, and when it is r
   const stop = logReadiness(new Readiness({ store, credentials }), log);
   store.problem = "the disk is full";
   await expect.poll(lines).toMatchObject([notReady("store", "the disk is full")]);
-  // A different cause is not a change of readiness.
+  // Another cause does not change readiness.
   store.problem = "the server is down";
   credentials.problem = "the provider is down";
   await expect.poll(lines).toHaveLength(2);

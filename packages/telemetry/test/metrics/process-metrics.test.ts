@@ -76,7 +76,7 @@ test("event loop delays are measured over the last 10 s, until measureProcess is
     const [point] = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.max")?.points ?? [];
     return point !== undefined && "value" in point ? point.value : Number.NaN;
   };
-  // The histogram starts in the first turn of the event loop.
+  // The histogram starts in the first event loop turn.
   await new Promise((resolve) => setTimeout(resolve, 15));
   for (const beganMs = performance.now(); performance.now() - beganMs < 60;);
   await new Promise((resolve) => setTimeout(resolve, 15));

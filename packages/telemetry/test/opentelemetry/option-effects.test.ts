@@ -11,7 +11,7 @@ import { createCallLog, createSafeErrors, silentLog } from "../../src/logs/index
 import { createRequestMetrics, Metrics } from "../../src/metrics/index.ts";
 import { type TracingOptions, withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 
-// Logs and measures requests with two values of each option, and compares the lines, the metrics and the spans.
+// Logs and measures requests with two values for each option, and compares the lines, the metrics and the spans.
 
 function fail(): never {
   throw new ConnectError("again", Code.Unavailable);

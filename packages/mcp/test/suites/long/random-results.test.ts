@@ -12,7 +12,7 @@ import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_
 import { GetShelfRequestSchema } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 
-// Results of tools compared with the responses of REST, whose JSON other suites compare with the protobuf specification.
+// Compares tool results with REST responses, whose JSON other suites compare with the protobuf specification.
 
 let message: Message;
 const { fetch } = createGateway({
@@ -20,7 +20,7 @@ const { fetch } = createGateway({
   interceptors: [(next) => async (request) => Object.assign(await next(request), { message })],
   jsonOptions: { registry: randomTypes },
   mcp: createMcp({ tools: ["kitchensink.v1.*"] }),
-  // Some messages have no JSON form, such as an Any of an unknown type.
+  // Some messages have no JSON form. For example, an Any has an unknown type.
   onFault: () => {},
 });
 
@@ -75,7 +75,7 @@ test.each(cases)(
       expect(text).toContain(isWritten ? resultOf(expected.text) : '"isError":true');
       if (isWritten) written += 1;
     }
-    // The oldest protobuf-es also refuses to write unknown values of closed enums, which most messages have.
+    // The oldest protobuf-es also refuses to write unknown closed enum values, which most messages have.
     expect(written).toBeGreaterThan(runs / 10);
   },
 );

@@ -13,7 +13,7 @@ import {
   type ToolPage,
 } from "../../described-tools.ts";
 
-// Schemas of definitions that are large or hostile, and of requests with unknown fields.
+// Schemas for definitions that are large or hostile, and for requests with unknown fields.
 
 type DescribedField = NonNullable<DescribedMessage["field"]>[number];
 
@@ -23,7 +23,7 @@ function stringField(number: number, name = `f${number}`): DescribedField {
 
 const tooLarge = { type: "object", description: "The schema is left out because it is too large." };
 
-/** Returns messages `M`, `M1`, `M2` and so on, each with a field of the next one, except the last one. */
+/** Returns messages `M`, `M1`, `M2` and so on, each with a field for the next one, except the last one. */
 function chainOf(count: number, fieldsEach: number): readonly DescribedMessage[] {
   return Array.from({ length: count }, (_, at) => {
     const field = Array.from({ length: fieldsEach }, (_each, number) => stringField(number + 1));
@@ -36,7 +36,7 @@ function rpcs(count: number): { name: string }[] {
   return Array.from({ length: count }, (_, at) => ({ name: `A${at}` }));
 }
 
-/** Returns how many fields of a schema and of its definitions are strings. */
+/** Returns how many fields in a schema and its definitions are strings. */
 function countStrings(schema: unknown): number {
   return JSON.stringify(schema).split('{"type":"string"}').length - 1;
 }
@@ -63,7 +63,7 @@ describe("a schema", () => {
   });
 
   test("is left out if its text is too long", async () => {
-    // Each of 50 members of a oneof refuses the others by name.
+    // Each of the 50 members in a oneof refuses the others by name.
     const names = Array.from({ length: 1_000 }, (_, at) => `${"n".repeat(90)}${at}`);
     const field = names.map((name, at) => ({ ...stringField(at + 1, name), oneofIndex: Math.floor(at / 50) }));
     const oneofDecl = Array.from({ length: 20 }, (_, at) => ({ name: `o${at}` }));
@@ -72,7 +72,6 @@ describe("a schema", () => {
   });
 });
 
-/** Returns the pages of `tools/list`. */
 async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
   const pages = [await pageOf(fetch)];
   for (let cursor = pages[0]?.nextCursor; cursor !== undefined; cursor = pages.at(-1)?.nextCursor) {

@@ -171,7 +171,7 @@ describe("a body", () => {
 });
 
 describe("an example", () => {
-  /** The example of a message with this many strings three levels below. */
+  /** Returns the example for a message with this many strings three levels below. */
   function exampleOf(widths: readonly number[]): unknown {
     const messageType = widths.map((width, level) => ({
       name: `L${level}`,

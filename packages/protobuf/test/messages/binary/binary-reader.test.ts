@@ -146,7 +146,7 @@ describe("a reader", () => {
     const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
     const texts = characters.flatMap((first) => characters.map((second) => `a${first}${second}`));
-    // Some of this many have the same hash as "a".
+    // Some have the same hash as "a".
     for (const text of texts) {
       expect(readText(text)).toHaveProperty("value", text);
       expect(readText("a")).toHaveProperty("value", "a");
@@ -173,7 +173,7 @@ describe("a reader", () => {
 
 const shade = LegacySchema.field.shade.number << 3;
 
-/** Messages with every kind of field, all of which the fast reader must read. */
+/** Messages with every kind of field that the fast reader must read. */
 test.each<{ name: string; desc: DescMessage; message: Message }>([
   {
     name: "a Sink message",

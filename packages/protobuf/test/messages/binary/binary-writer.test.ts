@@ -58,7 +58,8 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   },
 ];
 
-// The tests of buffers come first, before this type was written: a message that fills most of its buffer is not copied.
+// The buffer tests come first, because they require that no message with this type was written before. A message that
+// fills most of its buffer is not copied.
 test.each([
   ["large", 52_000],
   ["small", 10],
@@ -70,7 +71,7 @@ test.each([
   expect(Buffer.compare(first, before)).toBe(0);
 });
 
-// Before 2.16, protobuf-es drops a double of -0, and a key `__proto__` of a map.
+// Before 2.16, protobuf-es drops a double of -0, and a map key `__proto__`.
 const droppedBefore: readonly string[] = ["a double of -0", "a map with the key __proto__"];
 const comparable = rows.filter(({ name }) => !droppedBefore.includes(name) || isSince("@bufbuild/protobuf", "2.16"));
 

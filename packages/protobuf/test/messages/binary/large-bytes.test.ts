@@ -32,10 +32,10 @@ import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.t
 const large = 64 * 1024;
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7);
 
-/** An unknown field: number 200, a varint. */
+/** An unknown field with number 200, a varint. */
 const unknown = { no: 200, wireType: 0, data: Uint8Array.of(1) };
 
-/** A proto2 message with only a required field of bytes. */
+/** A proto2 message with only a required bytes field. */
 const requiredBytes = messageOf({
   name: "required.proto",
   messageType: [
@@ -88,17 +88,17 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     const memory = bytesOf(300_000);
     await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
     const { port } = files.address;
-    // The windows admit a part. The rest waits until the client reads.
+    // The windows admit part, and the rest waits until the client reads.
     const slow = await beginEcho(port, 1);
     expect((await clientOf(port).echo({ data: Uint8Array.of(2) })).data[0]).toBe(2);
     const response = await slow.readToEnd();
-    // After the prefix of the envelope and the tag and length of the field.
+    // After the envelope's prefix and the field's tag and length.
     expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
   test("writeMaxBytes limits a message including its separate bytes field", async () => {
     const contentType = "a";
-    // Tag, length and text of the content type; tag and length of the data.
+    // Tag, length and text of the content type, then tag and length of the data.
     const writeMaxBytes = 3 + 4 + large;
     await using files = await startFiles(http2, { echo: ({ data }) => ({ contentType, data }) }, { writeMaxBytes });
     const client = clientOf(files.address.port);

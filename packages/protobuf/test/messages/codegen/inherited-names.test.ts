@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { createBinaryReader, createBinaryWriter } from "../../../src/messages/binary/index.ts";
 import { createJsonMessageWriter, loadField } from "../../../src/messages/json/index.ts";
 
-/** A recursive message whose field has the name of a property that every object inherits. */
+/** A recursive message whose field is named like a property that every object inherits. */
 const holder = makeHolder();
 const [ownProperty] = holder.fields;
 
@@ -28,7 +28,7 @@ function withInner(inner: object): Message {
 
 const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
 
-// A failure of one row must not affect the next.
+// A failing row must not affect the next.
 afterEach(() => {
   Reflect.deleteProperty(method, "note");
 });

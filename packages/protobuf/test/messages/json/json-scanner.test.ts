@@ -35,7 +35,7 @@ function readAll(text: string): unknown {
   return value;
 }
 
-// Returns whether all strings and keys of a value are well-formed Unicode.
+// Returns whether all strings and keys in a value are well-formed Unicode.
 function isUnicode(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
@@ -119,7 +119,7 @@ const malformed = [
   { why: "a million open arrays", text: "[".repeat(1_000_000) },
 ];
 
-/** Texts of valid syntax that have no single meaning. */
+/** Texts with valid syntax that have no single meaning. */
 const ambiguous = [
   { why: "a lone high surrogate", text: '"\\ud800"' },
   { why: "a lone low surrogate", text: '"\\udc00"' },

@@ -53,7 +53,7 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
   throw new Error(`the JSON was accepted: ${String(json)}`);
 }
 
-// Messages that older versions of protobuf-es read or write incorrectly, or refuse.
+// Messages that older protobuf-es versions read or write incorrectly, or refuse.
 const isReadByProtobuf = (json: string): boolean =>
   (isSince("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
   (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
@@ -382,7 +382,7 @@ describe("readJson() with unknownFields: ignore", () => {
 });
 
 describe("readJson() compared with protobuf-es", () => {
-  // Messages parsed from random bytes: JSON must be able to express everything that the binary format can.
+  // Messages parsed from random bytes, because JSON must be able to express everything that the binary format can.
   const field: fc.Arbitrary<MessageInitShape<typeof SinkSchema>> = fc.oneof(
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((fInt64) => ({ fInt64 })),
     fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((fUint64) => ({ fUint64 })),

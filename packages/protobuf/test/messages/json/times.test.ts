@@ -99,7 +99,7 @@ describe("parseDuration()", () => {
 describe("printTimestamp()", () => {
   test("prints days of every month like Date", () => {
     const wrong: string[] = [];
-    // Varies the seconds of the day, to cover each hour, minute and second.
+    // Varies the seconds within a day, to cover each hour, minute and second.
     for (let seconds = -62_135_596_800; seconds <= 253_402_300_799; seconds += 97 * 86_400 + 3_661) {
       const want = new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
       if (printTimestamp({ seconds: BigInt(seconds), nanos: 0 }) !== want) wrong.push(want);

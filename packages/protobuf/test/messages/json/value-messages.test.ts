@@ -14,7 +14,7 @@ function newState(): ReadState {
   return { strings: 0, mayHaveLoneSurrogates: true };
 }
 
-// An older protobuf-es sets the prototype of the fields instead.
+// An older protobuf-es sets the fields' prototype instead.
 const keepsPrototypeName = Object.hasOwn(fromJson(StructSchema, parse('{"__proto__":1}')).fields, "__proto__");
 
 describe("values of google.protobuf.Value", () => {

@@ -47,7 +47,7 @@ function outcomeOf(write: () => string): string {
   }
 }
 
-// Older versions of protobuf-es write some messages incorrectly, such as a negative Duration or a key `__proto__`.
+// Older protobuf-es versions write some messages incorrectly, such as a negative Duration or a key `__proto__`.
 test
   .runIf(isSince("@bufbuild/protobuf", "2.16"))
   .each<WriteJsonOptions>([
@@ -90,7 +90,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   ["a Value of -0", { values: [create(ValueSchema, { kind: { case: "numberValue", value: -0 } })] }, '{"values":[-0]}'],
   [
     "an Any of a FloatValue of -0",
-    // Older releases of protobuf-es omit such a field.
+    // Older protobuf-es releases omit such a field.
     { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
     '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
   ],
@@ -129,7 +129,7 @@ test.each([
   expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
 });
 
-// A hole of an array is not a string either.
+// A hole in an array is not a string either.
 const holed = ["Flora"];
 holed.length = 2;
 

@@ -15,7 +15,7 @@ function fail(): never {
   throw new RangeError("no such service");
 }
 
-// The methods of node's parser, except CONNECT, which never becomes a request.
+// node's parser supports these methods, except CONNECT, which never becomes a request.
 const parsedMethods = new Set(METHODS.filter((name) => name !== "CONNECT"));
 const unboundSelector = "kitchensink.v1.KitchenSink.Unbound";
 
@@ -36,7 +36,7 @@ function ruleOf(
   };
 }
 
-// The problems of the rules of one RPC, without its name.
+// Returns the problems with one RPC's rules, without its name.
 function problemsOf(
   [first = "", ...additional]: readonly string[],
   constraints: RouteConstraints = {},
@@ -343,8 +343,8 @@ describe("compileRestRoutes() with external rules", () => {
   });
 });
 
-// The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with fields of the
-// kitchen sink instead of those of the original. Info is child, f_kingdom is f_enum.
+// The rules in googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with kitchen sink fields
+// instead of the original's. Info is child, f_kingdom is f_enum.
 describe("the rules of gapic-showcase's compliance service", () => {
   const repeat = "/v1beta1/repeat";
   const [first, ...others] = [

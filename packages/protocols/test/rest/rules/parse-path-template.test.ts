@@ -90,7 +90,7 @@ describe("parsePathTemplate()", () => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}": ${want}`);
   });
 
-  // 11,533 templates reduced to one of each shape, ignoring names and repetitions of the same kind of segment.
+  // 11,533 templates reduced to one per shape, ignoring names and repeated segments of the same kind.
   test("parses the templates of the public Google APIs", () => {
     const file = join(import.meta.dirname, "googleapis-path-templates.txt");
     const templates = readFileSync(file, "utf8").trimEnd().split("\n");

@@ -199,7 +199,7 @@ function naive(routes: readonly string[], httpMethod: string, given: string): st
   return candidates.toSorted((one, other) => (exactness(one) < exactness(other) ? -1 : 1))[0];
 }
 
-// A verb wins over none; then, segment by segment, a literal wins over "*", which wins over "**".
+// A verb wins over none. Then, segment by segment, a literal wins over "*", which wins over "**".
 function exactness(each: string): string {
   const text = each.slice(each.indexOf(" ") + 2);
   const hasVerb = text.endsWith(":v");

@@ -22,7 +22,7 @@ function openSlow(): {
   return { compression: { ...brotli, decompress }, begun };
 }
 
-/** The exchange of a call that has not ended. */
+/** The exchange for a call that has not ended. */
 function openExchange(): Parameters<typeof decompressQueued>[3] {
   return { abortReceiver: { clientAborted: () => {} } };
 }
@@ -71,10 +71,10 @@ test("a custom compression that never finishes does not delay others", async () 
   await Promise.all([...first, other]);
 });
 
-/** Empty lines: 51 bytes in br fill a window of 16 MiB. */
+/** Empty lines, of which 51 bytes in br fill a 16 MiB window. */
 const bombBytes = 2 ** 24;
 const bombs = 100;
-/** An uncompressed message of 70 KB. */
+/** An uncompressed 70 KB message. */
 const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `order ${id ** 3}` }))));
 
 test.each([

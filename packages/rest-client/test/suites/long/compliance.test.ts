@@ -18,8 +18,7 @@ import { file_google_api_annotations, http } from "../../../../protobuf/src/gen/
 import { file_google_api_http, HttpRuleSchema } from "../../../../protobuf/src/gen/google/api/http_pb.ts";
 import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
-// The requirements of the compliance suite of Google's gapic-showcase for a client's paths, with the fields that it
-// uses.
+// What the compliance suite in Google's gapic-showcase requires from a client's paths, with the fields that it uses.
 
 const field = (name: string, number: number, type: string, typeName?: string): JsonObject => ({
   name,

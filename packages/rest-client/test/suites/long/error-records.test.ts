@@ -6,7 +6,7 @@ import { answerWith } from "../../../../testing/src/gateway/rest-server.ts";
 import type { RestTransportOptions } from "../../../src/index.ts";
 import { ask, asError } from "../../../../testing/src/gateway/ask-rest.ts";
 
-// Tests error bodies in the formats of many servers.
+// Tests error bodies in the formats that many servers use.
 
 /** Reads a record in a custom format. */
 const readErrorBody: NonNullable<RestTransportOptions["readErrorBody"]> = (body, httpStatus) =>

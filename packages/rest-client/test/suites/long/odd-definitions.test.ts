@@ -32,7 +32,7 @@ import { KitchenSink, NestedSchema, SinkSchema } from "../../../../testing/src/g
 
 // Definitions that protoc accepts, but whose requests or responses could be misread.
 
-/** Creates a file with one message of string fields, and an RPC for each template. */
+/** Creates a file with one message that has string fields, and an RPC for each template. */
 function defineRpcs(
   jsonNames: Readonly<Record<string, string>>,
   templates: readonly string[],
@@ -189,7 +189,7 @@ test("a string that is named value only in JSON is not read as bytes", () => {
   expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });
 
-// The RPCs are not streams. Their messages are written as those of a stream.
+// The RPCs are not streams, but their messages are written as in a stream.
 test.each([
   {
     name: "a Value that is not set",

@@ -8,12 +8,12 @@ import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/
 import { KitchenSink, NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/index.ts";
 
-// Calls a server with two values of each option of createRestTransport, and compares requests and outcomes.
+// Calls a server with two values for each createRestTransport option, and compares requests and outcomes.
 
 type Options = Partial<RestTransportOptions>;
 type Client = ReturnType<typeof createClient<typeof KitchenSink>>;
 
-/** A response of the server. */
+/** A server's response. */
 interface Reply {
   readonly status?: number;
   readonly body: string;
@@ -105,7 +105,7 @@ const jsonEffects: EffectsOf<JsonReadOptions & JsonWriteOptions> = {
   ignoreUnknownFields: () =>
     compare({}, { jsonOptions: { ignoreUnknownFields: false } }, undefined, { body: '{"unknown":1}' }),
   registry: () => compare({}, { jsonOptions: { registry } }, sendAny),
-  // Refused.
+  // The value is refused.
   recursionLimit: () => compare({}, { jsonOptions: { recursionLimit: 1 } }),
   alwaysEmitImplicit: () =>
     compare({}, { jsonOptions: { alwaysEmitImplicit: true } }, (client) => client.create({ fString: "a" })),

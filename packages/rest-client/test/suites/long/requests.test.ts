@@ -15,7 +15,7 @@ import { answerWith, startRestServer } from "../../../../testing/src/gateway/res
 
 type Sink = MessageInitShape<typeof SinkSchema>;
 
-/** Calls an RPC of a server that responds with `{}`. Returns the requests, and the error. */
+/** Calls an RPC on a server that responds with `{}`. Returns the requests, and the error. */
 async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl + path, jsonOptions });
@@ -271,7 +271,7 @@ test("a known extension is refused in a query", () => {
   expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: extensions cannot be sent in a query");
 });
 
-/** A fetch like that of a browser: it throws if it is called as a method. */
+/** Like a browser's fetch, throws if it is called as a method. */
 function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promise<Response> {
   return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
 }

@@ -26,7 +26,7 @@ import { answerWith, startRestServer } from "../../../../testing/src/gateway/res
 import { within } from "../../../../testing/src/deadline.ts";
 import { ask } from "../../../../testing/src/gateway/ask-rest.ts";
 
-// Tests how responses of many servers, including faulty ones, become messages or errors.
+// Tests how many servers' responses, including faulty ones, become messages or errors.
 
 const registry = createRegistry(NestedSchema);
 
@@ -205,7 +205,7 @@ test("interceptors see the header fields, the path template and the call's optio
   };
   const interceptors = [interceptor];
   const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors });
-  // The transport must not change the list of the program.
+  // The transport must not change the program's list.
   interceptors.pop();
   let answered: string | null = null;
   await createClient(KitchenSink, transport).any(
@@ -260,7 +260,7 @@ test("a deadline over Connect's protocol is limited to a timer's longest delay",
 });
 
 test("a stream with Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
-  // An EndStreamResponse of Connect.
+  // A Connect EndStreamResponse.
   const end = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from("{}")]);
   await using server = await startRestServer((response) => answerWith(response, 200, end, "application/connect+json"));
   const options = { baseUrl: server.baseUrl, onUnbound: "connect", defaultTimeoutMs: 0 } as const;

@@ -13,7 +13,7 @@ import { openUpload } from "../../../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../../../testing/src/gateway/rest-ways.ts";
 
-// Client streams over REST: JSON lines in a request's body.
+// Client streams over REST send JSON lines in a request's body.
 
 type Rules = NonNullable<NonNullable<GatewayOptions["rest"]>["rules"]>;
 const service = "greenhouse.v1.GreenhouseService";
@@ -54,7 +54,7 @@ function recorder() {
   return { received, record };
 }
 
-/** Waits until the server accepts no more of an upload, and returns how many bytes remain. */
+/** Waits until the server accepts no more from an upload, and returns how many bytes remain. */
 async function waitingBytesOf(upload: Upload): Promise<number> {
   let waiting = -1;
   const hasStopped = (): boolean => {

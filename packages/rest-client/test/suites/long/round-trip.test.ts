@@ -28,7 +28,7 @@ import {
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-// The transport is the gateway's inverse: a message arrives unchanged at the RPC that was called, or is not sent.
+// The transport is the gateway's inverse. A message arrives unchanged at the RPC that was called, or is not sent.
 
 let gateway: TestGateway;
 
@@ -48,9 +48,7 @@ const pathTexts = (
 
 const odd = ["", "a b", "\ud800", "a\udfff", "a\u0000b", "\n"];
 
-/**
- * Removes what JSON cannot express: -0, which JSON.stringify does not write, and values of NullValue other than null.
- */
+/** Removes what JSON cannot express: -0, which JSON.stringify does not write, and NullValue values other than null. */
 function withoutLosses<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   if ("case" in value && value.case === "choiceNull") Reflect.set(value, "value", 0);
@@ -102,7 +100,7 @@ function rollAny(dice: Dice, desc: DescMessage): Message {
   return message;
 }
 
-/** Calls an RPC with a message: "sent" if it arrived unchanged, "refused" if nothing was sent. */
+/** Calls an RPC with a message, and returns "sent" if it arrived unchanged, or "refused" if nothing was sent. */
 async function outcomeOf(method: DescMethodUnary, message: Message): Promise<"sent" | "refused"> {
   const { port } = gateway.address;
   let requests = 0;

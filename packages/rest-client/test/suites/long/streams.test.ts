@@ -20,7 +20,7 @@ import { startFiles } from "../../../../testing/src/gateway/files.ts";
 import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
 import { answerWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
-/** Reads a stream of books. Returns their titles, and the error at the end. */
+/** Reads a book stream, and returns the titles, and the error at the end. */
 async function watch(answer: (response: ServerResponse) => void): Promise<readonly unknown[]> {
   await using server = await startRestServer(answer);
   return await within(titlesOf(server.baseUrl), "the end of the stream");

@@ -20,8 +20,7 @@ afterAll(async () => {
 });
 
 /**
- * Maximum size of the code that a program downloads for the transport. Peer dependencies, which it has anyway, do not
- * count.
+ * Maximum size of the code that a program downloads for the transport. Excludes peer dependencies, which it has anyway.
  */
 const gzippedBytesMax = 28 * 1024;
 

@@ -11,12 +11,12 @@ import {
 } from "../../../../testing/src/gateway/greenhouse.ts";
 
 // Handlers and interceptors may fail by throwing, by rejecting, or later in their stream. Each form is tested for every
-// kind of RPC, with and without interceptors, which use different code paths of the gateway.
+// method kind, with and without interceptors, which use different code paths in the gateway.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 type Client = ReturnType<typeof greenhouseClient>;
 
-/** A call's outcome: its messages by sensor or note, and its error. */
+/** A call's outcome, which has its messages by sensor or note, and its error. */
 interface End {
   readonly messages: readonly string[];
   readonly code: Code | undefined;
@@ -63,7 +63,7 @@ interface Row {
   readonly form: string;
   /** The handlers, which may fail by this function. */
   readonly handlers: (fail: () => never) => Greenhouse;
-  /** The messages before the end of the call. */
+  /** The messages before the call ends. */
   readonly messages?: readonly string[];
   /** Whether it never fails. */
   readonly succeeds?: true;
@@ -181,7 +181,7 @@ expectNoUnhandledRejections();
 let current: { readonly handlers: Greenhouse; readonly interceptor?: Interceptor } = { handlers: {} };
 let reportedFaults = 0;
 
-/** Calls a handler of the current test. */
+/** Calls the current test's handler. */
 function currentHandler<Name extends keyof Greenhouse>(name: Name): NonNullable<Greenhouse[Name]> {
   const handler = current.handlers[name];
   if (handler === undefined) throw new Error(`the test has no handler for ${name}`);
@@ -195,7 +195,7 @@ const handlersOfTest: Greenhouse = {
   controlClimate: (requests, context) => currentHandler("controlClimate")(requests, context),
 };
 
-/** A client of each protocol, and the server that it calls. */
+/** A client for each protocol, and the server that it calls. */
 type Callers = readonly { readonly name: string; readonly client: Client; readonly greenhouse: TestGreenhouse }[];
 
 /** Starts a server for each way to listen, which is closed after all tests. */
@@ -213,7 +213,7 @@ async function startServers(interceptors: Interceptor[]): Promise<Callers> {
   });
 }
 
-/** Makes a call in each protocol that supports it, and expects the same outcome of each. */
+/** Makes a call in each protocol that supports it, and expects the same outcome from each. */
 async function expectEnds(
   callers: Callers,
   kind: Kind,

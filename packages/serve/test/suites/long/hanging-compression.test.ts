@@ -10,7 +10,7 @@ import type { Upload } from "../../../../testing/src/http/fetch.ts";
 import { openUpload } from "../../../../testing/src/gateway/rest-upload.ts";
 import { emptyMessage, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
-// A compression of the embedding program whose promise never settles.
+// The embedding program has a compression whose promise never settles.
 
 type Version = Parameters<typeof openUpload>[1];
 

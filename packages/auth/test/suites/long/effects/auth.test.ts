@@ -41,9 +41,9 @@ import { toStaticToken } from "../../../../src/plain-tokens.ts";
 import type { ProtectedResource } from "../../../../src/protected-resource.ts";
 import { digestOf } from "../../../../src/token-verifier.ts";
 
-// Verifies tokens, refuses calls and issues tokens with two values of each option, and compares the outcomes.
+// Verifies tokens, refuses calls and issues tokens with two values for each option, and compares the outcomes.
 
-/** Milliseconds to wait for an effect that must be absent with the other value. */
+/** Milliseconds to wait for an effect that the other value must not have. */
 const settledMs = 1_000;
 const hourMs = 3_600_000;
 
@@ -68,14 +68,14 @@ async function outcomeWith(sources: TokenSources, text: string, more?: () => Pro
   }
 }
 
-/** Compares the outcomes of a token with two values of the sources. */
+/** Compares a token's outcomes with two values for the sources. */
 function compareSources(off: TokenSources, on: TokenSources, text: string): Promise<Differs> {
   return compareValues(off, on, (sources) => outcomeWith(sources, text));
 }
 
 const key = await createSigningKey("ES256", "key");
 
-/** Compares the outcomes of a token of a provider. */
+/** Compares the outcomes for a provider's token. */
 async function compareJwt(
   off: (provider: IdentityProvider) => Partial<JwtSource>,
   on: (provider: IdentityProvider) => Partial<JwtSource>,
@@ -260,7 +260,7 @@ const usualAuth: BearerAuthOptions = { realm: "orders" };
 const publicUrl = new URL("https://orders.example/shop");
 const resource: ProtectedResource = { name: "Orders", publicUrl, issuers: [], scopes: [] };
 
-/** Compares the response to a call with two values of the options of bearer tokens. */
+/** Compares the response to a call with two values for the bearer token options. */
 function compareAuth(on: Partial<BearerAuthOptions>, authorization: string | null = null): Promise<Differs> {
   return compareValues<Partial<BearerAuthOptions>>({}, on, async (options) => {
     const scopes = new Set(["orders:read"]);
@@ -306,7 +306,7 @@ const resourceEffects: EffectsOf<ProtectedResource> = {
   paths: () => compareResources({ paths: ["/mcp"] }),
 };
 
-/** Compares which of three calls of a key a rate refuses. */
+/** Compares which of three calls with a key a rate refuses. */
 function compareRates(off: RateLimitOptions, on: RateLimitOptions): Promise<Differs> {
   return compareValues(off, on, async (options) => {
     const limit = createRateLimit(options);
@@ -330,7 +330,7 @@ const rateEffects: EffectsOf<RateLimitOptions> = {
   nowMs: () => compareRates(rate, { ...rate, nowMs: () => (nowMs += 1_000) }),
 };
 
-/** Compares whether the second of two calls of a principal and an address is refused. */
+/** Compares whether the second of two calls from a principal and an address is refused. */
 function compareCallRates(on: CallRates): Promise<Differs> {
   return compareValues<CallRates>({}, on, async (rates) => {
     const admit = limitRates(({ contextValues }) => {
@@ -354,7 +354,7 @@ const callRateEffects: EffectsOf<CallRates> = {
   perAddress: () => compareCallRates({ perAddress: 0.01 }),
 };
 
-/** Compares the lines of new tokens without their hashes, and whether they are written. */
+/** Compares the lines for new tokens without their hashes, and whether they are written. */
 function compareTokens(on: Partial<TokenRequest>): Promise<Differs> {
   const usual: TokenRequest = { name: "shop", prefix: "orders_", scopes: "orders:read", expiry: "-", file: undefined };
   return compareValues<Partial<TokenRequest>>({}, on, async (request) => {

@@ -5,7 +5,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 import { notParsed, parsed } from "../../../../src/inputs/parse-result.ts";
 import { type FileToWatch, watchFile } from "../../../../src/inputs/watched-file.ts";
 
-// Watches a file with two values of each option, and compares what is applied and logged.
+// Watches a file with two values for each option, and compares what is applied and logged.
 
 /** What a watched file has done. */
 interface Observed {
@@ -47,12 +47,12 @@ const effects: EffectsOf<FileToWatch> = {
   limitBytes: () => compare(() => ({ limitBytes: 5 })),
   apply: () => compare(() => ({ apply: () => parsed({}) })),
   log: () => compare(() => ({ log: { info: () => undefined, warn: () => undefined } })),
-  // Without a forced reload, because a reload does not wait until rejected content is due.
+  // Does not force a reload, because a reload does not wait until rejected content is due.
   retryRejectedMs: () => compareValues(60_000, 1, keepsTrying),
   repeatRejectionMs: () => compare(() => ({ repeatRejectionMs: 0 })),
 };
 
-/** Returns whether rejected content is still tried in the fourth of four spans of two seconds. */
+/** Returns whether rejected content is still tried in the fourth of four 2 s spans. */
 async function keepsTrying(retryRejectedMs: number): Promise<boolean> {
   using folder = createTempFolder();
   const path = folder.file("one");

@@ -55,9 +55,7 @@ async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<
   return Object.assign(Object.create(opened.value), watching);
 }
 
-/**
- * Waits this many quarters of a second with the timers of this process, which are as late as those of the tested code.
- */
+/** Waits this many quarters of a second with timers in this process, which are as late as the tested code's. */
 async function waitQuarterSeconds(count: number): Promise<void> {
   for (let passed = 0; passed < count; passed += 1) await new Promise((resolve) => setTimeout(resolve, 250));
 }
@@ -115,7 +113,7 @@ describe("a watched file", () => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
-    // The clock of a file system has ticks. Both files are written in the same tick.
+    // A file system's clock has ticks, and both files are written in the same tick.
     do {
       for (const file of [first, other]) {
         writeFileSync(file, file === first ? "first" : "other");
@@ -135,7 +133,7 @@ describe("a watched file", () => {
     "is read again shortly after a write, even with unchanged timestamps",
     async () => {
       const path = "/proc/self/comm";
-      // While the file is open, the kernel keeps the timestamps of the first check, unless the file is truncated.
+      // While the file is open, the kernel keeps the timestamps from the first check, unless the file is truncated.
       const inPlace = { flag: "r+" };
       await using _ = await open(path);
       using watching = await watch(path);
@@ -151,7 +149,7 @@ describe("a watched file", () => {
     },
   );
 
-  // This file contains the process's timer slack, in nanoseconds.
+  // The timer slack is a number of nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
     "is not read again once it is old",
     { concurrent: true },
@@ -300,7 +298,7 @@ describe("a watched file", () => {
     const path = fileOf(folder, "first");
     const watching = await watch(path);
     await close(watching);
-    // When a watch that is opened later has made a check, the closed one would have made a check too.
+    // Once a watch that is opened later has made a check, the closed one would have made a check too.
     using later = await watch(path);
     for (const text of ["second", "third"]) {
       writeFileSync(path, text);

@@ -3,7 +3,7 @@ import { compareValues, Differs, type EffectsOf } from "../../../../../testing/s
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createDocsPage, type DocsPageOptions } from "../../../../src/docs-page.ts";
 
-// Serves the docs page with two values of each option, and compares the responses.
+// Serves the docs page with two values for each option, and compares the responses.
 
 function refuse(): never {
   throw new Error("refused");

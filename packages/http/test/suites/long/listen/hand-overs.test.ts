@@ -8,7 +8,7 @@ import { createTestGateway } from "../../../../../testing/src/gateway/test-engin
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 
-// Several owners pass on a connection. Accept, the PROXY header, the TLS handshake, the protocol choice and the HTTP
+// Several owners pass on a connection: accept, the PROXY header, the TLS handshake, the protocol choice and the HTTP
 // server. Each test ends a connection while one of them owns it. Vitest keeps its process alive after an error event
 // without a listener, so the tests record such errors.
 
@@ -46,7 +46,7 @@ const moments: readonly Moment[] = [
 
 interface End {
   readonly name: string;
-  /** Time limits of the gateway. Long, unless they are what closes the connection. */
+  /** The gateway's timeouts. They are long, unless they are what closes the connection. */
   readonly timeoutMs: number;
   /** @param encrypted - the client's side inside TLS, after a handshake */
   readonly apply: (client: Socket, encrypted: Socket | undefined) => void;
@@ -142,7 +142,7 @@ describe.each([
   });
 });
 
-// Milliseconds: far above the timeouts that close a connection here, and far below those that must not.
+// In milliseconds, far above the timeouts that close a connection here, and far below those that must not.
 const closeLimitMs = 6000;
 
 async function listen(options: ListenOptions, timeoutMs: number): Promise<{ port: number; opened: Gateway }> {
@@ -160,7 +160,7 @@ async function listen(options: ListenOptions, timeoutMs: number): Promise<{ port
   return { port, opened };
 }
 
-/** Opens a connection, and returns both ends of it. */
+/** Opens a connection, and returns both ends. */
 async function open(port: number): Promise<{ client: Socket; server: Socket }> {
   const client = connect({ host: "127.0.0.1", port, noDelay: true, allowHalfOpen: true }).on("error", () => undefined);
   await within(once(client, "connect"), "the connection");

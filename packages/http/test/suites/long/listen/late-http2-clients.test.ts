@@ -21,7 +21,7 @@ import { isNodeEngine } from "../../../../../testing/src/gateway/test-engine.ts"
 const idleTimeoutMs = 500;
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-/** More than the windows of HTTP/2 admit. */
+/** More than HTTP/2's windows admit. */
 const bigText = "orders".repeat(1_000_000);
 
 async function* endless(): AsyncGenerator<{ sensor: string }> {

@@ -26,11 +26,11 @@ import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http
 import { leastOf } from "../../../../../testing/src/least-of.ts";
 import { http2Servers } from "../../../../../testing/src/gateway/listen-for-tests.ts";
 
-// Bodies of refused requests, which are never read.
+// Refused requests have bodies that are never read.
 
 const requests = 48;
 
-/** A request with the beginning of a body. */
+/** Returns a request with the beginning of a body. */
 function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
   const header: Field[] = [["content-type", "application/proto"], ...more];
   return { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.alloc(bytes, "p") };
@@ -39,7 +39,8 @@ function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
 /** A connection for requests whose bodies never end. */
 interface Transport extends Disposable {
   /**
-   * Sends a request and waits for its response. Calls `sent` when the server has received the sent part of the body.
+   * Sends a request and waits for its response. Calls `sent` when the server has received the part of the body that was
+   * sent.
    */
   exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
   /** Sends a request, and disconnects when `sent` resolves. */
@@ -166,7 +167,7 @@ async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
   while (greenhouse.openRequests() > 0) await nextTurn();
 }
 
-/** The bytes of memory held after requests, while their connection is still open. */
+/** How much memory remains in use after requests, while their connection is still open. */
 async function heldAfter(opened: Promise<Transport>, ask: (transport: Transport) => Promise<void>): Promise<number> {
   using transport = await opened;
   const beforeBytes = await heldBytes();
@@ -209,7 +210,7 @@ test.each(http2Servers)("with HTTP/2 %s, a long body loses no blocked trailers",
   };
   await using greenhouse = await startGreenhouse({ controlClimate }, {}, { http2 });
   using connection = await openFrames(greenhouse.address);
-  // With the 7 bytes of the envelope and the tag, the DATA fills the window, and node's trailers wait behind it.
+  // The 7 bytes in the envelope and the tag, and the data, fill the window, so node's trailers wait behind it.
   const header = grpcHeader("/greenhouse.v1.GreenhouseService/ControlClimate");
   connection.send(settingFrame(4, 107), headersFrame(1, header));
   await connection.readUntil(({ type }) => type === frameType.data);

@@ -23,7 +23,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 
 const program = join(import.meta.dirname, "../../../../../testing/src/gateway/shared-greenhouse.ts");
 
-/** Resolves to the next message of a worker that is a string; those of the gateway are not. */
+/** Resolves to a worker's next message that is a string. The gateway's messages are not strings. */
 function nextText(worker: ChildProcess): Promise<string> {
   const text = new Promise<string>((resolve) => {
     worker.on("message", (message) => {
@@ -33,7 +33,7 @@ function nextText(worker: ChildProcess): Promise<string> {
   return within(text, "a message of a worker");
 }
 
-/** Resolves when the port has been notified that this many connections of a worker have closed. */
+/** Resolves when the port has been notified that this many of a worker's connections have closed. */
 function closings(worker: ChildProcess, count: number): Promise<void> {
   let closed = 0;
   const counted = new Promise<void>((resolve) => {
@@ -177,7 +177,7 @@ test("without processes, 1,024 connections are queued, and are closed with the p
   subscribe("net.server.socket", count);
   onTestFinished(() => void unsubscribe("net.server.socket", count));
   const sockets: Socket[] = [];
-  // A client is connected as soon as it is in the queue of the port, which holds 511.
+  // A client is connected as soon as it is in the port's queue, which holds 511.
   while (sockets.length < 1_030) {
     sockets.push(...(await openMany(shared, 103)));
     await expect.poll(() => accepted).toBe(sockets.length);

@@ -8,7 +8,7 @@ import { webGzip } from "../../../../../gateway/src/fetch/web-gzip.ts";
 import { brotli, gzip, zstd } from "../../../../src/compression/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 
-// The compressions of node, and a gateway's Compression Streams over Fetch.
+// node's compressions, and those that a gateway makes with Compression Streams over Fetch.
 const compressions = [
   { name: "gzip", compression: gzip, compressSync: gzipSync },
   { name: "gzip", compression: webGzip, compressSync: gzipSync },
@@ -16,12 +16,12 @@ const compressions = [
   { name: "zstd", compression: zstd, compressSync: zstdCompressSync },
 ];
 
-// The default quality of Brotli is slow.
+// Brotli's default quality is slow.
 function compressQuickly(bytes: Uint8Array): Buffer {
   return brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } });
 }
 
-/** The signal of a call that does not end before its body. */
+/** A signal for a call that does not end before its body. */
 const live = new AbortController().signal;
 const limitBytes = 1000;
 const bombBytes = 16 * 1024 * 1024;
@@ -128,7 +128,7 @@ test.each([
   { name: "accepts a window of 8 MiB", windowLog: 23, want: "fulfilled" },
   { name: "refuses a larger window", windowLog: 24, want: "rejected" },
 ])("zstd $name", async ({ windowLog, want }) => {
-  // The magic number, a descriptor with the window in the next byte, and a raw block of one byte (RFC 8878 §3.1.1).
+  // The magic number, a descriptor with the window in the next byte, and a one-byte raw block (RFC 8878 §3.1.1).
   const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (windowLog - 10) << 3, 0b1001, 0, 0, 0x70]);
   const outcomes = await Promise.allSettled([
     zstd.decompress(frame, limitBytes),
@@ -162,7 +162,7 @@ describe("a message in br with a window of 16 MiB", () => {
 
   test("that is too large is refused without decompressing more than the limit", async () => {
     const begun = brotliCompressSync(Buffer.alloc(300_000), { params, finishFlush: constants.BROTLI_OPERATION_FLUSH });
-    // The rest is not a valid block (RFC 7932 §9.2: a reserved bit is set), but is after the limit.
+    // The rest is not a valid block (RFC 7932 §9.2, a reserved bit is set), but is after the limit.
     const broken = Buffer.concat([begun, Buffer.of(0x0e)]);
     const outcomes = [150_000, 300_000].map((limit) => brotli.decompress(broken, limit));
     expect(await Promise.allSettled(outcomes)).toMatchObject([

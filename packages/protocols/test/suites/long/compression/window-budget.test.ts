@@ -9,7 +9,8 @@ import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src
 import type { Upload } from "../../../../../testing/src/http/fetch.ts";
 import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
 
-// 256 MiB for the windows of all bodies that are being decoded: 32 of 8 MiB in zstd, or 16 of 16 MiB in br.
+// 256 MiB for the windows of all bodies that are being decoded. 32 fit with 8 MiB each in zstd, or 16 with 16 MiB each
+// in br.
 
 const path = "/readings";
 /** Called when a sensor is read. */
@@ -36,7 +37,7 @@ async function start(): Promise<TestGreenhouse> {
 const coders = {
   gzip: (line: string) => gzipSync(line),
   zstd: (line: string) => zstdCompressSync(line),
-  // A flush instead of the end, which may occur only once in br.
+  // Flushes instead of ending, because br can end only once.
   br: (line: string) => brotliCompressSync(line, { finishFlush: constants.BROTLI_OPERATION_FLUSH }),
 };
 
@@ -76,7 +77,7 @@ async function beginWhenFree(...args: Parameters<typeof begin>): Promise<Upload>
   throw new Error(`for ${waitLimitMs} ms there was no room for another body`);
 }
 
-/** Reserves the windows of this many bodies until it is disposed. */
+/** Reserves windows for this many bodies until it is disposed. */
 async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, count: number): Promise<Disposable> {
   const reserved = new DisposableStack();
   for (let i = 0; i < count; i++) reserved.use(await beginWhenFree(greenhouse, "fetch", coding));
@@ -106,7 +107,7 @@ test.each([
   },
 );
 
-/** More than a decoder of any coding reads ahead. */
+/** More than any coding's decoder reads ahead. */
 const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;
 
 describe.each(["1.1", "2"] as const)("the window of a body over HTTP/%s", (version) => {

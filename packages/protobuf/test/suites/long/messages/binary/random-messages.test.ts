@@ -3,10 +3,10 @@ import { goBothWays } from "../../../../../../testing/src/gateway/binary-oracle.
 import { numRunsOf, testSeed } from "../../../../../../testing/src/test-seed.ts";
 import { isSince } from "../../../../../../testing/src/peer-version.ts";
 
-/** Each creates its own types and some hundred messages of them. */
+/** Each creates its own types and some hundred messages for them. */
 const seeds = numRunsOf(10);
 
-// Older versions of protobuf-es read and write some of them differently.
+// Older protobuf-es versions read and write some messages differently.
 test.runIf(isSince("@bufbuild/protobuf", "2.16"))(
   "random messages of random types are read and written as protobuf-es does",
   () => {

@@ -8,7 +8,7 @@ import { isSince } from "../../../../../../testing/src/peer-version.ts";
 
 const program = join(projectFolder, "packages/testing/src/gateway/messages-without-code.ts");
 
-// Older versions of protobuf-es read and write some odd messages differently.
+// Older protobuf-es versions read and write some odd messages differently.
 test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
   { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
   { words: [program, "--no-codegen"], canCompile: false },

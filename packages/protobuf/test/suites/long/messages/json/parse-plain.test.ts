@@ -24,7 +24,7 @@ import { Dice } from "../../../../../../testing/src/dice.ts";
 import { readBothWays } from "../../../../../../testing/src/gateway/both-readers.ts";
 import { numRunsOf, testSeed } from "../../../../../../testing/src/test-seed.ts";
 
-// Returns the value of a JSON text if it has as many strings as the text.
+// Returns a JSON text's value if it has as many strings as the text.
 function parseWhole(text: string, canonical: boolean): unknown {
   const plain = parsePlain(text, canonical);
   return plain && countStrings(plain.value, plain.mayHaveLoneSurrogates) === plain.strings ? plain.value : undefined;

@@ -3,7 +3,7 @@ import { readJson } from "../../../../../src/messages/json/read-json.ts";
 import { costRatio } from "../../../../../../testing/src/cost-ratio.ts";
 import { SinkSchema } from "../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** Returns a function that reads 320 kB of unknown fields below a number of nested messages, which are refused. */
+/** Returns a function that reads 320 kB of unknown fields below some nested messages, which are refused. */
 function readUnknownBelow(levels: number): () => void {
   const names = Array.from({ length: 30_000 }, (_, at) => `"x${at}":0`).join();
   const json = `${'{"child":'.repeat(levels)}{${names}}${"}".repeat(levels)}`;
@@ -13,6 +13,6 @@ function readUnknownBelow(levels: number): () => void {
 }
 
 test("readJson() refuses unknown fields at depth 98 about as fast as at depth 1", async () => {
-  // The ratio would be four if unused paths of fields were built, and far higher if each level rebuilt them.
+  // The ratio would be four if unused field paths were built, and far higher if each level rebuilt them.
   expect(await costRatio(readUnknownBelow(97), readUnknownBelow(1))).toBeLessThan(2.5);
 });

@@ -10,7 +10,7 @@ test("generated code writes every message exactly as closures do, or throws the 
     outcomes.written += written;
     outcomes.refused += refused;
   }
-  // Older versions of protobuf-es refuse more odd messages.
+  // Older protobuf-es versions refuse more odd messages.
   expect(outcomes.written).toBeGreaterThan(outcomes.refused / 2);
   expect(outcomes.refused).toBeGreaterThan(0);
 });

@@ -3,7 +3,7 @@ import { parsePathTemplate } from "../../../../../src/rest/rules/parse-path-temp
 import { RouteTable } from "../../../../../src/rest/rules/route-table.ts";
 import { routesOverlap } from "../../../../../src/rest/rules/template-overlap.ts";
 
-/** All lists of up to `length` items, the last of which is one of `last`. */
+/** Returns all lists with up to `length` items, the last of which is in `last`. */
 function listsOf(items: readonly string[], last: readonly string[], length: number): readonly string[] {
   const endings = last.map((each) => `/${each}`);
   if (length === 1) return endings;
@@ -11,17 +11,17 @@ function listsOf(items: readonly string[], last: readonly string[], length: numb
   return [...new Set([...endings, ...items.flatMap((item) => shorter.map((each) => `/${item}${each}`))])];
 }
 
-// Segments of four kinds in each position, and in the last one values that look like a verb.
+// Each position has four kinds of segments, and the last also has values that look like a verb.
 const templates = listsOf(["a", "b", "*", "**"], ["a", "b", "*", "**", "a%3Av", "%3Av"], 3)
   .filter((template) => template.split("**").length <= 2)
   .flatMap((template) => [template, `${template}:v`, `${template}:w`])
   .concat("/");
 
-// Longer than two templates of three segments can require.
+// Longer than two templates with three segments can require.
 const endings = ["a", "b", "c", "", "a%3Av", "%3Av"].flatMap((text) => [text, `${text}:v`, `${text}:w`]);
 const paths = listsOf(["a", "b", "c", ""], endings, 4);
 
-/** Which of the paths a table with only this template matches. */
+/** Returns which paths a table with only this template matches. */
 function matchesOf(template: string): readonly boolean[] {
   const table = new RouteTable<string>();
   table.add("GET", parsePathTemplate(template), template);
