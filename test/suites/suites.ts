@@ -1,9 +1,10 @@
 import { type Suite } from "../../packages/testing/src/suite.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
-// The test suites: the one list that vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools read.
+// The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools
+// read.
 
-/** The suites. Suites of .ci/run are in their order. */
+/** The suites. Those in .ci/run are in its order. */
 export const suites: readonly Suite[] = [
   {
     kind: "files",
@@ -30,7 +31,8 @@ export const suites: readonly Suite[] = [
     about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // packages/http/test/engine/ tests what only the engine does: docs/reference/gateway-options.md has a table.
+    // packages/http/test/engine/ tests what only the engine does, as the table in docs/reference/gateway-options.md
+    // shows.
     repeats: ["test/contract/", "packages/gateway/test/wire/", "packages/http/test/listen/"],
     workers: 4,
     environment: { TEST_HTTP_ENGINE: "node" },

@@ -13,7 +13,7 @@ import { callFromJavaScript } from "./a2a-js.ts";
 import { proxyAgent } from "./proxied-agent.ts";
 import { type Binding, expected, type Results } from "./results.ts";
 
-// The agent in examples/a2a, called by the official clients.
+// The official clients call the agent in examples/a2a.
 
 const folder = import.meta.dirname;
 let agent: ServedAgent;

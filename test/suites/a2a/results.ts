@@ -1,4 +1,4 @@
-/** A protocol A2A binding, by its name in agent cards. */
+/** An A2A protocol binding, by its name in agent cards. */
 export type Binding = "HTTP+JSON" | "GRPC";
 
 /** What a client got from each call. */

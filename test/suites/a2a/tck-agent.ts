@@ -18,7 +18,7 @@ const data: Parts = [{ content: { case: "data", value: fromJson(ValueSchema, { k
 const artifact = (parts: Parts): Step => ({ artifactId: "output", parts });
 const completed = (parts?: Parts): Step => ({ state: TaskState.COMPLETED, ...(parts && { parts }) });
 
-/** The steps for each prefix (scenarios/*.feature of the kit). The first one that matches applies. */
+/** The steps for each prefix (scenarios/*.feature in the kit). The first one that matches applies. */
 const steps: readonly (readonly [prefix: string, ...Step[]])[] = [
   ["tck-complete-task", completed(text("Hello from TCK"))],
   ["tck-artifact-text", artifact(text("Generated text content"))],
@@ -39,7 +39,7 @@ const steps: readonly (readonly [prefix: string, ...Step[]])[] = [
   ],
 ];
 
-/** Twice the time after which the kit gives up a stream. */
+/** Twice the time after which the kit abandons a stream. */
 const waitMs = 4000;
 
 const skill: Skill = ({ messageId }) => {

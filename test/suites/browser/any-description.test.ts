@@ -127,7 +127,7 @@ async function open(view: string): Promise<void> {
   await page.locator("#view h1").waitFor();
 }
 
-/** Fills in the form of an operation by the names of its fields, sends it, and returns the request. */
+/** Fills in an operation's form by field names, sends it, and returns the request. */
 async function send(operation: string, fields: Readonly<Record<string, string>>): Promise<Request> {
   await open(`operations/${operation}`);
   await fillForm(page, fields);
@@ -241,7 +241,7 @@ test("an error is shown with its message and its code's name", async () => {
   await page.getByLabel(/^f_int32/).fill("5");
   await page.getByRole("button", { name: "Send GET" }).click();
   await page.locator(".outcome", { hasText: /404\s*NOT_FOUND\s*as asked/ }).waitFor();
-  // Chromium logs the status 404 of the response.
+  // Chromium logs the response's status 404.
   expect(complaints.splice(0)).toEqual(browserName === "chromium" ? [expect.stringContaining("404")] : []);
 });
 

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** The result of an accessibility audit: each violation with its element, and the rules that passed. */
+/** An accessibility audit's result, which has each violation with its element, and the rules that passed. */
 export interface AccessAudit {
   readonly violations: readonly string[];
   readonly passes: readonly string[];
@@ -12,7 +12,7 @@ export interface AccessAudit {
 
 /** Audits a page in its current state. */
 export async function auditAccess(page: Page): Promise<AccessAudit> {
-  // Runs in an isolated world, which the content security policy of the page does not affect.
+  // Runs in an isolated world, which the page's content security policy does not affect.
   await page.evaluate(axeSource);
   return await page.evaluate(async () => {
     const axe: { run(): Promise<Record<"violations" | "passes", { id: string; nodes: { html: string }[] }[]>> } =

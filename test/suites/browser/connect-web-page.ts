@@ -3,13 +3,11 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
-/** The options of the page's client. */
 export interface Client {
   readonly protocol: "connect" | "grpc-web";
   readonly binary: boolean;
 }
 
-/** One call. */
 export interface Call {
   readonly baseUrl: string;
   readonly id: bigint;

@@ -9,10 +9,10 @@ import { openBrowser } from "./open-browser.ts";
 
 // A user reads the description, authorizes, deletes a plant and sees the result.
 
-/** Larger than the integers of a double, so that a conversion to one is detected. */
+/** Larger than any integer that a double represents exactly, so that a conversion to double is detected. */
 const longId = 2n ** 53n + 1n;
 
-/** The folder for screenshots of the page. None are taken unless it is set. */
+/** The folder for screenshots. None are taken unless it is set. */
 const screenshots = process.env["SCREENSHOT_FOLDER"];
 
 let browser: Browser;
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 afterEach(() => server[Symbol.asyncDispose]());
 
-/** The opened page, with the requests and errors of the browser. */
+/** The opened page, with the browser's requests and errors. */
 interface Visit {
   readonly page: Page;
   readonly requests: string[];
@@ -136,11 +136,11 @@ describe("a user with a token", () => {
     const press = async (...keys: string[]): Promise<void> => {
       for (const key of keys) await page.keyboard.press(key);
     };
-    // The skip link, and after following it the choice of a server and the token's field.
+    // The skip link, and after following it, the server choice and the token field.
     await press("Tab", "Enter", "Tab", "Tab");
     await page.keyboard.type(tokens.good);
     await press("Enter");
-    // Authorize, Forget, and in the error's description: itself, its schema, its names and its example.
+    // Authorize, Forget, and, in the error's description, itself, its schema, its names and its example.
     await press(...Array.from({ length: 7 }, () => "Tab"));
     await page.keyboard.type("1");
     await press("Enter");

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** Fills in the form of the operation that a page shows, by the names of its fields, after opening hidden ones. */
+/** Fills in the form for the operation that a page shows, by field names, after opening hidden fields. */
 export async function fillForm(page: Page, fields: Readonly<Record<string, string>>): Promise<void> {
   const more = page.locator("form > details:not([open]) > summary");
   if (await more.isVisible()) await more.click();

@@ -28,7 +28,7 @@ const imports: Readonly<Record<string, string>> = {
   "@connectrpc/connect-web": "/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
 };
 
-/** Returns the import map for the entries of this project's packages, which the REST transport and generated code import. */
+/** Returns the import map for this project's package entries, which the REST transport and generated code import. */
 function packageImports(): Readonly<Record<string, string>> {
   const entries = readdirSync(join(projectFolder, "packages")).flatMap((folder) => {
     const manifest = readFileSync(join(projectFolder, "packages", folder, "package.json"), "utf8");

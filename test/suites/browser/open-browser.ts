@@ -12,7 +12,7 @@ export interface BrowserOptions {
 /** The browser that the suite drives: Chromium, or Firefox if `TEST_BROWSER` is `firefox`. */
 export const browserName: "chromium" | "firefox" = process.env["TEST_BROWSER"] === "firefox" ? "firefox" : "chromium";
 
-/** The usual names and paths of the browsers; `CHROMIUM` and `FIREFOX` name others. */
+/** The browsers' usual names and paths; `CHROMIUM` and `FIREFOX` name others. */
 const candidates = {
   chromium: [
     process.env["CHROMIUM"],
@@ -46,7 +46,7 @@ async function openChromium(options: LaunchOptions): Promise<Browser> {
 }
 
 async function openFirefox(options: LaunchOptions, appearance: BrowserContextOptions): Promise<Browser> {
-  // An unpatched Firefox is driven by WebDriver BiDi, which cannot set colours.
+  // WebDriver BiDi, which drives an unpatched Firefox, cannot set colours.
   return await firefox.launch({
     ...options,
     channel: "moz-firefox",

@@ -5,7 +5,7 @@ import { createGateway, type Gateway } from "../../../packages/gateway/src/index
 import { auditAccess } from "./audit-access.ts";
 import { browserName, openBrowser } from "./open-browser.ts";
 
-// How the page renders text of a description: CommonMark, text that only resembles it, and long words.
+// How the page renders a description's text, which may be CommonMark, text that only resembles it, or long words.
 
 const word = "w".repeat(300);
 const rows: readonly { readonly name: string; readonly text: string; readonly html: string }[] = [

@@ -5,7 +5,7 @@ import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// Server streams in a page, which runs the code of the guide.
+// Server streams in a page, which runs the guide's code.
 
 const blocks = pageBlocks.filter(({ page, language }) => page === "docs/reference/streams.md" && language === "js");
 const surroundings =
@@ -24,7 +24,7 @@ beforeAll(async () => {
         opened += 1;
         for (const name of ["a", "b\n", "ü"]) {
           yield { sensor: name };
-          // Each in a separate chunk.
+          // Sends each in a separate chunk.
           await new Promise((resolve) => setTimeout(resolve, 5));
         }
         if (sensor === "broken") throw new ConnectError("wind", Code.Unavailable);
@@ -51,7 +51,7 @@ afterAll(async () => {
   await greenhouse[Symbol.asyncDispose]();
 });
 
-/** Returns the block of the guide with this start, which requests a test case's path. */
+/** Returns the guide's block that starts like this, which requests a test case's path. */
 function codeOf(start: string, path: string): string {
   const block = blocks.find(({ text }) => text.startsWith(start));
   if (block === undefined) throw new Error(`the guide has no block that starts with ${start}`);

@@ -7,12 +7,13 @@ import { descriptorSetOf } from "../../../packages/testing/src/gateway/descripto
 import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// Bytes of an upstream have the origin of /docs, which keeps the token that a person has typed in the session storage.
+// An upstream's bytes have the same origin as /docs, which keeps the token that a person has typed in the session
+// storage.
 
 const secret = "the token of a person";
 const steal = `document.title = "stolen: " + sessionStorage.getItem("token");`;
 
-/** A pixel. */
+/** One pixel. */
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
@@ -83,7 +84,7 @@ test.each(["page", "drawing", "xml"])("the browser shows an upstream's %s withou
   const response = await page.goto(`${baseUrl}/files/${name}`);
   expect(response?.status()).toBe(200);
   expect(await page.title()).not.toContain("stolen");
-  // A script of a test passes the policy. The session storage belongs to another origin.
+  // If a test's script passes the policy, the session storage belongs to another origin.
   await expect(page.evaluate(() => sessionStorage.length)).rejects.toThrow(/sandbox|insecure|denied/i);
   await page.goto(`${baseUrl}/docs`);
   expect(await page.evaluate(() => sessionStorage.getItem("token"))).toBe(secret);

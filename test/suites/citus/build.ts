@@ -3,18 +3,18 @@ import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } f
 import { join } from "node:path";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
-// `node test/suites/citus/build.ts [REPOSITORY]`: builds Citus from its source for Debian's PostgreSQL, in two minutes,
-// and keeps it next to a copy of the server's programs, outside the checkout and the system. Needed once.
+// `node test/suites/citus/build.ts [REPOSITORY]` builds Citus from its source for Debian's PostgreSQL, in two minutes.
+// It keeps the build next to a copy of the server's programs, outside the checkout and the system. Needed once.
 
 const version = "v13.2.2";
 const postgres = "15";
 
 const root = join(toolsFolder("citus"), version);
 
-/** The folder with `initdb` and `postgres`, below that of a build. */
+/** The folder with `initdb` and `postgres`, below a build's folder. */
 export const programsFolder: string = join("usr/lib/postgresql", postgres, "bin");
 
-/** The folder of the build, or `undefined` if it does not exist. */
+/** The build's folder, or `undefined` if it does not exist. */
 export function citusBuild(): string | undefined {
   return existsSync(join(root, programsFolder)) ? root : undefined;
 }
@@ -25,7 +25,7 @@ function build(): void {
   const source = join(making, "source");
   const [repository = "https://github.com/citusdata/citus"] = process.argv.slice(2);
   run(making, "git", ["clone", "-q", "--depth", "1", "-b", version, repository, source]);
-  // Some releases of PostgreSQL 15 have a function of this name.
+  // Some PostgreSQL 15 releases have a function with this name.
   for (const name of ["include/pg_version_compat.h", "backend/distributed/commands/serialize_distributed_ddls.c"]) {
     const file = join(source, "src", name);
     writeFileSync(file, readFileSync(file, "utf8").replaceAll(/\bhave_createdb_privilege\b/g, "citus_$&"));

@@ -48,7 +48,7 @@ async function createUndividedStore(): Promise<string> {
   return url;
 }
 
-/** Creates a partition of this many days, which starts in the past, with this many records on its first noon. */
+/** Creates a partition for this many days, which starts in the past, with this many records on its first noon. */
 async function addDays(url: string, first: string, days: number, records: number): Promise<string> {
   await runSql(url, `SELECT plantstore_make_day('${first}', ${days})`);
   await addRecords(url, first, records);

@@ -13,8 +13,7 @@ export interface CitusCluster extends AsyncDisposable {
   /** Creates an empty schema whose tables are distributed over this many shards, and returns its URL. */
   createSchema(shards?: number): Promise<string>;
   /**
-   * Sets whether Citus delegates functions to workers. Citus does not after a change of its nodes, until all of them
-   * know it.
+   * Sets whether Citus delegates functions to workers. After its nodes change, Citus does not until all nodes know it.
    */
   delegate(may: boolean): Promise<void>;
 }
@@ -28,7 +27,7 @@ export async function startCitus(): Promise<CitusCluster> {
   const built = citusBuild();
   if (built === undefined) throw new Error("Citus is not built; run `node test/suites/citus/build.ts`");
   const folder = mkdtempSync(join(tmpdir(), "plantstore-citus-"));
-  // The user of the servers may not be able to read the home directory of the user of the tests.
+  // The servers' user may not be able to read the home directory of the tests' user.
   cpSync(join(built, "usr"), join(folder, "usr"), { recursive: true, verbatimSymlinks: true });
   const programs = join(folder, programsFolder);
   const owner = serverOwner();

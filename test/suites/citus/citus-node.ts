@@ -11,24 +11,24 @@ export interface CitusNode {
   readonly port: number;
   /** Its first process, whose children the others are. */
   readonly pid: number;
-  /** The URL of the server itself, to check its state. */
+  /** The server's own URL, to check its state. */
   readonly url: string;
-  /** Resolves once it takes connections. */
+  /** Resolves once it accepts connections. */
   start(): Promise<void>;
-  /** Ends its processes by SIGKILL. */
+  /** Kills its processes with SIGKILL. */
   kill(): Promise<void>;
-  /** Sends a signal to its processes, as SIGSTOP and SIGCONT. */
+  /** Sends its processes a signal, such as SIGSTOP or SIGCONT. */
   signal(name: NodeJS.Signals): void;
-  /** Writes a setting into its configuration, and starts it again, so that nothing that runs has the old one. */
+  /** Adds a setting to its configuration, and starts it again, so that no process uses the old one. */
   configure(setting: string): Promise<void>;
 }
 
-/** Makes a server in a folder and starts it. */
+/** Creates a server in a folder and starts it. */
 export async function startNode(programs: string, folder: string, name: string): Promise<CitusNode> {
   const data = join(folder, name);
   const asOwner = { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
   const args = ["-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"];
-  // PostgreSQL knows no version of the collation C.
+  // PostgreSQL has no version for the collation C.
   args.push("--locale-provider=icu", "--icu-locale=und");
   execFileSync(join(programs, "initdb"), args, { ...asOwner, stdio: "ignore" });
   const port = await freePort();

@@ -132,7 +132,7 @@ const troubles: readonly Trouble[] = [
   { name: "that is frozen", begin: () => signal("SIGSTOP"), end: () => signal("SIGCONT") },
 ];
 
-/** Before a worker is reported, the running check finishes, and a second one: ten seconds each. */
+/** Before a worker is reported, the running check and a second one finish, which takes ten seconds each. */
 const checksLimitMs = 120_000;
 
 const timeout = 2 * checksLimitMs;

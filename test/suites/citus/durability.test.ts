@@ -48,7 +48,7 @@ function openSession(): ReturnType<typeof openCitusSession> {
   return openCitusSession(url);
 }
 
-/** Each worker's plants, in the order of the cluster's workers. */
+/** Each worker's plants, in the cluster's order. */
 async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {
   const rows = await runSql(
     url,
@@ -59,7 +59,7 @@ async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])
   return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
 }
 
-/** Resolves to the statement on a worker that waits for standbys, once there is one. */
+/** Resolves to a worker's statement that waits for standbys, once there is one. */
 async function waiting(notPid = 0): Promise<number> {
   const look = async (): Promise<number> => {
     const [row] = await runSql(
@@ -85,12 +85,12 @@ async function whileCancelling<End>(ending: Promise<End>): Promise<End> {
   return await ending;
 }
 
-/** The URL of the worker whose settings are changed. */
+/** The URL for the worker whose settings are changed. */
 function worker(): string {
   return cluster.workers[1]?.url ?? "";
 }
 
-/** Cancels waits as an operator does: the worker then commits without its standbys. */
+/** Cancels waits as an operator does. The worker then commits without its standbys. */
 async function cancelWaits(): Promise<void> {
   await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }

@@ -13,10 +13,10 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 /** More than the callers can delete meanwhile. */
 const plants = 40_000;
 
-/** Milliseconds that a server is away: less than the ten seconds for which callers only wait, and more. */
+/** Milliseconds for which a server is unavailable, less and more than the ten seconds for which callers only wait. */
 const [brieflyMs, longMs] = [1_000, 12_000];
 
-/** Calls that end between two faults. */
+/** How many calls end between two faults. */
 const callsBetween = 1_000;
 
 const timeout = 180_000;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** The faults, one after the other. After each, the cluster has recovered. */
+/** Faults that are injected one after another. After each, the cluster has recovered. */
 const faults: readonly { readonly name: string; readonly inject: () => Promise<void> }[] = [
   { name: "a worker is killed and restarted", inject: () => killFor(cluster.workers[0], brieflyMs) },
   { name: "a worker is frozen", inject: () => freezeFor(cluster.workers[1], longMs) },

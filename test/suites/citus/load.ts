@@ -5,9 +5,9 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
 
-// `node test/suites/citus/load.ts [SHARDS] [keys|none] [OLD]` measures the deletions per second of callers that wait
-// for each, in the store without HTTP, and the CPU time of the servers, all three on this machine. And how long the
-// store takes meanwhile to drop the given number of expired records.
+// `node test/suites/citus/load.ts [SHARDS] [keys|none] [OLD]` measures how many deletions callers that wait for each
+// make per second, in the store without HTTP. It also measures the CPU time that the three servers use on this machine.
+// Meanwhile, it measures how long the store takes to drop the given number of expired records.
 
 const plants = 600_000;
 const callers = 256;

@@ -4,7 +4,7 @@ import type { SessionTimeouts } from "../../../src/stores/postgres/server/connec
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 
-/** A session with a Citus server, and the placement of its tables. */
+/** Opens a session with a Citus server, and the placement for its tables. */
 export async function openCitusSession(
   url: string,
   timeouts?: SessionTimeouts,

@@ -6,8 +6,8 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
-// A coordinator that was frozen or cut off, and was replaced meanwhile, rolls back the prepared transactions of its
-// successor when it returns: it does not know their commits. The successor then commits with a warning only.
+// A coordinator that was frozen or cut off is replaced. When it returns, it rolls back its successor's prepared
+// transactions, because it does not know their commits. The successor then commits with a warning only.
 
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
 
@@ -31,7 +31,7 @@ async function configure(setting: string): Promise<void> {
   await runSql(cluster.coordinator.url, "SELECT pg_reload_conf()");
 }
 
-/** Runs a commit that waits for a standby of the coordinator, until its prepared transactions are rolled back. */
+/** Runs a commit that waits for the coordinator's standby, until its prepared transactions are rolled back. */
 async function whileReplacedCoordinatorReturns<Result>(run: () => Promise<Result>): Promise<Result> {
   await configure("SET synchronous_standby_names = 'nobody'");
   onTestFinished(() => configure("RESET synchronous_standby_names"));

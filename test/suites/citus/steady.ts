@@ -11,11 +11,10 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
-// `node test/suites/citus/steady.ts [--seconds 600] [--day 20] [--keys]` measures whether a store grows whose callers
-// delete as fast as they can while expired records are dropped. The clock of its servers jumps to the next day every
-// `--day` seconds, by libfaketime, and records are kept for three days. Prints the counts of each day, and fails if at
-// the end of one there are more records than those of the last five days: three days, the current one, and the one that
-// is being dropped.
+// `node test/suites/citus/steady.ts [--seconds 600] [--day 20] [--keys]` measures whether a store grows if callers
+// delete as fast as they can while expired records are dropped. libfaketime sets the servers' clock to the next day
+// every `--day` seconds, and records are kept for three days. Prints each day's counts, and fails if a day ends with
+// more records than the last five days have: three days, the current one, and the one that is being dropped.
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +27,7 @@ const days = Math.floor(Number(values.seconds) / Number(values.day));
 if (days < 6) throw new RangeError("records are judged from the sixth day on: give more seconds, or shorter days");
 const keptMs = 3 * 24 * 3_600_000;
 const callers = 256;
-/** The number of plants that are added when fewer remain. */
+/** How many plants are added when fewer remain. */
 const supply = 100_000;
 const lookIntervalMs = 500;
 const refusedPauseMs = 100;
@@ -62,7 +61,7 @@ for (let day = 1; day <= days; day++) {
   const before = { ...seen };
   await Promise.race([sleep(Number(values.day) * 1_000), Promise.all(working)]);
   deletedBy.push(seen.deleted);
-  // Records of running calls are counted, whether or not they exist.
+  // Counts the running calls' records, whether or not they exist.
   mostBehind = Math.max(mostBehind, (await countRecords()) - (seen.asked - (deletedBy.at(-6) ?? 0)));
   const dropped = seen.dropped - before.dropped;
   const cells = [
@@ -103,7 +102,7 @@ async function keepDeleting(): Promise<void> {
   }
 }
 
-/** Returns false if the plant was missing although no earlier outcome of it is unknown. */
+/** Returns false if the plant was missing although no earlier outcome for it is unknown. */
 async function deleteWithRetries(id: bigint, call: DeleteCall): Promise<boolean> {
   for (let isFirst = true; ; isFirst = false) {
     try {
@@ -130,7 +129,7 @@ async function supplyPlants(): Promise<void> {
   }
 }
 
-/** The upkeep of the store every ten minutes. */
+/** Runs the store's upkeep every ten minutes. */
 async function dropOld(): Promise<void> {
   while (!over.signal.aborted) {
     const begunMs = performance.now();

@@ -3,7 +3,7 @@ import { type ProgramResult, runProgram } from "../../../packages/testing/src/pr
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 
-// Cases that the documented commands do not cover: both HTTP versions, a deleted plant, and a timeout of curl.
+// Cases that the documented commands do not cover: both HTTP versions, a deleted plant, and a curl timeout.
 
 // Status, content type, challenge and body, separated by bars. Curl writes an empty string for a missing field.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";

@@ -8,7 +8,7 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 // The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,
-// and compares its output with the page. The address, the token and its file are replaced by those of this run.
+// and compares its output with the page. Replaces the address, the token and its file by this run's.
 
 /** One command in a session, and the output that the page shows. */
 interface Step {
@@ -57,7 +57,7 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
     folder[Symbol.dispose]();
   });
 
-  /** Replaces the address and the page's token by those of this run. */
+  /** Replaces the page's address and token by this run's. */
   function here(shown: string): string {
     return shown
       .replaceAll("127.0.0.1:8080", authority)
@@ -67,11 +67,11 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
 
   test.each(steps)("$command prints what the page shows", ({ command, shown }) => {
     if (command === "npm start") {
-      // Commands to paste follow the output that the page shows.
+      // The output begins as on the page; commands to paste follow.
       expect(demo.stdout().startsWith(here(shown))).toBe(true);
       return;
     }
-    // In the order of the page, because a plant can be deleted only once.
+    // Runs in the page's order, because a plant can be deleted only once.
     const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
     const script = assignments.join("") + command.replace(/^curl /, "curl -s ");
     const { stdout, stderr } = spawnSync("bash", ["-c", here(script)], {
@@ -85,7 +85,7 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
   });
 });
 
-/** Dates and ids of requests differ from run to run. */
+/** Dates and request ids differ from run to run. */
 function comparable(text: string): string {
   return text
     .replaceAll("\r", "")

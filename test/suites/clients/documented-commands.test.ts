@@ -12,10 +12,10 @@ import { type CommandLine, startProgram } from "../../../packages/testing/src/pr
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// Runs shell command blocks in order in a folder with a certificate, with `plantstore` on PATH. The port is replaced by
-// a free one, and the address 0.0.0.0 by the loopback address; exported variables remain for the following commands.
-// The output must be the documented one, apart from tokens and their hashes. A server, which does not exit by itself,
-// gets a deletion with the token that the block created.
+// Runs shell command blocks in order in a folder with a certificate, with `plantstore` on PATH. A free port replaces
+// the documented one, and the loopback address replaces 0.0.0.0. Exported variables remain set for the following
+// commands. The output must be the documented one, apart from tokens and their hashes. A server, which does not exit by
+// itself, gets a deletion with the token that the block created.
 
 /** One command, and its documented output. */
 interface Step {
@@ -48,10 +48,10 @@ function comparable(output: string): string {
 
 /** A folder in which commands run. Dispose it with `using`. */
 interface Workspace extends Disposable {
-  /** The certificate of the authority that issued the one in the folder. */
+  /** The authority's certificate, which issued the one in the folder. */
   readonly authority: string;
   start(command: string): CommandLine;
-  /** Sets environment variables of commands that start later: `A=1 B=2`. */
+  /** Sets environment variables for commands that start later, such as `A=1 B=2`. */
   export(variables: string): void;
 }
 

@@ -17,8 +17,8 @@ import { generateGreetCode } from "../../support/package/greet-code.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
 // Runs TypeScript blocks as programs in separate processes, after the code that their text assumes and before code that
-// shows their effect. The hosts plants.example and id.example are replaced by a server over TLS with the plants 42 and
-// 43 and by an identity provider, and the port by a free one. A gateway that a block creates is assigned to a variable.
+// shows their effect. A TLS server with plants 42 and 43, and an identity provider, replace the hosts plants.example
+// and id.example. A free port replaces the documented one. A gateway that a block creates is assigned to a variable.
 
 /** The code around a block, and its expected output. */
 interface Program {
@@ -40,7 +40,7 @@ console.log("deleted");`;
 const routes = 'import { routes } from "./routes.ts";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
 
-/** Returns code that calls a gateway of its process, prints the response and closes the gateway. */
+/** Returns code that calls a gateway in its process, prints the response and closes the gateway. */
 function callGateway(path: string, method = "GET", print = "response.status, await response.text()"): string {
   return [
     `const response = await fetch(\`http://127.0.0.1:\${port}${path}\`, { method: "${method}" });`,
@@ -308,7 +308,7 @@ let provider: IdentityProvider;
 let tls: ReturnType<typeof createIssuedCertificate>;
 
 beforeAll(async () => {
-  // Inside the project, so that "plantstore" and its dependencies are resolved like in a user's program.
+  // Inside the project, so that "plantstore" and its dependencies are resolved as in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   tls = createIssuedCertificate("localhost");

@@ -5,7 +5,7 @@ import { within } from "../../../packages/testing/src/deadline.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
-/** Header fields in all responses, which a page may omit. */
+/** Header fields that are in all responses, and that a page may omit. */
 const commonFields = /^(?:date|connection|keep-alive|content-length): .*\n/gim;
 
 /** Returns a response without the parts that differ from run to run. */

@@ -6,7 +6,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-// Programs that get a service's definition by reflection, in both versions of it.
+// Programs that get a service's definition by reflection, in both versions.
 
 const book = "shelves/green/books/moss";
 const data = JSON.stringify({ name: book });

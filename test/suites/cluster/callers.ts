@@ -8,7 +8,7 @@ import type { Call, Outcome } from "./check-history.ts";
 /** The callers' credential. */
 export const callerToken = "token-of-the-cluster-test";
 
-/** A connection of a caller. */
+/** A caller's connection. */
 export interface Connection {
   /**
    * Deletes a plant. Never rejects.
@@ -28,9 +28,9 @@ export interface Replica {
   readonly open?: () => Connection;
 }
 
-/** The number and speed of {@link Callers}. */
+/** How many {@link Callers} there are, and how fast they call. */
 export interface CallerOptions {
-  /** Callers on each replica. Default 4. */
+  /** Callers per replica. Default 4. */
   readonly perReplica?: number;
   /** The pause between a response and the next call, in ms. Default 10, because a cluster shares the machine. */
   readonly pauseMs?: number;
@@ -42,7 +42,7 @@ export interface CallerOptions {
  */
 export const patienceMs = 12_000;
 
-/** The time limit in ms for a replica to delete again after the cluster has recovered; it retries each second. */
+/** How long a replica may take in ms to delete again after the cluster has recovered. It retries each second. */
 const deletionLimitMs = 60_000;
 
 const pollIntervalMs = 200;
@@ -125,7 +125,7 @@ export class Callers {
   }
 
   /**
-   * Seven of ten plants are new. For the others, another call exists, which may still be running on another replica.
+   * Seven in ten plants are new. For the others, another call exists, which may still be running on another replica.
    */
   #choosePlant(): number {
     const earlier =
@@ -178,7 +178,7 @@ async function deletePlant(
   return await promise;
 }
 
-/** Returns the outcome of a call that failed with a message. */
+/** Returns the outcome for a call that failed with a message. */
 export function outcomeOf(message: unknown): Outcome {
   if (message === "the plant store cannot process the request at the moment") return "refused";
   return String(message).endsWith(" not found") ? "not found" : "unknown";

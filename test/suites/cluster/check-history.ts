@@ -1,8 +1,8 @@
 /** A call's outcome, from the caller's view. */
 export type Outcome =
-  /** 204: this call has deleted the plant. */
+  /** 204, because this call has deleted the plant. */
   | "deleted"
-  /** NOT_FOUND: the plant did not exist. */
+  /** NOT_FOUND, because the plant did not exist. */
   | "not found"
   /** UNAVAILABLE with the message that nothing was deleted, or no connection. */
   | "refused"
@@ -11,7 +11,7 @@ export type Outcome =
 
 /** One call. */
 export interface Call {
-  /** Its request id, which the record of a deletion contains. */
+  /** Its request id, which the deletion record contains. */
   readonly name: string;
   readonly plant: number;
   /** The time in ms, on a clock that all calls share. */
@@ -56,18 +56,17 @@ export interface History {
 export interface Verdict {
   /** Acknowledged deletions that were not durable, and missing plants without a record. */
   readonly lost: readonly string[];
-  /** Plants with two records, or with a record of an unknown call. */
+  /** Plants with two records, or with an unknown call's record. */
   readonly doubled: readonly string[];
   /** Wrong responses. */
   readonly wrong: readonly string[];
 }
 
 /**
- * Checks a history, all calls with start, end and outcome, against the final tables.
+ * Checks a history, which has all calls with start, end and outcome, against the final tables.
  *
- * A record names the call that wrote it. So "deleted" is right only for that call, "not found" is right if another call
- * has written the record and started before this one ended, and "refused" is right for any call but the one in the
- * record.
+ * A record names the call that wrote it. So "deleted" is right only for that call. "not found" is right if another call
+ * has written the record and started before this one ended. "refused" is right for any call but the one in the record.
  */
 export function checkHistory({ created, perhapsCreated, calls }: History, tables: FinalTables): Verdict {
   const verdict = { lost: [] as string[], doubled: [] as string[], wrong: [] as string[] };

@@ -6,7 +6,7 @@ import { runSql } from "../../support/plants/postgres-server.ts";
 import type { Machine } from "./network.ts";
 import { createRoleSql } from "./node.ts";
 
-/** Copies Citus to a folder that the database user can read, and returns the folder of its programs. */
+/** Copies Citus to a folder that the database user can read, and returns its programs' folder. */
 export function copyCitus(folder: string): string {
   const built = citusBuild();
   if (built === undefined) throw new Error('Citus is not built; run "npx node test/suites/citus/build.ts"');
@@ -15,7 +15,7 @@ export function copyCitus(folder: string): string {
 }
 
 /**
- * Starts a worker on each of these machines, in a folder of the database user.
+ * Starts a worker on each machine, in a folder that belongs to the database user.
  *
  * @param query - runs SQL on the coordinator, to register the workers and the store's user
  */

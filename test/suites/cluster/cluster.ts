@@ -10,13 +10,13 @@ import { buildMachines } from "./network.ts";
 import { addWorkers, copyCitus } from "./citus-workers.ts";
 import { createRoleSql, databaseUrl, type Member, Node, type Route } from "./node.ts";
 
-/** The time limit in ms for the cluster to recover: the time in which Patroni detects a fault, and that of a new copy. */
+/** How long the cluster may take in ms to recover, in which Patroni detects a fault and creates a new copy. */
 const recoveryLimitMs = 180_000;
 
-/** The time limit in ms for a member to recover by itself: three times as long as on an idle machine. */
+/** How long a member may take in ms to recover by itself, three times as long as on an idle machine. */
 const patienceMs = 60_000;
 
-/** One replica of the plant store finds the primary through HAProxy, the others by the list of hosts. */
+/** One replica finds the primary through HAProxy, the others by the list of hosts. */
 const routes: readonly Route[] = ["hosts", "hosts", "haproxy"];
 
 /** Three nodes that keep one database. */
@@ -30,7 +30,7 @@ export class Cluster {
   /**
    * Starts a cluster in a folder, with an empty store and a replica on each node.
    *
-   * @param workers - the number of Citus workers on separate machines, whose coordinator is on the nodes; with 0, the
+   * @param workers - how many Citus workers run on separate machines, whose coordinator is on the nodes; with 0, the
    * nodes keep the store
    */
   static async start(folder: string, workers: number = 0): Promise<Cluster> {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
 
-/** A machine: a separate network namespace with its processes. */
+/** A machine, which is a separate network namespace with its processes. */
 export interface Machine {
   /** Its name in /etc/hosts: node-1, node-2, node-3. */
   readonly name: string;
@@ -35,12 +35,10 @@ const networks = [
   { bridge: "callers", device: "eth1", prefix: "10.78.0" },
 ] as const;
 
-/** The number of the host of the bridges in each network. */
+/** The number that the bridges' host has in each network. */
 const ownNumber = 254;
 
-/**
- * Creates two networks with machines on both. Everything is in namespaces of this process, and removed with them.
- */
+/** Creates two networks with machines on both. Everything is in this process's namespaces, and removed with them. */
 export async function buildMachines(count: number): Promise<Machine[]> {
   ip("link", "set", "lo", "up");
   for (const { bridge, prefix } of networks) {
@@ -81,10 +79,10 @@ async function buildMachine(number: number): Promise<Machine> {
   };
 }
 
-/** The folder of sockets of Debian's PostgreSQL, of which each machine has a separate one. */
+/** The socket folder of Debian's PostgreSQL, which is separate on each machine. */
 const socketFolder = "/run/postgresql";
 
-/** Creates a network namespace, which exists as long as a process, and resolves to the id of that process. */
+/** Creates a network namespace, which exists as long as a process, and resolves to that process's id. */
 async function holdNamespace(): Promise<number> {
   const script = `mount -t tmpfs -o mode=1777 tmpfs ${socketFolder} && echo && exec sleep infinity`;
   const holder = spawn("unshare", ["--net", "--mount", "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });

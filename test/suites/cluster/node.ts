@@ -13,28 +13,28 @@ const password = "secret-of-the-cluster-test";
 /** A replica's port. */
 const replicaPort = 8080;
 
-/** How a replica finds the primary: by the list of all hosts, or through the HAProxy on its machine. */
+/** How a replica finds the primary, either by the list of all hosts, or through the HAProxy on its machine. */
 export type Route = "hosts" | "haproxy";
 
 const hostsOf: Readonly<Record<Route, string>> = { hosts: "node-1,node-2,node-3", haproxy: "127.0.0.1:5000" };
 
-/** Returns the store's URL for a user of the database. */
+/** Returns the store's URL for a database user. */
 export function databaseUrl(route: Route, user: string = "plantstore", database: string = "plantstore"): string {
   return `postgres://${user}:${password}@${hostsOf[route]}/${database}`;
 }
 
-/** Returns the SQL that creates a role with the password of {@link databaseUrl}. */
+/** Returns the SQL that creates a role with the password in {@link databaseUrl}. */
 export function createRoleSql(user: string): string {
   return `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
 }
 
-/** The settings with which Patroni runs the coordinator of Citus, which connects to its workers with the password. */
+/** The settings with which Patroni runs the Citus coordinator, which connects to its workers with the password. */
 const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
 
 /** The programs that run a machine's database. */
 export const databasePrograms = ["etcd", "patroni", "postgres"] as const;
 
-/** A member of the cluster, as Patroni reports it. */
+/** A cluster member, as Patroni reports it. */
 export interface Member {
   readonly name: string;
   readonly role: string;
@@ -45,7 +45,7 @@ export interface Member {
   readonly timeline?: number;
 }
 
-/** A machine with etcd, Patroni and its PostgreSQL, HAProxy, and a replica of the plant store. */
+/** A machine with etcd, Patroni and its PostgreSQL, HAProxy, and a plant store replica. */
 export class Node {
   readonly machine: Machine;
   readonly route: Route;
@@ -55,7 +55,7 @@ export class Node {
   readonly #citusPrograms: string | undefined;
   readonly #programs = new Map<string, ChildProcess>();
 
-  /** @param citusPrograms - the folder of a PostgreSQL with Citus, of which this is a coordinator, if there is one */
+  /** @param citusPrograms - the folder with a PostgreSQL that has Citus, if this is a coordinator */
   constructor(machine: Machine, route: Route, folder: string, citusPrograms?: string) {
     this.machine = machine;
     this.#citusPrograms = citusPrograms;
@@ -153,7 +153,7 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
 }
 
-/** Parses the lines NAME=value of a file. */
+/** Parses a file's lines NAME=value. */
 function readEnvironment(path: string): Record<string, string> {
   const lines = readFileSync(path, "utf8")
     .split("\n")

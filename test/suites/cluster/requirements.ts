@@ -29,7 +29,7 @@ export function findMissing(): string[] {
   return missing;
 }
 
-/** The folder with the PostgreSQL programs: the newest that Debian installed, or one on PATH. */
+/** The folder with PostgreSQL's programs, either the newest that Debian installed, or one on PATH. */
 export function postgresFolder(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).toSorted((one, other) => Number(other) - Number(one)) : [];

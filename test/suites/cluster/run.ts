@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findMissing } from "./requirements.ts";
 
-// `npm run suite -- cluster`: three machines with PostgreSQL under Patroni and etcd, and a replica of the plant store on
-// each, while machines are killed, frozen and cut off. At the end, all calls are checked against the tables.
+// `npm run suite -- cluster` runs PostgreSQL under Patroni and etcd, and a plant store replica, on each of three
+// machines, while machines are killed, frozen and cut off. At the end, all calls are checked against the tables.
 //
-// `-- --seconds 600` runs longer, `-- --seed 42` makes other calls, `-- --fault "etcd"` injects only faults with that in
-// their name, `-- --logs FOLDER` keeps the logs of all programs, and `-- --workers 2` runs the coordinator of a Citus with
-// one or two workers, without faults of the workers (`npx node test/suites/citus/build.ts` builds it once). Networks,
-// processes and files are in separate namespaces, and not visible from outside.
+// `-- --seconds 600` runs longer, and `-- --seed 42` makes other calls. `-- --fault "etcd"` injects only faults with
+// that in their name, and `-- --logs FOLDER` keeps all programs' logs. `-- --workers 2` runs a Citus coordinator with
+// one or two workers, without worker faults (`npx node test/suites/citus/build.ts` builds it once). Networks, processes
+// and files are in separate namespaces, and not visible from outside.
 
 const nodes = [1, 2, 3, 4, 5].map((number) => `10.77.0.${number} node-${number}\n`);
 const hosts = `127.0.0.1 localhost\n${nodes.join("")}`;
@@ -22,7 +22,7 @@ process.exitCode = missing.length > 0 ? 1 : runInNamespaces();
 function runInNamespaces(): number {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-cluster-"));
   writeFileSync(`${folder}/hosts`, hosts);
-  // The shell is process 1 of its namespace, and reaps orphaned processes of the machines.
+  // The shell is process 1 in its namespace, and reaps the machines' orphaned processes.
   const script = `
     mkdir ${folder}/nodes && mount -t tmpfs -o mode=755 tmpfs ${folder}/nodes && chmod 755 ${folder} &&
     mount --bind ${folder}/hosts /etc/hosts &&

@@ -37,13 +37,13 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { getHeader, postHeader, settingFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
 import { authorized, bearer } from "../../support/server/plant-server.ts";
 
-/** Memory that clients can make the server hold by one action kind. */
+/** Memory that clients can make the server hold by one kind of action. */
 export interface HeldRow {
-  /** The action, as in the table in SECURITY.md. */
+  /** The action, as in SECURITY.md's table. */
   readonly what: string;
-  /** The limit of the memory, as in the table: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
+  /** The memory limit, as in the table. Bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;
-  /** Whether it is outside the heap and of buffers, and only shows in the process's memory. */
+  /** Whether it is outside the heap and buffers, and only shows in the process's memory. */
   readonly native?: true;
   /** How often the action is repeated, before it is repeated four times as often. */
   readonly n: number;
@@ -79,7 +79,7 @@ interface StreamsOptions {
   readonly reads?: boolean;
   /** What is sent before the first stream. */
   readonly opening?: readonly Frame[];
-  /** The number of streams that are opened before waiting for the server. */
+  /** How many streams are opened before waiting for the server. */
   readonly waveStreams?: number;
   /** The unit for which bytes are counted. Defaults to the connection. */
   readonly per?: "connection" | "stream";
@@ -123,7 +123,7 @@ async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise
   }
 }
 
-/** Opens streams of ControlClimate that wait for their first reading, by a client that respects the windows. */
+/** Opens ControlClimate streams that wait for their first reading, with a client that respects the windows. */
 async function openClimates({ socket }: RawClient, n: number): Promise<ClientHttp2Stream[]> {
   const session = connect("http://greenhouse", { createConnection: () => socket }).on("error", () => {});
   await within(once(session, "remoteSettings"), "the server's SETTINGS");
@@ -135,13 +135,13 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
 }
 
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
-/** The header of a call of the greenhouse, with the largest allowed size. */
+/** The header for a greenhouse call, with the largest allowed size. */
 const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =>
   headersFrame(id, filled([...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more], id));
 const healthCall = (id: number, rpc: string): Frame =>
   headersFrame(id, filled(grpcHeader(`/grpc.health.v1.Health/${rpc}`), id));
 
-// A nearly complete record of 16 KiB of a handshake (RFC 8446 §5.1).
+// A nearly complete 16 KiB handshake record (RFC 8446 §5.1).
 const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
 
 /** The most messages that can be requested. */
@@ -171,7 +171,7 @@ const trailerMessage = encodeEnvelope(0, toBinary(WaterBedRequestSchema, trailer
 const trailerNote: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
 const longNotes: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
-/** Sends requests on one stream after the other, whose windows do not allow a response. */
+/** Sends requests on one stream after another, whose windows do not allow a response. */
 const withoutWindow: StreamsOptions = { opening: [settingFrame(4, 0)], waveStreams: 1, per: "stream" };
 
 /** Opens clients, each of which watches health on 200 streams. */
@@ -184,7 +184,7 @@ function watchers(message: Buffer): Run {
   };
 }
 
-/** Sends two small messages to each stream, with unknown frames of `sizes` bytes in the same write. */
+/** Sends two small messages to each stream, and unknown frames of `sizes` bytes in the same write. */
 function takenSlowly(sizes: readonly number[]): Run {
   return async (server, n) => {
     const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
@@ -204,13 +204,13 @@ function askOnce(lines: string): (client: RawClient) => void {
   return (client) => client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`);
 }
 
-/** Requests the events of a sensor. */
+/** Requests a sensor's events. */
 function watchEvents(sensor: string, count: number): (client: RawClient) => void {
   const path = `/sensors/${sensor}/readings?count=${count}`;
   return (client) => client.write(filledRequest(`GET ${path}`, ["accept", "text/event-stream"]));
 }
 
-/** Sends a message that repeats an unknown field, number 15, with a value of one byte. */
+/** Sends a message that repeats an unknown field, number 15, with a one-byte value. */
 async function messageOfUnknownFields({ addresses }: MeasuredServer, n: number): Promise<Held> {
   const client = (await openRaw(addresses.greenhouse)).drain();
   const lines = ["host: x", "content-type: application/proto", `content-length: ${n}`];
@@ -228,33 +228,35 @@ function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
   return [headersFrame(id, filled(header, id)), ...bodyFrames(id, body)];
 }
 
-/** Compressed empty lines. The compression of the first ones is poor, so that the total ratio is below 1,032. */
+/** Compressed empty lines. The first ones compress poorly, so that the total ratio is below 1,032. */
 const emptyLines = Buffer.concat([
   randomBytes(120_000).map((byte) => (byte % 2 === 0 ? 0x20 : 0x0a)),
   Buffer.alloc(16_600_000, "\n"),
 ]);
 
-/** An unfinished body that fills the largest window of br (RFC 7932 §9.1). */
+/** An unfinished body that fills br's largest window (RFC 7932 §9.1). */
 const fullBrotliWindow = brotliCompressSync(emptyLines, {
   finishFlush: constants.BROTLI_OPERATION_FLUSH,
   params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
 });
 
-/** A body that fills a window of 8 MiB: a frame of RFC 8878 §3.1.1 with raw line feeds, and blocks of one repeated. */
+/**
+ * A body that fills an 8 MiB window. It is an RFC 8878 §3.1.1 frame with raw line feeds, and blocks that repeat one.
+ */
 const fullZstdWindow = Buffer.concat([
   Buffer.from("28b52ffd0068", "hex"),
   zstdBlock(0, 8_000, Buffer.alloc(8_000, "\n")),
   ...Array.from({ length: 63 }, () => zstdBlock(1, 128 * 1024, Buffer.from("\n"))),
 ]);
 
-/** Returns a block of §3.1.1.2 that is not the last one: raw bytes, or one repeated byte. */
+/** Returns a §3.1.1.2 block that is not the last one, with raw bytes or one repeated byte. */
 function zstdBlock(type: 0 | 1, bytes: number, content: Buffer): Buffer {
   const header = Buffer.alloc(3);
   header.writeUIntLE((bytes << 3) | (type << 1), 0, 3);
   return Buffer.concat([header, content]);
 }
 
-/** Literals with incremental indexing (RFC 7541 §6.2.1), of 34 bytes each as §4.1 counts them. */
+/** Literals with incremental indexing (RFC 7541 §6.2.1), with 34 bytes each as §4.1 counts them. */
 const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 0x61 + (i % 26), 1, i]).flat());
 
 export const heldRows: readonly HeldRow[] = [
@@ -589,7 +591,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "small messages within 16 KiB that the handler reads slowly",
     atMost: "44 KiB a stream",
     n: 60,
-    // With the headers of both frames, one byte less than what is copied.
+    // With both frames' headers, one byte less than what is copied.
     run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
   },
   {
@@ -601,7 +603,7 @@ export const heldRows: readonly HeldRow[] = [
       const client = await openRaw(server.addresses.greenhouse);
       const climates = await openClimates(client, n);
       await untilSent(server, client);
-      // Each handler takes only the first message of a frame, for which the window is opened again completely.
+      // Each handler takes only a frame's first message, for which the window is opened again completely.
       for (const readings of [frameOfReadings, manyReadings]) {
         for (const climate of climates) climate.write(readings);
         await untilSent(server, client);
@@ -614,7 +616,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "health watches whose requests are full of unknown fields",
     atMost: "64 MiB in all",
     n: 400,
-    // Each is a number of one byte in field 2.
+    // Each is a one-byte number in field 2.
     run: watchers(encodeEnvelope(0, Buffer.alloc(512, Buffer.from([0x10, 1])))),
   },
   {

@@ -10,11 +10,11 @@ import { startFiles, type TestFiles } from "../../../packages/testing/src/gatewa
 import { openResponse } from "../../../packages/testing/src/gateway/streamed-response.ts";
 import { type Http2Server } from "../../../packages/testing/src/gateway/listen-for-tests.ts";
 
-// Files of a gigabyte as streams of google.api.HttpBody: the server holds only the bytes in transit.
+// The server streams gigabyte files as google.api.HttpBody, and holds only the bytes in transit.
 
 const fileBytes = 1_000_000_000;
 const piece = Buffer.alloc(250_000, "x");
-/** Windows, buffers of sockets on both sides, and garbage that has not been collected yet. */
+/** Windows, socket buffers on both sides, and garbage that has not been collected yet. */
 const heldBytesMax = 32 * 1024 * 1024;
 const samples = 4;
 

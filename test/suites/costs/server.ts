@@ -33,7 +33,7 @@ let poolIsUsed = false;
 /** Resolves at the next release, for slow operations. */
 let released = Promise.withResolvers<void>();
 
-/** Refuses requests of proxies, refuses others slowly if they ask for it, and admits the rest immediately. */
+/** Refuses proxies' requests, refuses others slowly if they ask for it, and admits the rest immediately. */
 function admit(request: AdmitRequest): void | Promise<void> {
   const { header } = request;
   if (header.get("wait") !== null) return released.promise.then(refuse);
@@ -48,7 +48,7 @@ function refuse(): never {
 
 const plants = await startPlantServer();
 const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") });
-// An Any may contain all types of the services, including Any.
+// An Any may contain all types in the services, including Any.
 const kitchenSink = await startKitchenSink({
   jsonOptions: {},
   mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Plain"] }),
@@ -113,7 +113,7 @@ const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
   held: async () => {
     await untilQuiet();
     collectGarbage();
-    // The memory of buffers is released one turn of the event loop later.
+    // Buffers' memory is released one event loop turn later.
     await nextTurn();
     collectGarbage();
     const { heapUsed, external, rss } = process.memoryUsage();
@@ -143,14 +143,14 @@ function release(): void {
 }
 
 /**
- * Uses up the rest of node's buffer pool after each turn in which it was used, like a busy server does: a retained
- * slice of the pool then retains all its 64 KiB.
+ * Like a busy server, uses up the rest of node's buffer pool after each turn in which it was used. A retained slice
+ * then retains all 64 KiB.
  */
 function usePool(before: Buffer): void {
   const next = Buffer.allocUnsafe(1);
   // Slices start at multiples of 8 bytes.
   const isUnused = next.buffer === before.buffer && next.byteOffset === before.byteOffset + 8;
-  // Not in each turn of an idle process, which would use a whole core.
+  // Pauses, because running in each turn of an idle process would use a whole core.
   if (isUnused) return void setTimeout(usePool, 1, next);
   useUpPool();
   setImmediate(usePool, Buffer.allocUnsafe(1));
@@ -167,7 +167,7 @@ async function answer(question: Question): Promise<void> {
 process.on("message", (question: Question) => void answer(question));
 process.once("disconnect", () => process.exit());
 
-/** Waits until the sockets have been idle for some turns of the event loop. */
+/** Waits until the sockets have been idle for some event loop turns. */
 async function untilQuiet(): Promise<void> {
   for (let turns = 0, before = -1; turns < 20; turns++) {
     const now = [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, readBytes());

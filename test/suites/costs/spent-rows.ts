@@ -24,11 +24,11 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { settingFrame, whole, windowUpdateFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
 import { authorized, bearer, tokens } from "../../support/server/plant-server.ts";
 
-/** CPU time that clients can make the server use by one action kind. */
+/** CPU time that clients can make the server use by one kind of action. */
 export interface SpentRow {
-  /** The action, as in the table in SECURITY.md. */
+  /** The action, as in SECURITY.md's table. */
   readonly what: string;
-  /** The limit of its CPU time, as in the table: a multiple of that of an {@link ordinaryCall}. */
+  /** The CPU time limit, as in the table, as a multiple of an {@link ordinaryCall}'s. */
   readonly atMost: string;
   /** How often each turn repeats the action, before it repeats it four times as often. */
   readonly n: number;
@@ -42,7 +42,7 @@ const readMaxBytes = 4 * 1024 * 1024;
 /** How many requests are concurrent, well below a connection's limit. */
 const atATime = 100;
 
-/** Opens streams of one connection in waves, each after the server has handled the one before. */
+/** Opens a connection's streams in waves, each after the server has handled the previous wave. */
 function onStreams(name: ServerName, framesOf: (streamId: number) => readonly Frame[]): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRawHttp2(addresses[name])).drain();
@@ -114,10 +114,10 @@ function post(path: string, contentType: string, body: Buffer, ...more: readonly
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
-/** The bytes that are read of each response, which is longer. */
+/** How many bytes are read from each response, which is longer. */
 const octetsOfEach = 40;
 
-/** The call that is the unit of all costs: an empty one over gRPC, whose handler does nothing. */
+/** The call by which all costs are measured, an empty one over gRPC, whose handler does nothing. */
 export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
   greenhouseCall(id, "WaterBed"),
   dataFrame(id, emptyMessage, last),
@@ -136,7 +136,7 @@ const compressed: readonly { readonly coding: string; readonly bytes: Buffer }[]
   { coding: "br", bytes: brotliCompressSync(bomb) },
   { coding: "zstd", bytes: zstdCompressSync(bomb) },
 ];
-/** A nearly empty frame of RFC 8878 with a window of 128 MiB. */
+/** A nearly empty RFC 8878 frame with a 128 MiB window. */
 const hugeWindow = Buffer.from("28b52ffd0088010000", "hex");
 
 const proxyLists = [

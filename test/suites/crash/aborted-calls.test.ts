@@ -21,16 +21,13 @@ import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 const calls = 100_000;
 const warmUpCalls = 10_000;
 
-/**
- * The engines close a connection that resets more streams: a thousand on the one of Node.js, 400 on that of the
- * gateway.
- */
+/** The engines close a connection that resets more streams, a thousand with Node.js's, 400 with the gateway's. */
 const callsPerConnection = 300;
 
 /** Frames are sent in portions, so that calls are cancelled in different states. */
 const callsPerWrite = 30;
 
-/** The smallest leak per call is a slot of an array, eight bytes. Less is heap noise. */
+/** The smallest leak per call is an array slot, eight bytes. Less is heap noise. */
 const growthLimitBytes = calls * 6;
 
 /** HTTP/2's CANCEL. */
@@ -83,7 +80,7 @@ const header: readonly Field[] = [
 
 const envelope = encodeEnvelope(0, Buffer.of(8, 7));
 
-// A header alone, half a message, a whole one whose stream is open, a call that runs: in turn.
+// In turn, a header alone, half a message, a complete message whose stream is open, and a running call.
 function beginning(streamId: number): Frame[] {
   const turn = ((streamId - 1) / 2) % 4;
   const head = headersFrame(streamId, header);

@@ -12,8 +12,8 @@ import { startCommandLine } from "../../support/process/command-line.ts";
 import { baseUrlOf } from "../../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// A server whose clock jumps, by libfaketime. The time of day does, and the clock that never jumps does not, as when a
-// machine is corrected.
+// libfaketime makes a server's clock jump. Only the time of day jumps, and the monotonic clock does not, as when a
+// machine's clock is corrected.
 
 const libfaketime = execFileSync("faketime", ["-f", "+0", "printenv", "LD_PRELOAD"], { encoding: "utf8" }).trim();
 const dayMs = 86_400_000;
@@ -60,7 +60,9 @@ describe("a server whose clock jumps", () => {
     writeFileSync(folder.file("clock"), `${offset}\n`);
   }
 
-  /** The code that a delete over Connect ends with. Its deadline is far: it passes only if a jump counts. */
+  /**
+   * Returns the code with which a delete over Connect ends. Its deadline is far, so it passes only if a jump counts.
+   */
   async function codeOf(token: string): Promise<unknown> {
     const headers = {
       authorization: `Bearer ${token}`,
@@ -87,7 +89,7 @@ describe("a server whose clock jumps", () => {
   });
 
   test("drains as usual when it jumps meanwhile", async () => {
-    // A connection that asks for nothing is waited for, but not for long.
+    // A drain waits for a connection without requests, but not for long.
     const idle = connect(Number(new URL(baseUrl).port), "127.0.0.1").on("error", () => {});
     idle.write("GET /livez HTTP/1.1\r\nhost: plants\r\n\r\n");
     await once(idle, "data");
@@ -100,7 +102,8 @@ describe("a server whose clock jumps", () => {
   });
 });
 
-// The server has dated them. The store's clock is the true one here. By that, too much or too little is dropped.
+// The database server dates the records, and the store's clock is the true one here. If the store used its own clock, it
+// would drop too much or too little.
 test.each(["+100d", "-100d"])("records are dropped by the database's clock, even when %s away", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });
@@ -119,7 +122,7 @@ test.each(["+100d", "-100d"])("records are dropped by the database's clock, even
   await store.close();
 });
 
-// Days are those of the database, and their partitions are created in advance. After a jump the day has no partition.
+// Days are the database's, and their partitions are created in advance. After a jump the day has no partition.
 test("no deletion record is lost when a database clock jumps across days", async () => {
   using folder = createTempFolder();
   // The server runs as another user.

@@ -7,13 +7,13 @@ import { canForget, ForgetfulDisk } from "../../support/plants/disk/forgetful-di
 import { createMissingStore, leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-// A reported result of a command survives a power loss, and an earlier power loss leaves the old state or
-// the new one. The power is lost before each sync of the command, after each rename and after its exit. If a sync is
-// missing, the new state is incomplete, or a name has lost its content.
+// The result that a command has reported survives a power loss, and an earlier power loss leaves the old state or the
+// new one. The power is lost before each sync, after each rename and after the exit. If a sync is missing, the new
+// state is incomplete, or a name has lost its content.
 
 const timeout = 120_000;
 
-/** A command of an operator that changes files. */
+/** An operator's command that changes files. */
 interface Change {
   readonly name: string;
   /** Writes the initial files. */
@@ -31,7 +31,7 @@ function fillStore(folder: string, first: bigint, last: bigint): void {
   openDatabase({ file: fileIn(folder), plantsWhenCreated: { first, last } }).close();
 }
 
-/** Creates plants 7 to 9 with the deletion of 8 in the log of a crash, and a backup of plants 1 to 3. */
+/** Creates plants 7 to 9 with the deletion of 8 in a crash's log, and a backup with plants 1 to 3. */
 function fillCrashed(folder: string): void {
   fillBackup(folder);
   using db = openDatabase({ file: join(folder, "crashing.db"), plantsWhenCreated: { first: 7n, last: 9n } });
@@ -50,7 +50,7 @@ function fillTokens(folder: string): void {
   writeFileSync(join(folder, "tokens"), tokenLine);
 }
 
-/** The names of the tokens in a file, `undefined` if there is no file. */
+/** Returns the token names in a file, `undefined` if there is no file. */
 function tokensIn(folder: string): readonly (string | undefined)[] | undefined {
   if (!existsSync(join(folder, "tokens"))) return undefined;
   return readFileSync(join(folder, "tokens"), "utf8")
@@ -59,13 +59,13 @@ function tokensIn(folder: string): readonly (string | undefined)[] | undefined {
     .map((line) => line.split(" ")[1]);
 }
 
-/** The plants in a file, `undefined` if there is no store. */
+/** Returns the plants in a file, `undefined` if there is no store. */
 function storeIn(file: string): readonly bigint[] | undefined {
   if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema").length === 0) return undefined;
   return plantsIn(file);
 }
 
-/** The plants in a file, unless it is missing or that of {@link leaveTruncatedFile}. */
+/** Returns the plants in a file, unless it is missing or from {@link leaveTruncatedFile}. */
 function plantsUnlessDamaged(file: string): readonly bigint[] | "gone or damaged" {
   if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema WHERE name = 'filler'").length > 0) {
     return "gone or damaged";
@@ -167,7 +167,10 @@ const changes: readonly Change[] = [
   },
 ];
 
-/** What there may be after a loss of power. The kernel may have written any content and any names in time. */
+/**
+ * Returns every state that may remain after a power loss. The kernel may have written any content and any names in
+ * time.
+ */
 function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] {
   const everything = [""];
   return (["synced", "current"] as const).flatMap((names) =>

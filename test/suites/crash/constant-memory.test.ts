@@ -11,13 +11,13 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** How many plants go in and out again. The nightly run takes ten million. */
+/** How many plants are imported and exported. The nightly run uses ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
 
-/** MiB. The program and its current batch need 15, a million ids more than 30. */
+/** In MiB. The program and its current batch need 15, and a million ids more than 30. */
 const heapMaxMib = 40;
 
-/** MiB. Node.js, its young objects and buffers need 110 to 190, for any number of plants. */
+/** In MiB. Node.js, its young objects and buffers need 110 to 190, for any number of plants. */
 const residentMaxMib = 256;
 
 /** A tenth of a millisecond per plant is several times the usual duration. */
@@ -60,7 +60,7 @@ describe.each(places)(`${plants} plants in $name`, ({ locate }) => {
   });
 });
 
-/** Ids of every length up to 19 digits, in ascending order, one a line. */
+/** Ids with every length up to 19 digits, in ascending order, one per line. */
 function* chunks(): Generator<string> {
   const step = 2n ** 63n / BigInt(plants);
   for (let first = 0; first < plants; first += plantsInChunk) {

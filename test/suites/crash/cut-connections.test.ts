@@ -27,7 +27,7 @@ const warmUpConnections = 1000;
 /** Concurrent connections. */
 const concurrentConnections = 20;
 
-/** A leak per connection is at least a socket or a session, kilobytes. 200 bytes each are heap noise. */
+/** A leak per connection has at least a socket or a session, which are kilobytes. 200 bytes each are heap noise. */
 const growthLimitBytes = connections * 200;
 
 function http2Call(streamId: number, procedure: string): Buffer[] {
@@ -96,7 +96,7 @@ test.each(conversations)(
   },
 );
 
-/** Opens connections, sends each a little more of a conversation than the one before, and cuts them. */
+/** Opens connections, sends each a little more of a conversation than the previous one, and cuts them. */
 async function cutConnections(address: Address, bytes: Buffer, count: number): Promise<void> {
   for (let done = 0; done < count; done += concurrentConnections) {
     const portions = Array.from({ length: concurrentConnections }, (_, at) =>
@@ -111,7 +111,7 @@ async function cutAfter(address: Address, portion: Buffer): Promise<void> {
   socket.on("error", () => {}).resume();
   await within(once(socket, "connect"), "a connection");
   await new Promise((resolve) => socket.write(portion, resolve));
-  // Every other is cut once the server has had its say, the rest as soon as the bytes are out.
+  // Every second connection is cut once the server has responded, and the rest as soon as the bytes are sent.
   if (portion.byteLength % 2 === 0) await new Promise(setImmediate);
   socket.resetAndDestroy();
 }

@@ -4,7 +4,7 @@ import { canTrace, traceCalls } from "../../../packages/testing/src/process/trac
 
 const deletions = 25;
 
-/** How often a process that deletes this many plants one by one has waited for the disk. */
+/** Returns how often a process that deletes this many plants one by one has waited for the disk. */
 function syncsOf(plants: number): number {
   using folder = createTempFolder();
   const entry = new URL("../../support/plants/delete-one-by-one.ts", import.meta.url).pathname;
@@ -12,7 +12,7 @@ function syncsOf(plants: number): number {
   return lines.filter((line) => /f(?:data)?sync\(\d+/.test(line)).length;
 }
 
-// kill -9 cannot show a missing sync: the page cache of the system survives the process.
+// kill -9 cannot show a missing sync, because the system's page cache survives the process.
 
 describe("an acknowledged deletion", () => {
   test.runIf(canTrace())("was synced to the disk, with a call for each single deletion", { timeout: 120_000 }, () => {

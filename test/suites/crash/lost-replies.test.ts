@@ -20,11 +20,11 @@ import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 /** How many responses are lost on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 
-/** Connections that are cut repeatedly, and the calls in flight on each: as many as the server accepts. */
+/** Connections that are cut repeatedly, and how many calls are in flight on each, as many as the server accepts. */
 const connections = 16;
 const concurrentCalls = 256;
 
-/** The most bytes of a connection between two cuts: enough for the responses to the calls in flight. */
+/** The most bytes on a connection between two cuts, enough for the responses to the calls in flight. */
 const bytesMax = 4_096;
 
 /** The limit for connections with one call at a time. */
@@ -53,7 +53,7 @@ describe.each(["sqlite", "postgres"] as const)("over breaking connections, with 
       await migratePlants(location);
       const store = await openPlantStore(location);
       await using database = await openPlantDatabase(location);
-      // Responses of the server, of which one per plant arrives.
+      // The server's responses, of which one per plant arrives.
       let answers = 0;
       const counting = {
         ...store,

@@ -8,9 +8,9 @@ import { createSchemaOfVersion, laterSteps, latestVersion } from "../../support/
 import { embeddedBinaries } from "../../support/plants/postgres-binaries.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
-// What the server of the development dependencies has, and that of the system may be too old for.
+// Tests what the server in the development dependencies supports. The system's may be too old.
 
-/** Starts the server of the development dependencies. */
+/** Starts the server from the development dependencies. */
 function startNewestPostgres(): Promise<PostgresServer> {
   vi.stubEnv("PATH", `${embeddedBinaries()}:${process.env["PATH"]}`);
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -22,7 +22,7 @@ test("a migration ignores the transaction_timeout that a role has for deletions"
   const url = await createSchemaOfVersion(server, 2);
   await runSql(url, "CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '1s'");
   const reader = new Session(readServerUrl(url));
-  // The build of the index waits for readers of older snapshots.
+  // The index build waits for readers with older snapshots.
   await reader.begin("ISOLATION LEVEL REPEATABLE READ; SELECT 1");
   const running = migratePostgres(url.replace("user=tester", "user=hasty"), undefined, laterSteps);
   const late = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%'

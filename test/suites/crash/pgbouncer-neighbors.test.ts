@@ -52,7 +52,7 @@ beforeAll(async () => {
 }, timeout);
 afterEach(async () => {
   await postgres.start();
-  // With new connections to the server.
+  // Restarts it, so that connections to the server are new.
   await pooler.kill();
   await pooler.start();
 });
@@ -185,7 +185,7 @@ test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_m
 test("migrate creates the store in the role's schema, whatever a neighbor leaves", { timeout }, async () => {
   await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
   try {
-    // With server connections that start with it.
+    // Restarts it, so that server connections start with the setting.
     await pooler.kill();
     await pooler.start();
     await leaveOnConnections(pooler.url, all);

@@ -54,8 +54,8 @@ describe("a server on PostgreSQL", () => {
     }
     await load.stop();
     await expectTruth(tally);
-    // Every retry has succeeded. Some deletions may be refused unsent: for a busy machine sixteen callers can be too
-    // many.
+    // Every retry has succeeded. Some deletions may be refused before they are sent, because sixteen callers can be too
+    // many for a busy machine.
     const overloaded = `error ${Code.ResourceExhausted}`;
     const refused = tally.failures.get(overloaded) ?? 0;
     expect([...tally.failures.keys()].filter((failure) => failure !== overloaded)).toEqual([]);
@@ -78,7 +78,7 @@ describe("a server on PostgreSQL", () => {
     await expectTruth(tally);
   });
 
-  // A forgotten transaction, and callers that keep deleting its plant.
+  // A forgotten transaction holds a lock, and callers keep deleting its plant.
   test("deletes all other plants while another transaction locks one for 40 seconds", { timeout }, async () => {
     await createPlants();
     const store = await openPlantStore({ kind: "postgres", url });
@@ -91,7 +91,7 @@ describe("a server on PostgreSQL", () => {
       for (let i = 0; i < 200 / ticksPerS; i++) others.push(ask(BigInt(others.length + 2)));
       await sleep(1_000 / ticksPerS);
     }
-    // All these while the lock is held.
+    // All deletions end while the lock is held.
     expect(new Set(await Promise.all(others))).toEqual(new Set([true]));
     expect(new Set(await Promise.all(locked))).toEqual(new Set([Code.Unavailable]));
     expect(store.problem).toBeUndefined();

@@ -19,7 +19,7 @@ import {
   startLoad,
 } from "../../support/restart/load.ts";
 
-// The command `proxy` as it is restarted: SIGTERM, and the next one on the same ports, with the waits by default.
+// Restarts the command `proxy` with SIGTERM, and starts the next one on the same ports, with the default waits.
 
 /** A run's fewest calls. */
 const callCount = 2_000;
@@ -73,7 +73,7 @@ interface BalancerPorts {
   readonly status: number;
 }
 
-// A check each second, and two failures take a server out.
+// HAProxy checks each second, and takes a server out after two failures.
 function configOf(mode: "http" | "tcp", at: BalancerPorts, proxies: readonly Ports[]): string {
   const servers = (option: string): string =>
     proxies
@@ -106,7 +106,7 @@ listen status
 `;
 }
 
-/** Returns whether HAProxy sends calls to all servers of all its listeners. */
+/** Returns whether HAProxy sends calls to every server in every listener. */
 async function isComplete(statusPort: number): Promise<boolean> {
   const lines = (await (await fetch(`http://127.0.0.1:${statusPort}/;csv`)).text()).split("\n");
   const [names = [], ...rows] = lines.map((line) => line.split(","));
@@ -128,7 +128,7 @@ function paced(caller: Caller): Caller {
   };
 }
 
-/** Repeats a call that was not processed, once, as clients of gRPC do by themselves. */
+/** Repeats a call that was not processed once, as gRPC clients do by themselves. */
 function repeating(caller: Caller): Caller {
   return {
     call: async (id) => {
@@ -139,7 +139,7 @@ function repeating(caller: Caller): Caller {
   };
 }
 
-// One after the other. A port is free until it is listened on, also for the other mode.
+// The tests run one after the other, because a port is free until it is listened on, also in the other mode.
 test.each(["tcp", "http"] as const)(
   `a rolling restart behind HAProxy (%s) fails none among ${callCount} calls`,
   { timeout: 10 * waitLimitMs },

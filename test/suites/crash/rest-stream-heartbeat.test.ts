@@ -57,7 +57,7 @@ test.concurrent.each([
     await connection.readToEnd();
     const [head = "", ...body] = seen.join("").split("\r\n\r\n");
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    // Without the lengths of the chunks.
+    // Removes the chunk lengths.
     const text = body.join("\r\n\r\n").replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, "");
     expect(text.replace(/\r\n$/, "")).toBe(`${beat}${beat}${rest}`);
   },

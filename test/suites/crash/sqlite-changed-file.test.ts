@@ -11,10 +11,10 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 const plants = 50_000n;
 const timeout = 180_000;
 
-/** Deletions that may have been acknowledged before a change, and counted after it: one of each caller. */
+/** Deletions that may have been acknowledged before a change, and counted after it, one per caller. */
 const onTheWay = 16;
 
-/** A file's state: how many acknowledged deletions it has lost, and whether it is damaged. */
+/** Returns how many acknowledged deletions a file has lost, and whether it is damaged. */
 function judge(file: string, deleted: Iterable<bigint>) {
   const left = new Set(plantsIn(file));
   const back = [...deleted].filter((id) => left.has(id)).length;

@@ -12,7 +12,7 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 const timeout = 120_000;
 const plants = 100_000n;
 
-/** A store name `volume/plants.db`, relative to its folder. `mounts` are commands of the shell. */
+/** A store name `volume/plants.db`, relative to its folder. `mounts` are shell commands. */
 interface StoreName {
   readonly name: string;
   readonly path: string;
@@ -150,7 +150,7 @@ describe.runIf(isMountTried)("two servers on a folder that is also mounted elsew
   test("delete each plant once, and lose no deletion when both are killed", { timeout }, async () => {
     using folder = createTempFolder();
     const file = createStore(folder, plants);
-    // Both servers are asked for each even plant. Each odd plant is for one of them, so that the slower one deletes,
+    // Both servers are asked for each even plant. Each odd plant belongs to one server, so that the slower one deletes,
     // too.
     const tallies = [0n, 50_000n].map((offset) => new DeleteTally((call) => (call % 2n === 0n ? call : call + offset)));
     {

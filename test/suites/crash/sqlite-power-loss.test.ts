@@ -39,7 +39,7 @@ function createDisk(): ForgetfulDisk {
 }
 
 /**
- * Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until a sync of its log fails.
+ * Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until syncing its log fails.
  */
 function deleteTen(disk: ForgetfulDisk, fault: string): unknown[] {
   return toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
@@ -50,7 +50,7 @@ function toldBy(output: string): unknown[] {
 }
 
 /**
- * Expects that a store without some plants is not damaged, whatever of its file the system has written by itself.
+ * Expects that a store without some plants is not damaged, whatever part of its file the system has written by itself.
  */
 function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): void {
   for (const written of [[], ["plants.db"]]) {
@@ -91,7 +91,7 @@ const questions: readonly { name: string; args: readonly string[]; answer: unkno
   },
 ];
 
-// After the sync of the log's header, the fourth deletion is the fifth sync.
+// After the sync for the log's header, the fourth deletion is the fifth sync.
 const ends = [
   { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
   {
@@ -130,7 +130,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
 
   test("rewrites a long log completely if its end could not be synced", { timeout }, () => {
     using disk = createDisk();
-    // More than an opening rewrites at a time. After the syncs of the log's header and of this, the third is the
+    // More than an opening rewrites at a time. After the syncs for the log's header and for this, the third is the
     // deletion's.
     const leaving = onDatabaseFile(`
       db.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE other AS SELECT randomblob(9000000) AS bytes");
@@ -159,7 +159,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
   test("reports failing syncs even if all requested plants are missing", { timeout }, () => {
     using disk = createDisk();
     const { href } = new URL("../../../src/stores/sqlite/sqlite-store.ts", import.meta.url);
-    // A commit that deletes nothing writes nothing, so the first sync is that of a write check of the store.
+    // A commit that deletes nothing writes nothing, so the first sync is a write check's.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";
       import { openSqliteStore } from "${href}";

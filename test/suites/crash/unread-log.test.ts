@@ -11,7 +11,7 @@ test("a server exits although its log is not read", async () => {
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
   server.process.stderr.pause();
-  // More lines than a pipe takes.
+  // More lines than a pipe buffers.
   for (let asked = 0; asked < 2000; asked += 100) {
     await Promise.all(Array.from({ length: 100 }, () => deletePlant(baseUrl, 1, "a-token-that-nobody-knows")));
   }

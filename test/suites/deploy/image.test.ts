@@ -30,7 +30,7 @@ interface Stage {
 }
 
 /**
- * Runs a Dockerfile's steps without a container, and returns its stages. The name of the last is "last". Each stage is
+ * Runs a Dockerfile's steps without a container, and returns its stages. The last stage is named "last". Each stage is
  * a folder below `target`, its commands run on this machine, and it gets only the files that .dockerignore includes.
  * Supports the instructions in deploy/Dockerfile.
  */
@@ -78,7 +78,7 @@ function linesOf(file: string): string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** The list excludes everything, then includes some files, and excludes some of those. */
+/** The list excludes everything, then includes some files, and excludes some of them. */
 function copyContext(ignored: string, context: string): void {
   const patterns = linesOf(ignored);
   const passed = patterns.filter((line) => line.startsWith("!")).map((line) => line.slice(1));

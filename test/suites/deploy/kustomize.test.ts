@@ -50,7 +50,7 @@ test("the overlay changes image, namespace, replicas and settings, and migrates 
 
 test("a changed secret gets a new name, which restarts the replicas", async () => {
   const [before, after] = [secretsIn(await render("postgres://a@b/c")), secretsIn(await render("postgres://a@b/d"))];
-  // In the secret, in the job, and twice in the deployment: as a variable and as a file.
+  // In the secret, in the job, and twice in the deployment, as a variable and as a file.
   expect([before.length, new Set(before).size, after.length]).toEqual([4, 1, 4]);
   expect(after).not.toEqual(before);
 });

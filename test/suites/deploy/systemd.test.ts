@@ -22,7 +22,7 @@ test.each(units)("%s passes systemd-analyze verify", async (file) => {
   expect(await buildStep("systemd-analyze", ["verify", "--man=no", copy])).toBe("");
 });
 
-// 1.1 of 10. The rest is the network, AF_UNIX for a socket, and writable executable memory, which V8 needs.
+// On a scale to 10, 1.1 remains for the network, AF_UNIX for a socket, and writable executable memory, which V8 needs.
 test.each(units)("systemd-analyze rates the exposure of %s at 1.1 or less", async (file) => {
   await buildStep("systemd-analyze", ["security", "--offline=true", "--threshold=11", "--no-pager", file]);
 });
@@ -64,7 +64,7 @@ test("a server makes no system calls that the unit forbids", async () => {
   process.kill(Number(pid), "SIGTERM");
   expect(await server.end()).toBe(0);
   const made = readFileSync(folder.file("calls"), "utf8").matchAll(/^\d+ +([a-z]\w*)\(/gm);
-  // SQLite changes the owner of a new file to that of its folder, but only as root.
+  // SQLite gives a new file its folder's owner, but only as root.
   const allowed = allowedCalls().add("fchown");
   expect([...new Set([...made].map(([, call = ""]) => call))].filter((call) => !allowed.has(call))).toEqual([]);
   expect(allowed.has("accept4") && !allowed.has("mount") && !allowed.has("setuid")).toBe(true);

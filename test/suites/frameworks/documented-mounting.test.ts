@@ -9,8 +9,8 @@ import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connecti
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// Runs the blocks with which docs/how-to/gateway.md mounts the gateway, each in an application of the framework that its
-// comment names.
+// Runs the blocks with which docs/how-to/gateway.md mounts the gateway, each in an application that uses the framework
+// in its comment.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
 
@@ -33,7 +33,7 @@ await app.getHttpAdapter().getInstance().ready?.();
 announce(app.getHttpServer());`,
 };
 
-/** The code around a block: an application with another page, which listens on a free port. */
+/** The code around a block creates an application with another page, which listens on a free port. */
 const applications = {
   Express: {
     before: `import { createServer } from "node:http";

@@ -8,13 +8,13 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
-// Runs the block in docs/how-to/openapi.md that adds RPCs to the description of @fastify/swagger.
+// Runs the block in docs/how-to/openapi.md that adds RPCs to @fastify/swagger's description.
 
 function resolveFrom(folder: string, name: string): string {
   return createRequire(join(projectFolder, folder, "package.json")).resolve(name);
 }
 
-/** The files of the modules that the program imports. */
+/** The files for the modules that the program imports. */
 const files: Readonly<Record<string, string>> = {
   fastify: resolveFrom("examples/frameworks", "fastify"),
   "@fastify/swagger": resolveFrom("packages/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),
@@ -41,7 +41,7 @@ ${block?.text ?? ""}
 app.register(async (child) => {
   const schema = { response: { 200: { type: "string" } } };
   child.get("/page", { schema }, () => "a page");
-  // A path of an RPC with another method.
+  // An RPC's path with another method.
   child.put("/sensors/:sensor/reading", { schema }, () => "moved");
 });
 await app.ready();

@@ -12,7 +12,7 @@ import type { Field, HttpRequest, HttpVersion } from "../../../packages/testing/
 import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
 
-// The spans of one call that a collector receives from a program with OpenTelemetry's SDK and instrumentations.
+// The spans that a collector receives for one call to a program with OpenTelemetry's SDK and instrumentations.
 
 let collector: OtlpReceiver;
 let postgres: PostgresServer;
@@ -41,7 +41,7 @@ const watchReadings = "greenhouse.v1.GreenhouseService/WatchReadings";
 const rest: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header };
 const noMessage = new Uint8Array(0);
 
-/** Returns the names of the spans from that of a query up to that of the caller, which is another program. */
+/** Returns the span names from a query up to the caller, which is another program. */
 function waysUp(spans: readonly ReceivedSpan[]): string[] {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   const wayFrom = (spanId: string): string => {

@@ -26,12 +26,12 @@ import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/b
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { fuzz, openSchemathesis } from "../../../packages/testing/src/process/schemathesis.ts";
 
-// Services of Google, with their comments, as input of client generators and a fuzzer.
+// Client generators and a fuzzer process Google's services, with their comments.
 
 interface Package {
   readonly name: string;
   readonly omit?: readonly string[];
-  /** The messages of compilers for generated clients that do not compile, by generator. */
+  /** The compilers' messages for generated clients that do not compile, by generator. */
   readonly broken?: Readonly<Record<string, string>>;
 }
 
@@ -40,7 +40,7 @@ const packages: readonly Package[] = [
   { name: "google.cloud.secretmanager.v1" },
   { name: "google.cloud.kms.v1" },
   { name: "google.cloud.tasks.v2" },
-  // Its lists take every path of its documents.
+  // Its rule for lists also matches every document's path.
   {
     name: "google.firestore.v1",
     omit: ["google.firestore.v1.Firestore.ListDocuments"],
@@ -149,7 +149,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
     const services = [...files]
       .filter((type) => type.kind === "service")
       .filter((type) => type.file.proto.package === name);
-    // As docs/how-to/openapi.md has it. Many of Google's comments have patterns of names.
+    // Documented in docs/how-to/openapi.md. Many of Google's comments contain patterns for names.
     const comments = new Map([...readComments(definition)].map(([of, text]) => [of, text.replaceAll("*/", "* /")]));
     const document = createOpenApi(services, { info: { title: name, version: "1" }, comments, rest });
     file = join(folder.folder, "openapi.json");

@@ -14,10 +14,10 @@ import { type HttpRule, HttpRuleSchema } from "../../../packages/protobuf/src/ge
 import { clientServices, configRules } from "./definition.ts";
 import { MessageSampler } from "./sample-message.ts";
 
-/** How a client returns results: a response, a stream, the items of all pages, or a long-running operation. */
+/** How a client returns results: a response, a stream, the items on all pages, or a long-running operation. */
 export type CallKind = "unary" | "stream" | "pages" | "operation";
 
-/** A call of a client, and the messages that it sends and gets. */
+/** A client's call, and the messages that it sends and gets. */
 export interface ClientCall {
   /** The service to which the client belongs. */
   readonly client: DescService;
@@ -26,11 +26,14 @@ export interface ClientCall {
   /** The rule's path for which the request has values. */
   readonly path: string;
   readonly request: JsonObject;
-  /** The handler's responses: one, a stream, pages, or an operation that runs and that is done. */
+  /** The handler's responses, which are one, a stream, pages, or an operation that runs and that is done. */
   readonly responses: readonly JsonObject[];
-  /** The types of a client's results, the last one also of further results; without items that are not messages. */
+  /**
+   * The types that a client's results have, the last one also for further results. Excludes items that are not
+   * messages.
+   */
   readonly resultTypes: readonly DescMessage[];
-  /** What a client returns: each response, each item of all pages, or the response and the metadata of an operation. */
+  /** What a client returns, which is each response, each item on all pages, or an operation's response and metadata. */
   readonly results: readonly JsonValue[];
 }
 
@@ -38,7 +41,7 @@ export interface ClientCall {
 const manyResponses = 3;
 
 /**
- * Returns calls of every RPC that a client offers, with each path of its rule. Google's REST clients offer no client
+ * Returns calls to every RPC that a client offers, with each path in its rule. Google's REST clients offer no client
  * streams.
  */
 export function createCalls(definition: FileRegistry): readonly ClientCall[] {
@@ -63,7 +66,7 @@ interface Path {
   readonly body: string;
 }
 
-/** Returns an RPC's paths. Of the rules of shared services, those with the version of the client's service. */
+/** Returns an RPC's paths. From the shared services' rules, returns those with the version of the client's service. */
 function pathsOf(method: DescMethod, client: DescService): readonly Path[] {
   const external = configRules.find(({ selector }) => selector === `${method.parent.typeName}.${method.name}`);
   const rule: HttpRule = external === undefined ? getOption(method, http) : create(HttpRuleSchema, external);
@@ -108,7 +111,7 @@ function camelCase(name: string): string {
 
 type Results = Pick<ClientCall, "kind" | "responses" | "resultTypes" | "results">;
 
-/** Returns results of an RPC: of a server stream, one with messages and one without. */
+/** Returns an RPC's results. A server stream has one result with messages and one without. */
 function sampleResults(method: DescMethod, definition: FileRegistry, sampler: MessageSampler): readonly Results[] {
   const { input, output } = method;
   const responses = (): JsonObject[] => Array.from({ length: manyResponses }, () => sampler.sample(output));
@@ -149,12 +152,12 @@ function sampleOperation(method: DescMethod, types: readonly DescMessage[], samp
   };
 }
 
-/** Returns a page's token by its number: an empty one for the first page, and after the last. */
+/** Returns a page's token by its number, which is empty for the first page, and after the last. */
 export function nextPageToken(at: number): string {
   return at === 0 || at === manyResponses ? "" : `page ${at}+/=`;
 }
 
-/** Returns the types of the response and of the metadata of a long-running operation. */
+/** Returns the types of a long-running operation's response and metadata. */
 function operationTypes(method: DescMethod, definition: FileRegistry): readonly DescMessage[] | undefined {
   const info = definition.getExtension("google.longrunning.operation_info");
   if (info?.message === undefined || method.output.typeName !== "google.longrunning.Operation") return undefined;

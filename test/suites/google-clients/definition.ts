@@ -75,8 +75,8 @@ export const configRules: readonly ExternalHttpRule[] = [
     pattern: { case: "post", value: `${operation}:cancel` },
     body: "*",
   },
-  // Documents have an even number of segments after `documents`, lists of documents an odd one. The annotation of lists
-  // matches both, so GetDocument would never be reached.
+  // Documents have an even number of segments after `documents`, and document lists an odd one. The annotation for
+  // lists matches both, so GetDocument would never be reached.
   {
     selector: "google.firestore.v1.Firestore.ListDocuments",
     pattern: { case: "get", value: "/v1/{parent=projects/*/databases/*/documents}/{collection_id}" },

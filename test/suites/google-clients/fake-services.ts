@@ -9,7 +9,7 @@ import {
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type ClientCall, nextPageToken } from "./client-calls.ts";
 
-/** A code of errors that the clients do not retry, and its HTTP status. */
+/** An error code that the clients do not retry, and its HTTP status. */
 export interface ErrorCode {
   readonly code: Code;
   readonly httpStatus: number;
@@ -25,7 +25,7 @@ const errorCodes: readonly ErrorCode[] = [
   { code: Code.Unimplemented, httpStatus: 501 },
 ];
 
-/** Returns the code of a call's error. */
+/** Returns the code that a call's error has. */
 export function errorCodeOf(call: number): ErrorCode {
   const { [call % errorCodes.length]: code = { code: Code.Internal, httpStatus: 500 } } = errorCodes;
   return code;
@@ -41,10 +41,10 @@ export const errorDetails: Readonly<Record<string, JsonObject>> = {
   "google.rpc.ResourceInfo": { resourceType: "queue", resourceName: "q", owner: "o", description: "d" },
 };
 
-/** Header fields of a test call: a name of the call that ends in its number, and whether it fails. */
+/** A test call's header fields. One names the call with a number at the end, and one says whether it fails. */
 export const callHeader = { name: "x-call", fails: "x-fails" } as const;
 
-/** Services whose handlers record requests and return the responses of the calls. */
+/** Services whose handlers record requests and return the calls' responses. */
 export class FakeServices {
   /** Each named call's requests. */
   readonly received: Map<string, Message[]> = new Map();

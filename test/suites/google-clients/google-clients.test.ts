@@ -26,7 +26,7 @@ interface Client {
   readonly run: (...files: readonly string[]) => Promise<unknown>;
   /** Whether a client offers the RPCs that several APIs share. */
   readonly offersShared: (client: string) => boolean;
-  /** Returns an error of the client, without the fields of ErrorInfo. */
+  /** Returns the client's error, without ErrorInfo's fields. */
   readonly errorOf: (code: ErrorCode) => object;
 }
 
@@ -34,7 +34,7 @@ const clients: readonly Client[] = [
   {
     language: "Node",
     run: (...files) => buildStep("node", [join(suiteFolder, "call.ts"), ...files]),
-    // Its methods for locations send the path of the annotation instead of that of Cloud Tasks.
+    // Its methods for locations send the annotation's path instead of Cloud Tasks's.
     offersShared: (client) => client === "google.firestore.admin.v1.FirestoreAdmin",
     errorOf: ({ code }) => ({ code, message: errorMessage, details: Object.values(errorDetails) }),
   },
@@ -143,7 +143,7 @@ test("every RPC is called, except with client streams or without a rule", () => 
   ]);
 });
 
-/** Returns a call's requests: one for each page. */
+/** Returns a call's requests, one for each page. */
 function requestsOf({ kind, request, responses }: ClientCall): readonly JsonObject[] {
   return kind === "pages" ? responses.map((_, at) => ({ ...request, pageToken: nextPageToken(at) })) : [request];
 }

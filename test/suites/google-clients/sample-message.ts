@@ -7,7 +7,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 
-/** Values of scalar fields in JSON: limits, and characters that have a meaning in URLs and in JSON. */
+/** Values for scalar fields in JSON, which are limits, and characters that have a meaning in URLs and in JSON. */
 const scalars: Readonly<Record<ScalarType, JsonValue>> = {
   [ScalarType.STRING]: 'é ?&=+%2F"\\/#',
   [ScalarType.BYTES]: "AP/+7wo=",
@@ -26,7 +26,7 @@ const scalars: Readonly<Record<ScalarType, JsonValue>> = {
   [ScalarType.FIXED64]: "18446744073709551615",
 };
 
-/** Types with a special form in JSON. An Any is left out, because its type would be arbitrary. */
+/** Types with a special form in JSON. An Any is omitted, because its type would be arbitrary. */
 const specialForms: Readonly<Record<string, JsonValue | undefined>> = {
   "google.protobuf.Any": undefined,
   "google.protobuf.Duration": "3.000000001s",
@@ -40,7 +40,7 @@ const specialForms: Readonly<Record<string, JsonValue | undefined>> = {
 /** How deep messages are nested. Some types contain themselves. */
 const maxDepth = 4;
 
-/** Creates messages in which every field is set. Each message sets another member of a oneof than the one before. */
+/** Creates messages in which every field is set. Each message sets another oneof member than the previous one. */
 export class MessageSampler {
   /** How many messages each type has so far. */
   readonly #counts = new Map<DescMessage, number>();

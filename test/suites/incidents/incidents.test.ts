@@ -4,8 +4,8 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openClient } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "../prometheus/production.ts";
 
-// Breaks a server under load, waits for the alert, runs the commands of its runbook, and does what the runbook says
-// about their output. The server must serve calls again, without a lost deletion.
+// Breaks a server under load, waits for the alert, runs its runbook's commands, and does what the runbook says about
+// their output. The server must serve calls again, without a lost deletion.
 
 const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
 const continueWithoutStandby = blocksRunBy("test/suites/prometheus/failover.test.ts").find(({ text }) =>
@@ -13,7 +13,7 @@ const continueWithoutStandby = blocksRunBy("test/suites/prometheus/failover.test
 );
 const [createDatabase, writeSettings, createTables, createToken, start = ""] = productionBlocks();
 
-/** Fires after a second instead of minutes. The expressions stay the same, with shorter ranges. */
+/** Fires after a second instead of minutes, with the same expressions and shorter ranges. */
 const withShortTimes = (rules: string): string => rules.replaceAll(/for: \d+m/g, "for: 1s").replaceAll("5m", "10s");
 
 /** Deletes one plant after the other, and writes the acknowledged ids to a file. */
@@ -30,7 +30,7 @@ interface Incident {
   readonly name: string;
   readonly alert: string;
   readonly begin: (production: Production) => Promise<unknown>;
-  /** What the first commands of the runbook print. */
+  /** What the runbook's first commands print. */
   readonly prints: RegExp;
   /** The section to which the runbook leads, and what its first commands print. */
   readonly leadsTo?: { readonly alert: string; readonly prints: RegExp };
@@ -44,14 +44,14 @@ const runAs =
   ({ run }: Production) =>
     run(`psql --dbname=plants --quiet ${statements.map((sql) => `-c "${sql}"`).join(" ")}`);
 
-/** Opens a transaction of another program, which stays open. */
+/** Opens another program's transaction, which stays open. */
 const holdTransaction = (sql: string) => async (production: Production) => {
   const port = (await production.read("echo $PGPORT")).trim();
   const url = `postgres:///plants?user=tester&host=${production.postgres.socketFolder}&port=${port}`;
   (await openClient(url, `BEGIN; ${sql}`)).on("error", () => {});
 };
 
-/** Runs the last commands of a section until its condition "for a minute" applies. */
+/** Runs a section's last commands until its condition "for a minute" applies. */
 const endIdleTransactions = async ({ read }: Production): Promise<void> => {
   const end = blocks.get("PlantstoreSlow")?.[1]?.text;
   await expect.poll(() => read(end), { timeout: 90_000, interval: 2_000 }).toContain("(1 row)");
@@ -59,7 +59,7 @@ const endIdleTransactions = async ({ read }: Production): Promise<void> => {
 
 const idle = /\| tester +\| idle in transaction \| Client +\| ClientRead /;
 
-/** Without the check. */
+/** Skips the check. */
 const startAgain = start.split("\n").slice(1).join("\n");
 const stop = 'kill -TERM "$PID"\nwait "$PID" || true';
 
@@ -210,7 +210,7 @@ describe.each([
   let prometheus: Prometheus;
   const names = async (): Promise<readonly unknown[]> =>
     (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
-  /** Runs the first commands of a section. An operator continues after one that fails. */
+  /** Runs a section's first commands. An operator continues after one that fails. */
   const readFirst = (alert: string): Promise<string> =>
     production.read(`set +e\n${blocks.get(alert)?.[0]?.text}\nset -e`);
 

@@ -15,7 +15,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 // File descriptors for everything except connections: files, pipes, threads.
 const otherDescriptors = 500;
 
-/** The number of open connections, unless the limit of file descriptors on this machine is lower. */
+/** How many connections are open, unless this machine's limit for file descriptors is lower. */
 const connectionCount = Math.min(defaultLimits.connections, descriptorLimit() - otherDescriptors);
 
 function descriptorLimit(): number {
@@ -23,7 +23,7 @@ function descriptorLimit(): number {
   return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
 }
 
-/** Fewer than the backlog of connections that have not been accepted. */
+/** Fewer than the backlog for connections that have not been accepted. */
 const openedPerBatch = 250;
 
 const folder = createTempFolder();

@@ -19,8 +19,8 @@ import { buildLimitMs } from "../../../packages/testing/src/process/build-step.t
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, type TestPlantServerOptions, tokens } from "../../support/server/plant-server.ts";
 
-// Clients with their default options under full load, where they show behaviour that single calls do not, such as
-// measuring the bandwidth, or sending as much as the windows allow.
+// Clients with their default options under full load, where they show behaviour that single calls do not. For example,
+// they measure the bandwidth, or send as much as the windows allow.
 
 interface Row {
   readonly name: string;
@@ -47,16 +47,16 @@ const clients: readonly Row[] = [
 /** More plants than any client deletes. */
 const plantCount = 500_000;
 
-/** The duration of the calls, in s. */
+/** How long calls are made, in s. */
 const callSeconds = 2;
 
-/** A stream: the number of its messages, and the bytes of their content. */
+/** How many messages a stream has, and how many bytes their content has. */
 interface StreamSize {
   readonly pieces: number;
   readonly bytes: number;
 }
 
-/** The content of each counted message. */
+/** Bytes of content in each counted message. */
 const countedBytes = 16;
 
 const echoed: StreamSize = { pieces: 1000, bytes: 64 * 1024 };
@@ -95,9 +95,7 @@ describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
   });
 });
 
-/**
- * Lets a client delete the plants 1, 2, 3 …, every second of which exists, and compares the responses with the store.
- */
+/** Lets a client delete plants 1, 2, 3 …, every second of which exists, and compares the responses with the store. */
 async function callFor(
   options: TestPlantServerOptions,
   program: ClientProgram,
@@ -120,7 +118,7 @@ async function callFor(
   expect(connections.count).toBe(1);
 }
 
-/** Starts a gateway with the stream service on a free port of loopback. Dispose it with `await using`. */
+/** Starts a gateway with the stream service on a free loopback port. Dispose it with `await using`. */
 async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
   const gateway = createTestGateway({
     routes: (router) =>
@@ -135,7 +133,7 @@ async function* countTo(pieces: number): AsyncGenerator<{ number: number; conten
   for (let number = 0; number < pieces; number++) yield { number, content };
 }
 
-/** The number of connections that this process's servers have accepted. Dispose it with `using`. */
+/** How many connections this process's servers have accepted. Dispose it with `using`. */
 interface ConnectionCount {
   readonly count: number;
   [Symbol.dispose](): void;

@@ -14,7 +14,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { startToolServer, type ToolServer } from "./tool-server.ts";
 
-// The official clients of MCP delete plants of the plant store, with tokens of an identity provider.
+// The official MCP clients delete plants in the plant store, with an identity provider's tokens.
 
 const tool = "plantstore_v1_PlantService_DeletePlant";
 let server: ToolServer;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server[Symbol.asyncDispose]());
 
-/** What a client gets: the names of the tools, and for each call the structured result or the error's text. */
+/** What a client gets, which is the tool names, and for each call the structured result or the error's text. */
 type Results = Readonly<Record<"tools" | "deleted" | "repeated" | "notFound" | "invalid", unknown>>;
 
 function expectedFor(plant: string): Results {

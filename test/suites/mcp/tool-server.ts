@@ -11,13 +11,13 @@ export interface ToolServer extends AsyncDisposable {
   /** The gRPC service's URL. */
   readonly baseUrl: string;
   readonly issuer: string;
-  /** The parameters of the token requests so far. */
+  /** The parameters in the token requests so far. */
   readonly tokenRequests: readonly TokenRequest[];
   /** Returns a token with a scope. */
   tokenWith(scope: string): Promise<string>;
 }
 
-/** Starts a plant store with the plants 1 to 999, which accepts the tokens of a new identity provider. */
+/** Starts a plant store with plants 1 to 999, which accepts a new identity provider's tokens. */
 export async function startToolServer(): Promise<ToolServer> {
   await using opened = new AsyncDisposableStack();
   const provider = opened.use(await startAuthorizationServer());

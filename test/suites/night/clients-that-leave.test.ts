@@ -27,9 +27,9 @@ import {
 } from "../../../packages/testing/src/telemetry/prometheus.ts";
 import { readSamples } from "../../../packages/testing/src/telemetry/samples.ts";
 
-// Load balancers in front of both commands, and clients that cancel calls: no alert fires for that.
+// Clients behind load balancers cancel calls to both commands, and no alert fires.
 
-/** The number of clients that cancel at the same time. */
+/** How many clients cancel at the same time. */
 const clientCount = 32;
 
 /** A call that its client cancels, and its state on the server at that time. */
@@ -45,9 +45,9 @@ interface Served extends AsyncDisposable {
   readonly port: number;
   readonly adminUrl: string;
   readonly calls: readonly LeftCall[];
-  /** The number of calls that were cancelled by their client. */
+  /** How many calls their client has cancelled. */
   cancelled(): number;
-  /** The lowest number of waiting calls that are cancelled. Others may get a response before the server notices. */
+  /** The fewest waiting calls that are cancelled. Others may get a response before the server notices. */
   readonly cancelledMin: number;
   /** The log at level error. For the proxy, which has no levels, its standard error. */
   faults(): readonly string[];
@@ -66,7 +66,7 @@ function post(path: string, header: Readonly<Record<string, string>>, message: U
 
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
-// Less than the 5 s of the statement timeout. Of 32 deletions, the first is a batch, and the others are queued.
+// Less than the 5 s of the statement timeout. With 32 deletions, the first is a batch, and the others are queued.
 const slowCommits = `
   CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3.5); RETURN NULL; END';
   CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
@@ -136,7 +136,7 @@ async function startStore(): Promise<Served> {
   };
 }
 
-/** Larger than a frame or two, so that a few messages fill the buffers of the balancers. */
+/** Larger than a frame or two, so that a few messages fill the balancers' buffers. */
 const readingBytes = 20_000;
 
 async function startProxy(): Promise<Served> {
@@ -200,7 +200,7 @@ async function startProxy(): Promise<Served> {
   };
 }
 
-/** The metric of the alert PlantstoreErrors. */
+/** The metrics that the alert PlantstoreErrors uses. */
 const alertSeries = /^(?:rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count$/;
 
 async function samplesOf({ adminUrl }: Served): Promise<ReturnType<typeof readSamples>> {

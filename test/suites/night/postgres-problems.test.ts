@@ -22,7 +22,7 @@ interface RunningClock extends Disposable {
 }
 
 /**
- * Starts a clock that counts the time in which this process could run: of a pause of the whole machine it counts a
+ * Starts a clock that counts the time in which this process could run. From a pause of the whole machine it counts a
  * tenth of a second, which does not count as delay.
  */
 function startRunningClock(): RunningClock {
@@ -35,13 +35,13 @@ function startRunningClock(): RunningClock {
 
 const timeout = 180_000;
 
-/** The waits for a standby in statements with this prefix: checks and upkeep of the store wait for it, too. */
+/** Statements with this prefix that wait for a standby. The store's checks and upkeep wait for it, too. */
 const waiting = (sql: string): string =>
   `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '${sql}%'`;
 
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-/** The allowed delay of a busy machine, in milliseconds in which it runs. */
+/** The delay that a busy machine may cause, in milliseconds in which it runs. */
 const marginMs = 4_000;
 
 /** Runs work during a problem. */
@@ -105,7 +105,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  // One has calls, and one only its checks, after at most five seconds.
+  // One server has calls, and one only its checks, after at most five seconds.
   test.each<{ name: string; during: Situation; message: string; expected: RegExp }>([
     {
       name: "its synchronous standby is gone",

@@ -44,7 +44,7 @@ describe("a session", () => {
     const proxy = createServer((client) => {
       const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
       client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
-      // The close of a server that has timed out is not forwarded.
+      // When a server has timed out, its close is not forwarded.
       upstream.on("data", (data) => client.write(data));
       client.on("error", () => undefined);
       client.on("close", () => upstream.destroy());
@@ -75,7 +75,7 @@ test("a session keeps its connection when a released one closes late", { timeout
   session.discard();
   const before = await session.query("SELECT pg_backend_pid()");
   await runSql(url, `SELECT pg_terminate_backend(${first?.[0]}, 10000)`);
-  // The response of the server arrives now.
+  // The server's response arrives now.
   const [client, upstream] = ways[0] ?? [];
   upstream?.resume();
   await expect.poll(() => client?.closed).toBe(true);
@@ -133,7 +133,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
-    // No deletion is accepted that could not be done.
+    // A deletion that could not be done is not accepted.
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.Unavailable });
     expect(refused.metadata.get("retry-after")).toBe("1");
@@ -181,7 +181,7 @@ describe("a store", () => {
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
-    // The problem is not checked any more: others, which check from now on, find a recovered server, the second one a
+    // The problem is not checked any more. Others, which check from now on, find a recovered server, the second one a
     // second later.
     const tester = url.replace("user=migrated", "user=tester");
     for (let others = 0; others < 2; others++) {
@@ -232,7 +232,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     const outcomes: Promise<boolean>[] = [];
-    // Longer than the interval of checks.
+    // Longer than the check interval.
     for (let id = 1n; id <= 7n; id++) {
       outcomes.push(store.delete(id, deleteCall()));
       await sleep(1_000);

@@ -35,7 +35,7 @@ const faults = [
     name: "a sync fails",
     fault: "fsync,fdatasync:error=EIO:when=10",
     problem: "reading from or writing to the disk failed",
-    // Later syncs succeed, although the data of the failed one is lost.
+    // Later syncs succeed, although the failed one's data is lost.
     passes: false,
     // Time for three write checks.
     patienceMs: 3_500,
@@ -211,7 +211,7 @@ describe("while another process holds the lock of the file for longer than a ser
   });
 });
 
-// A separate disk of 16 MiB, which is full until the second start.
+// A separate 16 MiB disk, which is full until the second start.
 const startOnFullDisk = `
   mount -t tmpfs -o size=16m none "$1"
   cd "$1"

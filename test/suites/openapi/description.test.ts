@@ -16,7 +16,8 @@ import { isNightly } from "../../../packages/testing/src/test-seed.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
-// Checks descriptions with tools of their users: a linter, and a fuzzer that compares the running server with them.
+// Checks descriptions with tools that their users have, a linter, and a fuzzer that compares the running server with
+// them.
 
 const document = join(projectFolder, "openapi.json");
 
@@ -25,7 +26,7 @@ const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
-/** Lints a document with the specification's rules, the default rules, or the stricter ones of redocly.yaml. */
+/** Lints a document with the specification's rules, the default rules, or redocly.yaml's stricter ones. */
 async function lint(file: string, rules: "spec" | "default" | "strict"): Promise<string> {
   const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
@@ -96,7 +97,7 @@ test("redocly finds no problems in streams and binary bodies in OpenAPI 3.2", as
   const file = folder.file("streams.json");
   writeFileSync(file, JSON.stringify(described));
   expect(await lint(file, "spec")).toContain("Your API description is valid");
-  // redocly checks the version. Members of OpenAPI 3.2 are errors in others.
+  // redocly checks the version. Members that OpenAPI 3.2 adds are errors in other versions.
   writeFileSync(file, JSON.stringify({ ...described, openapi: "3.1.0" }));
   await expect(lint(file, "spec")).rejects.toThrow("itemSchema");
 });
@@ -112,7 +113,8 @@ test.each([
   async ({ mode, least }) => {
     await using server = await startPlantServer({ store: everyPlant });
     let generated = 0;
-    // One after the other. In one run, the few cases of the first would leave hardly any for the second.
+    // The phases run one after the other, because in one run, the few cases in the first would leave hardly any for the
+    // second.
     for (const phases of ["coverage", "fuzzing"]) {
       const result = await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
         header: `Authorization: Bearer ${tokens.good}`,
@@ -130,11 +132,11 @@ test.each([
   buildLimitMs,
 );
 
-// What a description cannot express. `docs/how-to/openapi.md` lists it.
+// What a description cannot express, as `docs/how-to/openapi.md` lists it.
 const inexpressible: readonly RegExp[] = [
   // Parameters that exclude each other.
   /query parameter .*: cannot be set together with/,
-  // The registered types of a google.protobuf.Any.
+  // The types registered for a google.protobuf.Any.
   /: unknown type /,
   // A limit on all parameters together.
   /the URL is longer than 8192 bytes/,
@@ -157,7 +159,7 @@ test.each([
     writeFileSync(file, JSON.stringify(createOpenApi([KitchenSink], { info, servers: [{ url }] })));
     const { generated, failures } = await fuzz(programs, file, url, {
       checks: "all",
-      // The boundaries of all parameters take two minutes.
+      // Trying all parameters' boundaries takes two minutes.
       phases: isNightly ? "coverage,fuzzing" : "fuzzing",
       mode,
       "max-examples": "5",

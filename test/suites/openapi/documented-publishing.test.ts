@@ -6,8 +6,8 @@ import { requirements } from "../../../packages/testing/src/requirements.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 
-// The commands in docs/how-to/publish-openapi.md, in a user's repository. They run in the order of the page. Each test
-// uses the files of those before.
+// The commands in docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
+// the files of those before.
 
 const blocks = pageBlocks.filter(({ page }) => page === "docs/how-to/publish-openapi.md");
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
@@ -15,7 +15,7 @@ const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ t
 let folder: string;
 let path: string;
 beforeAll(async () => {
-  // Inside the project, so that its packages are resolved like in a user's program.
+  // Inside the project, so that its packages are resolved as in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/publishing-"));
   const program = blocks.find(({ language }) => language === "ts")?.text ?? "";
   writeFileSync(join(folder, "describe.ts"), program);
@@ -36,7 +36,7 @@ function run(command: string): Promise<ProgramResult> {
   return runProgram("sh", ["-c", command], { folder, environment, limitMs: buildLimitMs });
 }
 
-/** Runs the command of the page that starts with this text. */
+/** Runs the page's command that starts with this text. */
 async function runDocumented(start: string): Promise<ProgramResult> {
   const [command, ...others] = commands.filter((each) => each.startsWith(start));
   if (command === undefined || others.length > 0) throw new Error(`the page must have one command "${start} …"`);

@@ -12,7 +12,7 @@ import {
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-// Fast generators; test/suites/generators tests those of openapi-generator each night.
+// Fast generators. test/suites/generators tests openapi-generator's each night.
 
 const goBuild: Step = ["go", "build", "-o", "bin/oapi-codegen", "./oapi-codegen"];
 

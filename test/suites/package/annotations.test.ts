@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { buf, createUserProject, packed } from "../../support/package/user-project.ts";
 
-// The files of googleapis that definitions import: those in the gateway's package, and others from npm.
+// The googleapis files that definitions import, from the gateway's package, and others from npm.
 
 const blocks = blocksRunBy("test/suites/package/annotations.test.ts");
 const textsOf = (language: string): readonly string[] =>

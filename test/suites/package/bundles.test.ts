@@ -9,7 +9,7 @@ import { readPage } from "../../support/docs/page-blocks.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 import { webEntries } from "../../support/package/web-entries.ts";
 
-// Programs that esbuild bundles: for browsers and workers, and for Node in CommonJS.
+// Programs that esbuild bundles for browsers and workers, and for Node in CommonJS.
 
 let user: UserProject;
 

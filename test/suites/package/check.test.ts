@@ -8,7 +8,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 // The command `check`, installed by npm.
 
 let user: UserProject;
-// A separate project, because npx would use the command `node` of the package.
+// A separate project, because npx would use the package's command `node`.
 let old: UserProject;
 
 beforeAll(() => {

@@ -6,8 +6,8 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 
-// Without those of the tutorial, which are files of one program that tutorial.test.ts compiles, and of the plugins,
-// which the suite `frameworks` runs with the frameworks.
+// Excludes the tutorial's blocks, which are one program's files that tutorial.test.ts compiles. Also excludes the
+// plugins' blocks, which the suite `frameworks` runs with the frameworks.
 const blocks = pageBlocks.filter(
   ({ language, page, text }) =>
     language === "ts" &&
@@ -27,7 +27,7 @@ interface Reply {
   readonly raw: ServerResponse;
   getHeaders(): Record<string, number | string | string[] | undefined>;
 }
-/** The parts of the applications with Express and Fastify that the blocks use. */
+/** The parts of Express and Fastify applications that the blocks use. */
 interface App {
   use(handler: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void;
   addHook(
@@ -60,7 +60,7 @@ let folder: string;
 let problems: string;
 
 beforeAll(() => {
-  // Inside the project, so that "plantstore" and its dependencies are resolved like in a user's program.
+  // Inside the project, so that "plantstore" and its dependencies are resolved as in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   write("tsconfig.json", JSON.stringify(configuration));

@@ -14,7 +14,7 @@ const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@conn
 const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
 const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
 
-/** The programs that `npx` and PATH resolve for the first word of a command. */
+/** The programs that `npx` and PATH resolve for a command's first word. */
 const programs: Readonly<Record<string, readonly [file: string, ...args: string[]]>> = {
   node: [process.execPath],
   next: [process.execPath, "node_modules/next/dist/bin/next"],
@@ -45,7 +45,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-/** The commands in the comment of an example: the one that starts it, and those that call it. */
+/** The commands in an example's comment, which start it and call it. */
 interface Header {
   readonly file: string;
   readonly start: string;

@@ -19,7 +19,7 @@ import {
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.
 
-/** The commands in docs/how-to/packages.md for npm: for the gateway, the proxy and the plant store. */
+/** The npm commands in docs/how-to/packages.md for the gateway, the proxy and the plant store. */
 const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
 const [forGateway = "", forProxy = "", forAll = ""] = inProject?.text.split("\n") ?? [];
 /** The commands for a server. */
@@ -146,7 +146,7 @@ test("the documented commands for operators install the plant store, and it serv
   expect(await server.end()).toBe(0);
   expect(project.run(command, "export", ...database)).toBe("41\n");
   await using demo = startProgram(command, ["serve", "--demo", "--port", "0"], project.path, { HOME: project.path });
-  // Outside of a checkout, npx does not find buf.
+  // Outside a checkout, npx does not find buf.
   await demo.find(/^buf curl /m);
 });
 
@@ -204,7 +204,7 @@ test("the gateway rejects a service from another copy of protobuf-es", () => {
   );
 });
 
-// From package.json: ^2.5.0 is 2.5.0. Without the optional peer, which needs a newer protobuf.
+// Converts package.json's ^2.5.0 to 2.5.0. Excludes the optional peer, which needs a newer protobuf.
 const oldestPeers = Object.entries(gatewayManifest.peerDependencies)
   .filter(([name]) => !(name in gatewayManifest.peerDependenciesMeta))
   .map(([name, range]) => ({ name, version: range.slice(1) }));
@@ -228,7 +228,7 @@ test("docs/how-to/packages.md names the oldest peers", () => {
   );
 });
 
-/** Converts a program of ES modules to CommonJS. */
+/** Converts an ESM program to CommonJS. */
 function asCommonJs(text: string): string {
   return text
     .replaceAll(/import (\{.*\}) from (".*")/g, "const $1 = require($2)")

@@ -10,8 +10,8 @@ import { type CommandLine, startProgram } from "../../../packages/testing/src/pr
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { untilPort } from "../../support/package/until-port.ts";
 
-// The READMEs of the packages. Installs their packages from a registry, runs their programs unchanged, and compares the
-// output of their commands. Ports are replaced by free ones.
+// Tests the packages' READMEs. Installs their packages from a registry, runs their programs unchanged, and compares
+// what their commands print. Ports are replaced by free ones.
 
 const pages = [...new Set(blocksRunBy("test/suites/package/readmes.test.ts").map(({ page }) => page))];
 
@@ -53,7 +53,7 @@ async function startServer(project: UserProject, { words, port }: Server): Promi
   return program;
 }
 
-/** The programs of the gateway's README that the commands of another page need. */
+/** The programs in the gateway's README that another page's commands need. */
 const companions: Readonly<Record<string, string>> = {
   "packages/rest-client/README.md": "server.ts",
   "packages/proxy/README.md": "operations.ts",

@@ -13,7 +13,7 @@ const user = createUserProject();
 let registry: LocalRegistry;
 const npm = (command: string, folder: string = user.path): Promise<string> => registry.run(command, folder);
 
-/** Runs a command of a package, without packages that npx has installed in earlier runs. */
+/** Runs a package's command, without packages that npx has installed in earlier runs. */
 const npx = (words: string): Promise<string> => npm(`npm_config_cache=cache npx --yes ${words}`);
 
 beforeAll(async () => {

@@ -10,7 +10,8 @@ import { projectFolder, type ProgramResult, runProgram } from "../../../packages
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// `npm run release` in a separate repository: a copy of this project with one commit, and a remote that must stay empty.
+// `npm run release` in a separate repository, which is a copy of this project with one commit, and a remote that must
+// stay empty.
 
 const copy = new ProjectCopy(projectFolder);
 const remote = createTempFolder();
@@ -27,7 +28,7 @@ async function release(...words: readonly string[]): Promise<ProgramResult> {
   return await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
 }
 
-/** Runs the command with the programs of a folder first on PATH. */
+/** Runs the command with a folder's programs first on PATH. */
 async function releaseWith(folder: string, ...words: readonly string[]): Promise<ProgramResult> {
   const PATH = [folder, process.env["PATH"]].join(delimiter);
   return await runProgram(process.execPath, [join(copy.folder, "tools/release/main.ts"), ...words], {
@@ -41,7 +42,7 @@ const read = (file: string): string => readFileSync(join(copy.folder, file), "ut
 const current = manifest.version;
 
 beforeAll(() => {
-  // The author of the commits is not a real person.
+  // The commits' author is not a real person.
   const identity = { "user.name": "Release", "user.email": "release@plants.example", "commit.gpgSign": "false" };
   git("init", "--quiet", "--initial-branch=main");
   for (const [key, value] of Object.entries({ ...identity, "tag.gpgSign": "false" })) git("config", key, value);
@@ -151,7 +152,7 @@ describe("a release of the checkout's version", () => {
     expect({ version, isPrivate }).toEqual({ version: current, isPrivate: undefined });
   });
 
-  // Without the plant store and the REST transport, which contain paths of bundled packages in comments.
+  // Excludes the plant store and the REST transport, whose comments contain bundled packages' paths.
   test("builds the same tarballs as another folder, byte for byte", () => {
     for (const name of ["plantstore-gateway", "plantstore-auth"]) {
       const file = `${name}-${current}.tgz`;
@@ -184,7 +185,7 @@ interface Publication {
   readonly name: string;
   /** The packages that npm has in this version. */
   readonly existing?: readonly string[];
-  /** A pattern of commands that npm refuses. */
+  /** A pattern for commands that npm refuses. */
   readonly refused?: string;
   readonly exitCode: number;
   /** The tarballs in the order in which they are published. */
@@ -221,7 +222,7 @@ esac
   expect(await releaseWith(programs.path, "--publish")).toMatchObject({
     exitCode,
     stdout: existing.map((id) => `${id} is already published, skipped\n`).join(""),
-    // The error of npm for a version that does not exist yet is not printed.
+    // npm's error for a version that does not exist yet is not printed.
     stderr: exitCode === 0 ? "" : expect.stringMatching(/^not released: Command failed: npm publish /),
   });
   const calls = readFileSync(programs.file("npm.calls"), "utf8").trimEnd().split("\n");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// The gateway reports why it cannot run, instead of an error of node about a module.
+// The gateway reports why it cannot run, instead of a node error about a module.
 
 const { "@plantstore/gateway": gateway } = packed();
 const folders: string[] = [];

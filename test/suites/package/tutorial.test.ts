@@ -6,8 +6,8 @@ import { createUserProject, installedPackages, packed } from "../../support/pack
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 
-// Follows all blocks in docs/tutorials/first-service.md in order, in a folder with the tarballs of the packages. The
-// first line of a file is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
+// Follows all blocks in docs/tutorials/first-service.md in order, in a folder with the packages' tarballs. A file's
+// first line is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
 
 const ports = new Map([
   ["8080", await freePort()],

@@ -4,8 +4,8 @@ import { compilers } from "../../support/package/compilers.ts";
 import { webEntries } from "../../support/package/web-entries.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// Compiles the types of all entries with each version of TypeScript, each module resolution and the types of each
-// platform, with `skipLibCheck` off.
+// Compiles all entries' types with each TypeScript version, each module resolution and each platform's types, with
+// `skipLibCheck` off.
 
 let user: UserProject;
 
@@ -51,7 +51,7 @@ export const client: number = createPlantStub({ address: "", token: "" });
 export const service: number = PlantService;
 `;
 
-/** Returns the public entries of the installed packages. */
+/** Returns the installed packages' public entries. */
 function publicEntries(): string[] {
   return Object.keys(packed()).flatMap((name) => {
     const { exports }: { exports: object } = JSON.parse(user.run("cat", `node_modules/${name}/package.json`));
@@ -60,7 +60,7 @@ function publicEntries(): string[] {
   });
 }
 
-/** Appends an import of each entry to a program. */
+/** Appends an import for each entry to a program. */
 function usingEntries(program: string, entries: readonly string[]): string {
   const imports = entries.map((entry, at) => `import * as entry${at} from ${JSON.stringify(entry)};`);
   return [...imports, program, `export const entries = [${entries.map((_, at) => `entry${at}`).join(", ")}];`].join(
@@ -96,7 +96,7 @@ const resolutions = {
   bundler: { ...bundler, exactOptionalPropertyTypes: true },
 } as const;
 
-/** The module resolutions of projects in CommonJS. 7.0 no longer has the second one. */
+/** The module resolutions that CommonJS projects use. 7.0 no longer has the second one. */
 const commonJsResolutions = {
   node16: { module: "node16" },
   node10: { module: "commonjs", moduleResolution: "node10" },
@@ -104,8 +104,8 @@ const commonJsResolutions = {
 
 test.each([
   ...compilers.map((version) => ({ version, resolution: "nodenext" as const })),
-  // The types are the same for all versions. Their resolution is tested with the oldest version, the first one without
-  // errors in the peers, and the newest.
+  // The types are the same for all versions. Their resolution is tested with three versions: the oldest, the first
+  // without errors in the peers, and the newest.
   ...["5.4", "5.7", "7.0"].map((version) => ({ version, resolution: "bundler" as const })),
 ])("TypeScript $version with the resolution $resolution compiles the types", ({ version, resolution }) => {
   const errors = compile(version, "types.ts", { types: ["node"], ...resolutions[resolution] });
@@ -125,14 +125,14 @@ test.each([
   expect(compile(version, "commonjs/types.ts", options)).toEqual([]);
 });
 
-/** The types of platforms other than Node; they differ between versions of TypeScript. */
+/** The types for platforms other than Node, which differ between TypeScript versions. */
 const platforms = [
   { name: "Cloudflare's workers", lib: ["es2022"], types: ["@cloudflare/workers-types"] },
   { name: "the library webworker", lib: ["es2022", "webworker"], types: [] },
   { name: "the library dom", lib: ["es2022", "dom"], types: [] },
   { name: "the libraries dom and dom.iterable", lib: ["es2022", "dom", "dom.iterable"], types: [] },
 ];
-/** The versions with which the types of the peers have no errors. */
+/** The versions with which the peers' types have no errors. */
 const withoutErrorsInPeers = compilers.filter((version) => version >= "5.7");
 
 test.each(withoutErrorsInPeers.flatMap((version) => platforms.map((platform) => ({ version, ...platform }))))(

@@ -6,7 +6,7 @@ import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { deployedFolder } from "../../../packages/testing/src/telemetry/prometheus.ts";
 
-// A real Alertmanager with deploy/prometheus/alertmanager.yml, which amtool sends the alerts of outages.
+// A real Alertmanager with deploy/prometheus/alertmanager.yml, to which amtool sends the alerts for outages.
 
 const configuration = join(deployedFolder, "alertmanager.yml");
 const rules = readFileSync(join(deployedFolder, "alerts.yml"), "utf8").split("- alert: ").slice(1);
@@ -59,7 +59,7 @@ describe("an outage", () => {
     url = `--alertmanager.url=http://${address}`;
     const options = [`--web.listen-address=${address}`, "--cluster.listen-address=", "--storage.path=data"];
     const program = ["prometheus-alertmanager", `--config.file=${configuration}`, ...options];
-    // Debian's name and that of the project.
+    // The name in Debian and the project's own.
     const either = 'command -v "$1" > /dev/null || { shift; set -- alertmanager "$@"; }; exec "$@"';
     alertmanager = startProgram("sh", ["-ec", either, "sh", ...program], folder.path);
     await alertmanager.find(/Listening/);

@@ -9,7 +9,7 @@ import { startCommandLine } from "../../support/process/command-line.ts";
 import { openShell } from "../../support/process/shell.ts";
 import { installCommands } from "./production.ts";
 
-// Runs the commands of "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary in
+// Runs the commands under "Fail over" in docs/how-to/runbooks/tasks.md while a server uses the primary in
 // deploy/postgresql.conf.
 
 const [compare = "", promote = "", show = "", follow = "", release = "", reset = "", check = ""] = blocksRunBy(
@@ -73,7 +73,7 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   await shell.run(`CONNINFO="${next}"`);
   await shell.run(follow);
   await expect.poll(() => deletePlant(2), { timeout: 30_000 }).toBe(204);
-  // Status 400. The plant does not exist.
+  // The status is 400, because the plant does not exist.
   expect(await deletePlant(1)).toBe(400);
 
   await stopReplication(urlA, "standby_a");

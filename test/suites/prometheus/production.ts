@@ -13,7 +13,7 @@ import { openShell } from "../../support/process/shell.ts";
 export interface Production extends AsyncDisposable {
   readonly folder: TempFolder;
   readonly postgres: PostgresServer;
-  /** A free port for a proxy's metrics, because the documented one is that of the plant store. */
+  /** A free port for a proxy's metrics, because the plant store uses the documented one. */
   readonly proxyPort: number;
   /** Runs documented commands, with the loopback address and free ports instead of the documented ones. */
   readonly run: (commands: string | undefined) => Promise<void>;

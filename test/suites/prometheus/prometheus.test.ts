@@ -20,7 +20,7 @@ import {
 
 const token = "token-of-the-prometheus-test";
 
-// The parts of Prometheus' responses and of a dashboard that the tests use.
+// What the tests use from Prometheus' responses and a dashboard.
 
 interface RulesAnswer {
   readonly data: {
@@ -59,7 +59,7 @@ const serving = {
   PLANTSTORE_AUDIT: "by-level",
 };
 
-/** Returns the addresses of a server's calls and metrics. */
+/** Returns a server's addresses for calls and metrics. */
 async function addressesOf(server: CommandLine): Promise<{ calls: string; metrics: string }> {
   const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
@@ -123,7 +123,7 @@ describe("a Prometheus", () => {
     for (const query of queries) {
       const shareOf = (): Promise<number> => prometheus.valueOf(query.replaceAll("30d:1m", "5s:1s"));
       await expect.poll(shareOf, { message: query }).toBeGreaterThan(0);
-      // A busy machine may be slower than the objective of the latency.
+      // A busy machine may be slower than the latency objective.
       expect(await shareOf(), query).toBeLessThanOrEqual(1);
     }
   });
@@ -167,7 +167,7 @@ async function withPostgres(begin: (postgres: PostgresServer, url: string) => Pr
   };
 }
 
-// A separate disk of 16 MiB, which is full after a line on standard input.
+// A separate 16 MiB disk, which is full after a line on standard input.
 const onSmallDisk = `
   mount -t tmpfs -o size=16m none "$1"
   cd "$1"

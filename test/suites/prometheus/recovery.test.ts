@@ -8,20 +8,20 @@ import { postgresBinaries } from "../../support/plants/postgres-binaries.ts";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "./production.ts";
 
-// Runs the commands of "Recover PostgreSQL" in docs/how-to/runbooks/tasks.md.
+// Runs the commands under "Recover PostgreSQL" in docs/how-to/runbooks/tasks.md.
 
 const [archive = "", backUp = "", archiveRest = "", recover = "", compare = "", listUndone = ""] = blocksRunBy(
   "test/suites/prometheus/recovery.test.ts",
 ).map(({ text }) => text);
 
-/** A time limit that a command which waits for a server that is down, or for a standby, exceeds. */
+/** A command that waits for a server that is down, or for a standby, exceeds this timeout. */
 const commandTimeoutMs = 60_000;
 
 type RunAsPostgres = (commands: string, more?: Readonly<Record<string, string>>) => string;
 
-/** Returns a function that runs commands as the user of PostgreSQL, with a free port for the recovered server. */
+/** Returns a function that runs commands as the PostgreSQL user, with a free port for the recovered server. */
 function shellOfPostgres({ socketFolder }: Production["postgres"], port: string, recoveredPort: number): RunAsPostgres {
-  // A cp that is as slow as a remote archive, so that recovery lasts after the start of the server.
+  // A cp that is as slow as a remote archive, so that recovery lasts after the server has started.
   const tools = join(socketFolder, "tools");
   mkdirSync(tools);
   writeFileSync(
@@ -79,7 +79,7 @@ test('the commands under "Recover PostgreSQL" return to moments', { timeout: 300
   runAsPostgres(archiveRest);
   await postgres.stop("immediate");
 
-  // The third recovery has no moment, as after the loss of the data directory.
+  // The third recovery has no moment, as after losing the data directory.
   for (const [index, base] of [...bases, bases[1] ?? ""].entries()) {
     const restored = { RESTORED: join(postgres.socketFolder, `restored-${index}`) };
     const commands = index < 2 ? recover : recover.replace(/^recovery_target_time .*\n/m, "");

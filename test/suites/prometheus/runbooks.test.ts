@@ -14,11 +14,11 @@ const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"
 /** Returns a section's commands. */
 const blocksOf = (section: string): readonly string[] => (blocks.get(section) ?? []).map(({ text }) => text);
 
-/** A call of the plant store with a credential. */
+/** A call to the plant store with a credential. */
 const call = (token: string, id: number): string =>
   `curl --silent -X DELETE -H "Authorization: Bearer ${token}" https://plants.example:8443/plants/${id}`;
 
-/** Starts a proxy with descriptors and a certificate, like the pages of its alerts. */
+/** Starts a proxy with descriptors and a certificate, as the pages for its alerts do. */
 const startProxy = `cat > proxy.yaml <<EOF
 listen: { port: 0, tls: { cert: cert.pem, key: key.pem } }
 admin: { port: 9464 }
@@ -30,7 +30,7 @@ until grep -q serves proxy.log; do sleep 0.1; done`;
 
 describe("the runbooks", () => {
   let production: Production;
-  /** Replaces the documented port of metrics with that of the proxy. */
+  /** Replaces the documented metrics port with the proxy's. */
   const ofProxy = (commands: string): string => commands.replaceAll("9464", String(production.proxyPort));
   beforeAll(async () => {
     production = await openProduction();

@@ -4,7 +4,6 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 
 // The recipe for a new RPC in CONTRIBUTING.md, and the code with which its steps add GetPlant.
 
-/** CONTRIBUTING.md. */
 export const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
 
 /** Its recipe for a new RPC. */
@@ -77,7 +76,7 @@ export const pieces: Readonly<Record<string, string>> = {
 /** The most sessions that read at the same time. */
 export const readsMax = 2;
 
-/** What each file does for the new method of the stores, and for the tests: the code, and the code that it precedes. */
+/** What each file does for the stores' new method, and for the tests: the code, and the code that it precedes. */
 export const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, before: string])[]>> = {
   [pathOf("queued-store.ts")]: [
     [

@@ -7,8 +7,8 @@ import { buildLimitMs } from "../../../packages/testing/src/process/build-step.t
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
 
-// Follows the recipe for a new RPC in CONTRIBUTING.md on a copy of the project. Runs its commands, and adds GetPlant to
-// the files that it names.
+// Follows CONTRIBUTING.md's recipe for a new RPC on a copy of the project. Runs its commands, and adds GetPlant to the
+// files that it names.
 
 /** A program in the copy that gets 200 plants from a server on a PostgreSQL store, and prints what it got. */
 const getPlants = `
@@ -38,7 +38,7 @@ function read(path: string): string {
   return readFileSync(join(copy.folder, path), "utf8");
 }
 
-/** Runs a command of the recipe in the copy. */
+/** Runs a command from the recipe in the copy. */
 async function run(command: string): Promise<ProgramResult> {
   expect(recipe).toContain(`\`${command}\``);
   const [program = "", ...words] = command.split(" ");

@@ -9,7 +9,7 @@ export class FaultLoops {
   readonly #untilMs: number;
   readonly #onProblem: (problem: string) => void;
 
-  /** @param untilMs - the time of `performance.now()` after which nothing is repeated */
+  /** @param untilMs - the `performance.now()` time after which nothing is repeated */
   constructor(dice: Dice, untilMs: number, onProblem: (problem: string) => void) {
     this.#dice = dice;
     this.#untilMs = untilMs;
@@ -17,8 +17,8 @@ export class FaultLoops {
   }
 
   /**
-   * Injects each fault once, in the order of the list, then each again and again, in random orders, with pauses of up to
-   * `pauseMs`.
+   * Injects each fault once, in the list's order. Then injects each again and again, in random orders, with pauses up
+   * to `pauseMs`.
    *
    * @param faults - returns the faults that are possible now
    */

@@ -4,19 +4,19 @@ import type { Releases } from "../upgrade/next-release.ts";
 import type { Stack } from "./stack.ts";
 import { type Fault, freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
 
-/** A fault of a server, or its maintenance. */
+/** A server fault, or maintenance. */
 export interface ServerFault extends Fault {
   /**
-   * Whether it stops the second replica or the proxy. Faults of replicas and proxy occur only in the first half, so
-   * that in the second half a leak of memory or of files can grow.
+   * Whether it stops the second replica or the proxy. Replica and proxy faults occur only in the first half, so that in
+   * the second half a memory or file leak can grow.
    */
   readonly isEarly?: true;
 }
 
 /**
- * Returns the faults of the servers.
+ * Returns the server faults.
  *
- * @param migrate - runs `migrate` of the next release
+ * @param migrate - runs the next release's `migrate`
  */
 export function serverFaults(
   stack: Stack,
@@ -50,7 +50,7 @@ export function serverFaults(
     { name: "replica frozen", inject: () => freeze(dice.oneOf(replicas), dice) },
     { name: "replica 0 killed", inject: () => killAndStart(first, dice) },
     {
-      // The database may execute the statements of the replica that is killed.
+      // The database may execute the killed replica's statements.
       name: "replica 0 killed while the database is frozen",
       inject: async () => {
         database.signal("SIGSTOP");

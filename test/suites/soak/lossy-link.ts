@@ -5,7 +5,7 @@ import type { Dice } from "../../../packages/testing/src/dice.ts";
 /** One in how many pieces of data from the server is lost, together with its connection. */
 const piecesPerLoss = 100;
 
-/** A TCP forwarder on a port of the loopback address that loses responses. */
+/** A TCP forwarder on a loopback port that loses responses. */
 export interface LossyLink extends AsyncDisposable {
   readonly port: number;
   /** How many connections it has cut instead of forwarding a response. */

@@ -2,8 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Dice } from "../../../packages/testing/src/dice.ts";
 
-// Another program that uses a store's file: `node other-sqlite-program.ts FILE SEED`. The program holds the lock of
-// writers, reads from old snapshots and runs checkpoints, until it is killed.
+// Another program that uses a store's file, run as `node other-sqlite-program.ts FILE SEED`. The program holds the
+// writers' lock, reads from old snapshots and runs checkpoints, until it is killed.
 
 const [path = "", seed = "1"] = process.argv.slice(2);
 const dice = new Dice(Number(seed));

@@ -10,10 +10,10 @@ import { freeze, killAndStart, sleepUpTo, type StoreDatabase } from "./store-dat
 
 const clientBackends = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
 
-/** Milliseconds: longer than the ten seconds after which a batch fails. */
+/** In milliseconds, longer than the ten seconds after which a batch fails. */
 const longFreezeMs = 15_000;
 
-/** The number of plants in the store of a neighbor. */
+/** How many plants a neighbor's store has. */
 const neighborPlants = 300_000;
 
 /** Opens an empty PostgreSQL behind PgBouncer, whose server connections the store shares with other programs. */
@@ -129,7 +129,7 @@ async function holdOpen(url: string, sql: string, dice: Dice): Promise<void> {
   }
 }
 
-// Commands of an operator fail while the database is down because of another fault.
+// An operator's commands fail while another fault has stopped the database.
 async function ignoreFailure(command: Promise<unknown>): Promise<void> {
   await command.catch(() => undefined);
   await sleep(500);

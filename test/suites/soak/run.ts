@@ -8,11 +8,11 @@ import { openCitusDatabase, openPostgresDatabase } from "./postgres-database.ts"
 import { soakStore } from "./soak-store.ts";
 import { openSqliteDatabase } from "./sqlite-database.ts";
 
-// `npm run suite -- soak`: a proxy in front of two replicas of the plant store, on SQLite, on PostgreSQL behind
-// PgBouncer, and on Citus, one after the other. Servers, database and pooler are killed, frozen, reloaded, upgraded and
+// `npm run suite -- soak` runs a proxy in front of two plant store replicas, on SQLite, on PostgreSQL behind PgBouncer,
+// and on Citus, one after the other. Servers, database and pooler are killed, frozen, reloaded, upgraded and
 // downgraded, and other programs use the database. At the end, all calls are checked against the tables.
 //
-// `-- --seconds 3600` runs longer on each store, `-- --store citus` runs a single one, `-- --seed 42` injects other
+// `-- --seconds 3600` runs longer on each store, and `-- --store citus` runs a single one. `-- --seed 42` injects other
 // faults, and `-- --logs FOLDER` keeps the logs. Citus is built once by `npx node test/suites/citus/build.ts`.
 
 const stores = { sqlite: openSqliteDatabase, postgres: openPostgresDatabase, citus: openCitusDatabase };

@@ -12,13 +12,15 @@ const pollIntervalMs = 100;
 /** Milliseconds before a program that could not start is started again, as a supervisor does. */
 const restartDelayMs = 500;
 
-/** The time limit in ms for a program to exit after SIGTERM: its own limit of 20 s, and time for a busy machine. */
+/**
+ * How long a program may take in ms to exit after SIGTERM, which is its own limit of 20 s, and time for a busy machine.
+ */
 const stopLimitMs = 60_000;
 
-/** The exit code of a program that cannot start, such as a replica whose database is down. */
+/** The exit code when a program cannot start, such as a replica whose database is down. */
 const cannotStart = 1;
 
-/** The memory and a process's open files. */
+/** A process's memory and open files. */
 export interface Usage {
   readonly residentMiB: number;
   readonly openFiles: number;
@@ -31,7 +33,7 @@ export interface ServiceOptions {
   readonly probeUrl: string;
   readonly logFile: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Is called with a sentence for each exit that nobody asked for. */
+  /** Is called with a sentence for each exit that was not requested. */
   readonly onProblem: (problem: string) => void;
 }
 
@@ -78,7 +80,7 @@ export class Service {
     this.#child?.kill(name);
   }
 
-  /** Stops the program by SIGKILL. */
+  /** Kills the program with SIGKILL. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }

@@ -19,7 +19,7 @@ import { checkLogs, judgeCalls, judgeUsage, type Judgement } from "./verdict.ts"
 export interface SoakOptions {
   readonly seconds: number;
   readonly seed: number;
-  /** The folder of the logs. */
+  /** The logs' folder. */
   readonly folder: string;
   readonly releases: Releases;
 }
@@ -27,7 +27,7 @@ export interface SoakOptions {
 /** Two callers on each of ten routes with these pauses make 60 to 100 calls per second. */
 const callerOptions = { perReplica: 2, pauseMs: 200 };
 
-/** A command's time limit in ms: it waits while the database is down, and the machine is busy. */
+/** A command's timeout in ms. It waits while the database is down, and the machine is busy. */
 const commandLimitMs = 60_000;
 
 /** Commands that an operator runs all the time. */
@@ -64,7 +64,7 @@ export async function soakStore(
   );
   const supply = new PlantSupply(callers, async (ids) => {
     const file = join(folder, `plants-${ids[0]}.txt`);
-    // The plants before them have been deleted in the meantime. The import must not restore them.
+    // The plants before them have been deleted in the meantime, and the import must not restore them.
     const earlier = Array.from({ length: 100 }, (_, i) => (ids[0] ?? 0n) - BigInt(i) - 1n).filter((id) => id > 0n);
     writeFileSync(file, [...earlier, ...ids].join("\n"));
     const isStored = await run(releases.old, ["import", file], database.url);
@@ -82,7 +82,7 @@ export async function soakStore(
   let before: readonly (Usage | undefined)[] = [];
   const possibleFaults = (): readonly Fault[] => {
     if (performance.now() < startMs + seconds * 500) return allFaults;
-    // Between two faults, so that both run.
+    // Measured between two faults, so that both run.
     if (before.length === 0) before = longLived.map((service) => service.usage());
     return lateFaults;
   };

@@ -30,7 +30,7 @@ export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
     directUrl: `sqlite:${file}`,
     prepare: () => other.start(),
     faults: [
-      // Perhaps while it holds the lock of writers.
+      // The program may hold the writers' lock.
       { name: "other program frozen", inject: () => freeze(other, dice) },
       { name: "other program killed", inject: () => killAndStart(other, dice) },
     ],

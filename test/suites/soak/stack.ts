@@ -9,7 +9,7 @@ import { callerToken } from "../cluster/callers.ts";
 import { type LossyLink, startLossyLink } from "./lossy-link.ts";
 import { Service } from "./service.ts";
 
-/** Two replicas of the plant store and a proxy in front of them. Dispose it with `await using`. */
+/** Two plant store replicas with a proxy in front. Dispose it with `await using`. */
 export interface Stack extends AsyncDisposable {
   readonly replicas: readonly [Service, Service];
   readonly replicaPorts: readonly number[];
@@ -17,7 +17,7 @@ export interface Stack extends AsyncDisposable {
   readonly proxyPort: number;
   /** The link from the proxy to the second replica. */
   readonly lossy: LossyLink;
-  /** Changes the configuration of the proxy and makes it read it. */
+  /** Changes the proxy's configuration and makes the proxy read it. */
   reloadProxy(): void;
 }
 
@@ -57,7 +57,7 @@ export async function startStack(
   const file = join(folder, "proxy.yaml");
   writeFileSync(descriptors, descriptorSetOf(PlantService.file));
   writeFileSync(credential, `Bearer ${callerToken}`);
-  /** Writes a configuration that differs from those of the previous versions. */
+  /** Writes a configuration that differs from the previous versions'. */
   const configure = (version: number): void => {
     const upstream = {
       addresses: [one, lossy.port].map((port) => `http://127.0.0.1:${port}`),

@@ -9,21 +9,21 @@ export interface Fault {
   inject(): Promise<unknown>;
 }
 
-/** The database of a plant store, which other programs use too. Dispose it with `await using`. */
+/** A plant store's database, which other programs use too. Dispose it with `await using`. */
 export interface StoreDatabase extends AsyncDisposable {
-  /** `DATABASE_URL` of the servers. */
+  /** The servers' `DATABASE_URL`. */
   readonly url: string;
-  /** `DATABASE_URL` of `migrate`, which does not use a pooler. */
+  /** `migrate`'s `DATABASE_URL`, which does not use a pooler. */
   readonly directUrl: string;
   /** Creates what {@link disturb} requires, after `migrate`. */
   prepare(): Promise<void>;
   readonly faults: readonly Fault[];
-  /** Sends a signal to the program that can block deletions: SIGSTOP freezes it. */
+  /** Sends a signal to the program that can block deletions, which SIGSTOP freezes. */
   signal(name: NodeJS.Signals): void;
-  /** Does once what another program may do to the database. May reject, as the database may be down. */
+  /** Does once what another program may do to the database. May reject, because the database may be down. */
   disturb(): Promise<unknown>;
   readTables(): Promise<FinalTables>;
-  /** Returns how many connections of servers are open, after all of them have stopped. */
+  /** Returns how many server connections are open, after all servers have stopped. */
   countConnections(): Promise<number>;
 }
 

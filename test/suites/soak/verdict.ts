@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { checkHistory, type FinalTables, type History, type Outcome } from "../cluster/check-history.ts";
 import type { Usage } from "./service.ts";
 
-/** The result of a check. */
+/** A check's result. */
 export interface Judgement {
   /** A sentence for each broken guarantee. */
   readonly problems: readonly string[];
@@ -11,16 +11,18 @@ export interface Judgement {
   readonly summary: readonly string[];
 }
 
-/** MiB. An idle server has 100, one with 64 concurrent calls 190 (docs/how-to/proxy.md). Twice of that is a leak. */
+/** In MiB. An idle server has 100, one with 64 concurrent calls 190 (docs/how-to/proxy.md). Twice as much is a leak. */
 const residentMiBMax = 400;
 
-/** Open files after all callers have closed their connections: 30 in an idle server, the others are connections. */
+/**
+ * Open files after all callers have closed their connections. An idle server has 30, and the others are connections.
+ */
 const openFilesMax = 100;
 
-/** MiB that a server may grow in the second half, which begins just after its start. */
+/** How many MiB a server may grow in the second half, which begins just after its start. */
 const growthMiBMax = 150;
 
-/** Lines that a log must not have: stack traces, also in JSON, and failures of Node itself. */
+/** Lines that a log must not have, which are stack traces, also in JSON, and Node's own failures. */
 const forbidden = /^\s+at \S.*:\d+:\d+\)?$|\\n\s+at |uncaught|unhandled|ERR_HANDLER_FAILED|FATAL ERROR/im;
 
 /** Returns a sentence for each log in a folder with a forbidden line. */

@@ -32,9 +32,9 @@ const steps = [
 
 /** This release and the next one, as commands. */
 export interface Releases extends Disposable {
-  /** The path of `plantstore` of this commit. */
+  /** The path to this commit's `plantstore`. */
   readonly old: string;
-  /** The path of `plantstore` of the same commit with one more step in its migrations. */
+  /** The path to `plantstore` from the same commit with one more step in its migrations. */
   readonly next: string;
 }
 

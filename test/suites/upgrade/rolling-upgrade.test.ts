@@ -17,7 +17,7 @@ const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrad
 const token = "token-of-the-upgrade-test";
 /** More plants than any run deletes. */
 const plants = 200_000;
-/** The responses between two steps, so that each step happens under load. */
+/** How many responses there are between two steps, so that each step happens under load. */
 const callsPerStep = 100;
 const timeout = 300_000;
 const tooOld =
@@ -34,7 +34,7 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-/** Runs a command of a release, and returns its output. */
+/** Runs a release's command, and returns its output. */
 async function run(command: string, args: readonly string[], environment: Record<string, string>): Promise<string> {
   const { exitCode, stdout, stderr } = await runProgram(command, args, { environment });
   expect(exitCode, stderr).toBe(0);
@@ -78,14 +78,14 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
       await expect.poll(load.completed).toBeGreaterThan(before + callsPerStep);
     };
 
-    // The new release rejects the schema of the old one, which only `migrate` changes.
+    // The new release rejects the old one's schema, which only `migrate` changes.
     for (const command of ["check", "export", "serve"]) {
       const { exitCode, stderr } = await runProgram(releases.next, [command], { environment });
       expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(tooOld) });
     }
     await underLoad(operator, expand);
     expect(operator.printed()).toMatch(/^migrated the schema from version 1 to version 2 in \d+\.\d s$/m);
-    // Each command of the old release, on the new schema.
+    // Runs each of the old release's commands on the new schema.
     await run(releases.old, ["check"], environment);
     await run(releases.old, ["deletions", "--plant", "1"], environment);
     await run(releases.old, ["export"], environment);

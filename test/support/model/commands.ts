@@ -43,7 +43,7 @@ function importCommand(ids: readonly number[], isRestore: boolean): Command {
 
 type Asked = Omit<Call, "requestId">;
 
-/** A crash after a number of responses. */
+/** A crash after some responses. */
 interface Crash {
   readonly kind: "process" | "database";
   readonly after: number;
@@ -119,7 +119,7 @@ const asked = record({
 });
 const crash = record({ kind: constantFrom("process" as const, "database" as const), after: nat(4) });
 
-/** Sequences of commands to a store. */
+/** Command sequences for a store. */
 export const storeCommands: Arbitrary<Iterable<Command>> = commands(
   [
     array(ids, { minLength: 1 }).chain((imported) => boolean().map((isRestore) => importCommand(imported, isRestore))),

@@ -45,7 +45,7 @@ export async function createSqlite(): Promise<Database> {
   };
 }
 
-/** Creates a store in a separate schema of a PostgreSQL server. */
+/** Creates a store in a separate PostgreSQL schema. */
 export async function createPostgres(server: PostgresServer): Promise<Database> {
   const url = await server.createPlants();
   const query = (sql: string) => runSql(url, sql);

@@ -7,7 +7,7 @@ const crashOutcomes = ["ERR_OUTCOME_UNKNOWN", "ERR_STORE_UNAVAILABLE"];
 /** What a store must contain, according to the responses to its callers. */
 export class PlantModel {
   readonly plants: Set<number>;
-  /** In the order of the deletions. */
+  /** In the order in which plants were deleted. */
   records: StoredRecord[];
   /** The request ids of expired records, which a store may drop at any start. */
   readonly #expired = new Set<string>();
@@ -68,7 +68,7 @@ export class PlantModel {
     const usedBefore = new Map(calls.map((call) => [call, this.recordOf(call.key)]));
     this.forget(stored);
     for (const record of stored.slice(this.records.length)) {
-      // The named plant, once, in the name of its caller and with an unused key.
+      // The named plant, once, in its caller's name and with an unused key.
       expect(calls).toContainEqual(record);
       expect(this.plants.delete(record.id), `plant ${record.id} exists`).toBe(true);
       expect(this.recordOf(record.key)).toBeUndefined();

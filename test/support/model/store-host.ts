@@ -8,7 +8,7 @@ export interface Call {
   readonly requestId: string;
 }
 
-/** The response to a deletion: `deleted`, `not found` or an error's identifier. */
+/** The response to a deletion, which is `deleted`, `not found` or an error's identifier. */
 export interface Message {
   readonly requestId: string;
   readonly outcome: string;
@@ -22,16 +22,16 @@ export interface StoredRecord {
   readonly requestId: string;
 }
 
-/** A database, as the host of a store uses it. */
+/** A database, as a store's host uses it. */
 export interface Database extends AsyncDisposable {
   readonly location: PlantLocation;
   /** Returns the rows that a statement returns. The statement is valid on SQLite and PostgreSQL. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
-  /** Returns all deletion records, in the order of the deletions. */
+  /** Returns all deletion records, in the order in which plants were deleted. */
   records(): Promise<readonly StoredRecord[]>;
   /** Makes all records three days older. */
   age(): Promise<void>;
-  /** Resolves once no statement of a killed process is running. */
+  /** Resolves once no killed process's statement is running. */
   settle(): Promise<void>;
   /** Kills the server, and starts it again. */
   crash?(): Promise<void>;

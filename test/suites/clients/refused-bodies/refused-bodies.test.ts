@@ -14,7 +14,7 @@ import { hasProgram, toolsFolder } from "../../../../packages/testing/src/proces
 
 // Requests over HTTP/1.1 that are refused before their body has arrived. The client gets the response in any case.
 
-/** A program that sends a body for each line of its input, and prints the status or the error. */
+/** A program that sends a body for each input line, and prints the status or the error. */
 interface Client {
   readonly name: string;
   /** The programs that must be on PATH. */
@@ -66,7 +66,7 @@ const rows = [
 
 const times = 8;
 
-/** The time limit for eight bodies of 32 MiB, sent by a program with a virtual machine on a busy computer, in ms. */
+/** Timeout in ms for eight 32 MiB bodies, sent by a program with a virtual machine on a busy computer. */
 const responsesLimitMs = 240_000;
 
 const refuse = (): never => {

@@ -5,7 +5,7 @@ import { buildRustClient, cargoTarget } from "../../../support/clients/built-cli
 import { hasProgram } from "../../../../packages/testing/src/process/tools-folder.ts";
 
 describe.runIf(hasProgram("cargo"))("Rust", () => {
-  // tonic reports CANCELLED when its own timer of the deadline fires first, and otherwise the server's error.
+  // tonic reports CANCELLED when its own deadline timer fires first, and otherwise the server's error.
   describeClient({
     name: "tonic",
     build: () => buildRustClient(),

@@ -1,4 +1,4 @@
-// Code for stubs of grpc-js, which several tools generate.
+// Code for grpc-js stubs, which several tools generate.
 import { type CallOptions, type ChannelCredentials, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { readFileSync } from "node:fs";
 import { type Call, type Outcome, trusted } from "./script.ts";
@@ -7,10 +7,10 @@ import { type Call, type Outcome, trusted } from "./script.ts";
 export const channelCredentials: ChannelCredentials =
   trusted === undefined ? credentials.createInsecure() : credentials.createSsl(readFileSync(trusted));
 
-/** The call of a stub: metadata, options and a callback. */
+/** A stub's call with metadata, options and a callback. */
 export type StubCall = (metadata: Metadata, options: CallOptions, done: (error: ServiceError | null) => void) => void;
 
-/** Makes a call of a stub, and resolves to its outcome. */
+/** Makes a stub's call, and resolves to its outcome. */
 export function callStub({ header, timeoutMs }: Call, call: StubCall): Promise<Outcome> {
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(header)) metadata.set(name, value);
@@ -22,7 +22,7 @@ export function callStub({ header, timeoutMs }: Call, call: StubCall): Promise<O
   });
 }
 
-/** Returns the outcome of a call that failed. */
+/** Returns a failed call's outcome. */
 export function outcomeOf(error: unknown): Outcome {
   const { code, details } = Object(error);
   return { code, message: details };

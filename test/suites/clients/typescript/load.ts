@@ -1,10 +1,10 @@
 import type { Outcome } from "./script.ts";
 
-/** The RPCs of the stream service in a client. */
+/** The stream service's RPCs in a client. */
 export interface Streams {
   readonly echo: (pieces: AsyncIterable<Piece>) => AsyncIterable<Piece>;
   readonly count: (pieces: number) => AsyncIterable<Piece>;
-  /** Returns the outcome of a stream that failed. */
+  /** Returns a failed stream's outcome. */
   readonly outcomeOf: (error: unknown) => Outcome;
 }
 
@@ -16,7 +16,7 @@ interface Piece {
 /** How many calls are concurrent. */
 const callers = 64;
 
-/** The content of each message that is sent. */
+/** The content that each sent message has. */
 const content = new Uint8Array(64 * 1024);
 
 /** Deletes plants 1, 2, 3 … for some seconds, and prints each outcome's count; "#" stands for the plant. */
@@ -39,7 +39,7 @@ export async function callFor(seconds: number, deletePlant: (id: bigint) => Prom
   counts.print();
 }
 
-/** Sends messages, reads those that come back, and prints the number of messages by size and the outcome. */
+/** Sends messages, reads those that come back, and prints how many messages there were by size, and the outcome. */
 export async function echo(pieces: number, streams: Streams): Promise<void> {
   const send = async function* (): AsyncIterable<Piece> {
     for (let number = 0; number < pieces; number++) yield { number, content };
@@ -70,7 +70,6 @@ async function read(pieces: AsyncIterable<Piece>, { outcomeOf }: Streams): Promi
   counts.print();
 }
 
-/** Text counts. */
 class Counts {
   readonly #counts = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-// Deletes plants with the stub that proto-loader creates for grpc-js at the start of the program.
+// Deletes plants with the stub that proto-loader creates for grpc-js when the program starts.
 import { makeGenericClientConstructor, type ServiceClientConstructor } from "@grpc/grpc-js";
 import { load } from "@grpc/proto-loader";
 import { Readable } from "node:stream";
@@ -11,7 +11,7 @@ const definition = await load(["plantstore/v1/plant_service.proto", "streams/v1/
   includeDirs: folders.map((folder) => fileURLToPath(new URL(`../../../../${folder}`, import.meta.url))),
   // An int64 would lose digits as a number.
   longs: String,
-  // Otherwise fields with their default value are omitted.
+  // By default, fields with their default value are omitted.
   defaults: true,
 });
 

@@ -4,20 +4,20 @@ import { callFor, count, echo, type Streams } from "./load.ts";
 /** The server's address. */
 export const authority: string = process.argv[2] ?? "";
 
-/** The file of the authority to trust, or `undefined` for cleartext. */
+/** The file with the authority to trust, or `undefined` for cleartext. */
 export const trusted: string | undefined = process.argv[3];
 
 /** The server's base URL. */
 export const url: string = `${trusted === undefined ? "http" : "https"}://${authority}`;
 
-/** One call: the plant, the credential as header fields, and the timeout. */
+/** A plant, the credential as header fields, and the timeout. */
 export interface Call {
   readonly id: bigint;
   readonly header: Readonly<Record<string, string>>;
   readonly timeoutMs: number | undefined;
 }
 
-/** A call's outcome: the number of a gRPC code, and a message. */
+/** A call's outcome, as a gRPC code's number and a message. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;

@@ -1,4 +1,4 @@
-// Calls all operations that require only names with a client of openapi-generator, and prints their number.
+// Calls all operations that require only names with an openapi-generator client, and prints how many there are.
 import { readFileSync } from "node:fs";
 
 const [, , code = "", document = "", basePath] = process.argv;

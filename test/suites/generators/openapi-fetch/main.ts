@@ -34,13 +34,13 @@ const { data: watched } = await client.GET("/v1/shelves/{shelf}/books:watch", {
   params: { path: { shelf } },
   headers: { accept: "application/json" },
 });
-// In its types, the one form of a stream or another.
+// Its types have one form for a stream or another.
 console.log("watched:", titles([watched ?? []].flat()));
 
 const scan = "/v1/shelves/{shelf}/books/{book}/scan";
 await client.PUT(scan, {
   params: { path },
-  // What is binary is a string in these types.
+  // In these types, binary data is a string.
   body: new Blob([new Uint8Array([0, 1, 254, 13, 10, 255])]) as unknown as string,
   bodySerializer: (body) => body,
   headers: { "content-type": "application/octet-stream" },

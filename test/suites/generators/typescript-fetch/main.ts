@@ -1,6 +1,6 @@
 import { type Book, BookState, CatalogApi, Configuration, ResponseError } from "./client/index.ts";
 
-// An array of the stream, not its lines.
+// Requests an array instead of the stream's lines.
 const headers = { accept: "application/json" };
 const catalog = new CatalogApi(new Configuration({ basePath: process.argv[2] ?? "", headers }));
 const [shelf, book] = ["green", "moss"];

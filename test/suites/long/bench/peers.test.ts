@@ -8,10 +8,10 @@ import { library, plants } from "../../../../bench/native-peers.ts";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 
-// A new RPC of the plant store must not stop the peers of the bench from building. The peers in Go and Rust are
-// compiled outside the checkout, from their own folder and from what buf generates there.
+// A new plant store RPC must not stop the bench's peers from building. The peers in Go and Rust are compiled outside
+// the checkout, from their own folder and from what buf generates there.
 
-/** Returns the paths that are in a folder `plantstore`, which only the plant store has. */
+/** Returns the paths in a folder `plantstore`, which only the plant store has. */
 function ofPlantStore(paths: readonly string[]): string[] {
   return paths
     .map((path) => relative(projectFolder, path))
@@ -34,10 +34,7 @@ test.each([
   expect(ofPlantStore(paths)).toEqual([]);
 });
 
-/**
- * Adds a file and its relative imports to `files`, without those in the generated code of the bench, which may not
- * exist.
- */
+/** Adds a file and its relative imports to `files`, except the bench's generated code, which may not exist. */
 function addImports(file: string, files: Set<string>): void {
   if (files.has(file)) return;
   files.add(file);

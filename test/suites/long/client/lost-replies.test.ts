@@ -12,10 +12,10 @@ import { deleteWithRetries } from "../../../support/clients/delete-with-retries.
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../../../support/server/plant-server.ts";
 
-/** The number of bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
+/** Bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
 const stepBytes = 5;
 
-/** Opens a client of a server with plants 1 to 999, through a proxy that cuts responses. */
+/** Opens a client for a server with plants 1 to 999, through a proxy that cuts responses. */
 async function openLossy(opened: AsyncDisposableStack): Promise<{ proxy: LossyProxy; plants: PlantClient }> {
   const folder = opened.use(createTempFolder());
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });

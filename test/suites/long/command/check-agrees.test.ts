@@ -12,7 +12,7 @@ import { numRunsOf } from "../../../../packages/testing/src/test-seed.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** A group of related settings. A configuration contains one of the valid or invalid environments of each group. */
+/** Related settings. A configuration contains one valid or invalid environment from each group. */
 interface Group {
   readonly valid: readonly Environment[];
   /** For each of these, the error message names at least one of its variables. */
@@ -76,7 +76,7 @@ const introspection = {
   PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
 };
 
-/** Returns an environment for each of the values of one variable. */
+/** Returns an environment for each value of one variable. */
 const each = (variable: string, ...values: readonly string[]): Environment[] =>
   values.map((value) => ({ [variable]: value }));
 
@@ -244,7 +244,7 @@ const groups: readonly Group[] = [
   },
 ];
 
-/** The defaults of every configuration here. */
+/** The defaults for every configuration here. */
 const defaults = { DATABASE_URL: "memory:", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
 
 /** Returns what `check` prints about an invalid configuration, or `undefined` if it is valid. */
@@ -298,7 +298,7 @@ function nameOf(environment: Environment): string {
   return text.replaceAll(folder.path, "…") || "no settings";
 }
 
-/** Values of all groups, at most two of which are invalid. */
+/** Values for all groups, at most two of which are invalid. */
 const configurations = fc
   .tuple(
     fc.tuple(...groups.map(({ valid }) => fc.constantFrom(...valid))),

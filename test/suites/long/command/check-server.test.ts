@@ -21,7 +21,7 @@ function createStore(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } }).close();
 }
 
-/** Serves the store `plants.db` of a folder in a separate process, with an admin address: a free port by default. */
+/** Serves a folder's store `plants.db` in a separate process, with an admin address, by default a free port. */
 async function serve(folder: TempFolder, adminSocket?: string): Promise<Served> {
   const settings = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
   const own = { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? "127.0.0.1:0", PLANTSTORE_DRAIN_DELAY_MS: "0" };

@@ -6,7 +6,7 @@ import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type Ended, runCommand } from "../../../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
-/** A state of the file system without a store at its path. */
+/** A file system state without a store at its path. */
 interface MissingStore {
   readonly name: string;
   readonly make: (folder: TempFolder) => void;

@@ -9,8 +9,8 @@ import { startProgram } from "../../../../packages/testing/src/process/command-l
 import { deletePlant } from "../../../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
-// npm forwards signals to the shell of a script, and the shell exits without forwarding them. So the script uses exec
-// to replace the shell with the server. A terminal sends its signal to both npm and the server.
+// npm forwards signals to the script's shell, and the shell exits without forwarding them. So the script uses exec to
+// replace the shell with the server. A terminal sends its signal to both npm and the server.
 
 /** Creates a folder in which `npm start` runs this project's sources with a separate store. */
 function createStartFolder(): TempFolder {

@@ -209,7 +209,7 @@ describe("serve", () => {
   });
 
   test.skipIf(firstUnprivilegedPort <= 1)("fails on a privileged port unless it runs as root", async () => {
-    // Loads all modules before the user changes, because other users may not read the folder of these sources.
+    // Loads all modules before the user changes, because other users may not read the source folder.
     await serveAt(["--host", "unix:/no/such/folder/socket"]);
     const isRoot = process.geteuid?.() === 0;
     if (isRoot) process.seteuid?.(65_534);

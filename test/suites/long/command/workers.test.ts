@@ -58,7 +58,7 @@ function repeatedMessage(message: string, times: number): RegExp {
   return new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
 }
 
-/** Returns the URL of the metrics of all workers, and a function that scrapes them. */
+/** Returns the URL for all workers' metrics, and a function that scrapes them. */
 async function metricsOf(server: CommandLine): Promise<{ url: string; scrape: () => Promise<string> }> {
   const [, port] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const url = `http://127.0.0.1:${port}`;
@@ -104,7 +104,7 @@ test("workers drain and exit when their supervisor is killed", async () => {
   const { server } = await serve(folder);
   await using running = server;
   server.process.kill("SIGKILL");
-  // The workers share the output, so it ends when the last of them exits.
+  // The workers share the output, so it ends when the last worker exits.
   expect(await running.end()).toBe(null);
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
 });

@@ -22,7 +22,7 @@ import { testVerifier } from "../../../support/server/plant-server.ts";
 import { actualResponse, expectedResponse } from "../../../contract/expected-response.ts";
 import { situations } from "../../../contract/situations.ts";
 
-// The plant store with a handler of grpc-js responds like the one with a Connect handler.
+// The plant store with a grpc-js handler responds like the one with a Connect handler.
 
 /** A request as ts-proto and proto-loader return it. */
 interface DeleteRequest {
@@ -57,7 +57,7 @@ async function deletePlant(
   if (!deleted) throw plantNotFound(plant);
 }
 
-/** Returns an error of the store as a status of grpc-js. Others have no code. */
+/** Returns a store error as a grpc-js status. Other errors have no code. */
 function toStatus(error: unknown): Error | Parameters<sendUnaryData<object>>[0] {
   if (!(error instanceof ConnectError)) return new Error("the store failed", { cause: error });
   const metadata = new Metadata();

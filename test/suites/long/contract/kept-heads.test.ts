@@ -13,16 +13,16 @@ import { numRunsOf, testSeed } from "../../../../packages/testing/src/test-seed.
 
 // A connection caches parts of a request head. Because callers share a proxy's connections, no cached part may reach
 // another request. The tests send heads that differ in one byte on a few connections, and compare the responses with
-// those of new connections.
+// those on new connections.
 
-/** The total number of requests. `KEPT_HEADS` sets another number. */
+/** How many requests there are in total. `KEPT_HEADS` sets another number. */
 const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(400));
 const connections = 64;
 
 /** The timeout per request in milliseconds, with a margin for a busy machine. */
 const requestMs = 10;
 
-// The tokens of callers differ only in the last byte, so that changing one bit can result in another caller.
+// The callers' tokens differ only in the last byte, so that changing one bit can result in another caller.
 const callers = new Map(["b", "c", "B"].map((end) => [`token-0123456789-${end}`, `caller ${end}`]));
 const hosts = ["a.example:80", "c.example:80"];
 // With HTTP/1.0, the connection closes after the response.
@@ -48,7 +48,8 @@ beforeAll(async () => {
       admit: createBearerAuth(verifier, { realm: "greenhouse" }).admit,
       // A connection is opened before its first request is generated, which can take long on a busy machine.
       limits: { headerTimeoutMs: 60_000 },
-      // Overridden, because by default every response is kept with its connection: 3 GB for a million requests.
+      // Overridden, because by default every response is kept with its connection, which is 3 GB for a million
+      // requests.
       onResponse: () => {},
     },
   );
@@ -86,10 +87,10 @@ function withChangedByte(head: string, dice: Dice): string {
   return head.slice(0, at) + put + head.slice(at + 1);
 }
 
-/** Responses of new connections, by the request's bytes. */
+/** Responses on new connections, by the request's bytes. */
 const expectedResponses = new Map<string, string>();
 
-/** Returns the response of a new connection to a request, after which the client closes its sending side. */
+/** Returns a new connection's response to a request, after which the client closes its sending side. */
 async function expectedResponseTo(request: string): Promise<string> {
   const known = expectedResponses.get(request);
   if (known !== undefined) return known;

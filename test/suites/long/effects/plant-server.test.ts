@@ -8,7 +8,7 @@ import type { Configuration } from "../../../../src/server/settings.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
 import { testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
-// Starts plant servers with two values of each option that is not a setting, and compares what clients and logs get.
+// Starts plant servers with two values for each option that is not a setting, and compares what clients and logs get.
 // setting-effects.test.ts compares the settings, with which the command creates the same server.
 
 type Parts = Omit<PlantServerOptions, Exclude<keyof Configuration, "drainDelayMs" | "drainTimeoutMs">>;
@@ -46,7 +46,7 @@ function compareStatuses(on: () => Partial<PlantServerOptions>, headers?: object
   );
 }
 
-/** Compares the number of lines in a log that an option sets, with those of a log that it replaces. */
+/** Compares the lines that a log gets with and without the option. */
 function compareLines(name: "auditLog" | "deletionLog" | "log"): Promise<Differs> {
   return compareValues(false, true, async (isSet) => {
     const { log, lines } = openLogLines("info");
@@ -64,7 +64,7 @@ function compareCalls(optionsOf: (called: () => void) => Partial<PlantServerOpti
   });
 }
 
-/** Returns how a call of a draining server ends, and whether the drain takes longer than the call. */
+/** Returns how a call to a draining server ends, and whether the drain takes longer than the call. */
 async function drained(options: Partial<PlantServerOptions>): Promise<unknown> {
   const started = Promise.withResolvers<void>();
   let end = "";

@@ -17,15 +17,12 @@ import { createTempFolder } from "../../../../packages/testing/src/process/temp-
 import { deletePlant, type Environment } from "../server/effects/comparison.ts";
 import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
 
-// Replaces each watched file as Kubernetes replaces a secret: by a link to another folder. Then it changes the file in
+// Replaces each watched file as Kubernetes replaces a secret, by a link to another folder. Then it changes the file in
 // the new folder, which must be applied, and the one in the old folder, which must not.
 
 /** A watched file, or several that belong together. */
 interface Watched {
-  /**
-   * The contents of the files by name: at the start, after the first change and after the second, and of the old
-   * folder.
-   */
+  /** The files' contents by name. They are the contents at the start, after each change, and in the old folder. */
   readonly contents: readonly Readonly<Record<string, string>>[];
   /** Returns the settings for files in a folder. */
   readonly environment: (folder: string) => Environment;

@@ -26,7 +26,7 @@ import { authorized, bearer, testVerifier, tokens } from "../../../support/serve
 const certificate = createCertificate("localhost");
 const client = { ca: certificate.cert, servername: "localhost" };
 
-// connect-node does not serve the text form of gRPC-Web; REST goes to the gateway.
+// connect-node does not serve gRPC-Web's text form; REST goes to the gateway.
 const testCases = situations.deletePlant
   .flatMap((situation) =>
     wires

@@ -11,7 +11,8 @@ import {
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
-// docs/how-to/review-changes.md, in a user's repository: its definition, its change, its commands and its workflow.
+// Runs docs/how-to/review-changes.md in a user's repository, with its definition, its change, its commands and its
+// workflow.
 
 const page = "docs/how-to/review-changes.md";
 const blocks = pageBlocks.filter((block) => block.page === page);
@@ -25,7 +26,7 @@ function textsOf(language: string): readonly string[] {
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-/** Runs a command in the repository, with the `npx` of a user who has installed buf and the proxy. */
+/** Runs a command in the repository, with the `npx` that a user who has installed buf and the proxy has. */
 async function run(command: string): Promise<ProgramResult> {
   const PATH = [folder.file("bin"), join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
   const environment = { PATH, GITHUB_BASE_REF: "main", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };

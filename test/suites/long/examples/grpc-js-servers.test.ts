@@ -8,7 +8,7 @@ import { callRpc, type RpcCall, type RpcDefinition } from "../../../../packages/
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 import { startExample } from "../../../../packages/testing/src/process/example-server.ts";
 
-// The services of grpc-node's examples, on the server of grpc-js and moved to the gateway.
+// The services in grpc-node's examples, on grpc-js's server and moved to the gateway.
 
 const folder = join(projectFolder, "examples/grpc-js");
 

@@ -5,10 +5,10 @@ import { openHttp1 } from "../../../../packages/testing/src/http/http1-connectio
 import { startPlantServer, tokens, type TestPlantServer } from "../../../support/server/plant-server.ts";
 import { numRunsOf } from "../../../../packages/testing/src/test-seed.ts";
 
-/** The connections of one property. */
+/** How many connections a property opens. */
 const connectionsPerProperty = numRunsOf(200);
 
-/** The number of concurrent connections: one whose body is not read takes a second to close. */
+/** How many connections are concurrent. One whose body is not read takes a second to close. */
 const concurrentConnections = 40;
 
 const credential = `authorization: Bearer ${tokens.good}`;
@@ -21,7 +21,7 @@ const goodRequests = [
   `PUT /plants/7 HTTP/1.0\r\ncontent-length: 4\r\n${credential}\r\n\r\nbody`,
 ];
 
-// What parsers stumble over, in addition to what is allowed there.
+// Input that parsers often handle wrongly, in addition to what is allowed there.
 const stumblingBlocks = [
   "\r\n",
   "\n",
@@ -56,7 +56,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
   ),
 });
 
-/** A request as it should be, which is to be answered whatever follows it, and what follows it on the connection. */
+/** A valid request, which must get a response whatever follows it, and what follows it on the connection. */
 const http1Bytes: fc.Arbitrary<{ readonly first: string; readonly rest: string }> = fc.record({
   first: fc.constantFrom(...goodRequests),
   rest: fc
@@ -84,7 +84,7 @@ describe("the server responds or closes the connection, and keeps running", () =
       const answer = await connection.readResponse();
       connection.socket.end();
       const others = (await connection.readToEnd()).toString("latin1");
-      // A request can never cause an internal error. 501 is the status for an unknown method.
+      // A request never causes an internal error. 501 is the status for an unknown method.
       for (const [, status] of `${answer.head}${others}`.matchAll(/^HTTP\/1\.1 (\d{3})/gm))
         expect(status === "501" || Number(status) < 500, status).toBe(true);
       if (others !== "") expect(others).toMatch(/^HTTP\/1\.1 \d{3} /);

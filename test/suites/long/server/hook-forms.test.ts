@@ -12,11 +12,11 @@ import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-conne
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 
-// Custom hooks run in addition to those of the server: request ids, the log and metrics. No hook prevents the others
+// Custom hooks run in addition to the server's, which set request ids, log and measure. No hook prevents the others
 // from being called, whether it throws or rejects. TypeScript allows an async function where the result is void or
 // object.
 
-/** The options of a plant server that are functions. One that is missing in the table does not compile. */
+/** The plant server options that are functions; one that is missing in the table does not compile. */
 type Hook = Exclude<
   {
     [Name in keyof PlantServerOptions]-?: NonNullable<PlantServerOptions[Name]> extends (...given: never[]) => unknown

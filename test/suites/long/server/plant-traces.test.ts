@@ -184,7 +184,7 @@ test("a server exports metrics at intervals, and once more when it stops", async
 /** Timers of test files that ran earlier in this process. */
 const timersOfOthers = timers();
 
-/** Returns the number of timers that keep the process alive. */
+/** Returns how many timers keep the process alive. */
 function timers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
 }
@@ -258,7 +258,7 @@ test("a server reports invalid OpenTelemetry variables and uses the defaults", a
     "TRACES_HEADERS",
     "METRICS_HEADERS",
     "cannot read the file of OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
-    // The message of the SDK about the same file.
+    // The SDK's message about the same file.
     "private key file",
   ];
   expect(problems).toEqual(expect.arrayContaining(named.map((name) => expect.stringContaining(name))));

@@ -17,8 +17,8 @@ import { Differs } from "../../../../packages/testing/src/comparison.ts";
 import { compare, deletePlant, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
 import { credentialEffects } from "./effects/credential-effects.ts";
 
-// Starts the server with two values of each setting, and compares what a caller or an operator observes. A setting that
-// is read but not used has the same effect twice.
+// Starts the server with two values for each setting, and compares what a caller or an operator observes. If the server
+// read a setting but did not use it, both observations would be equal.
 
 const token = "token-of-the-effects-test";
 
@@ -44,7 +44,7 @@ async function compareCertificates(): Promise<Differs> {
   });
 }
 
-/** Compares whether a call of a caller who makes several is refused, without and with a rate. */
+/** Compares whether a call by a caller who makes several is refused, without and with a rate. */
 function compareRates(rate: Environment): Promise<Differs> {
   return compare({
     off: { PLANTSTORE_TOKENS: token },
@@ -292,7 +292,7 @@ const effects: Effects = {
       on: { PLANTSTORE_DRAIN_DELAY_MS: "1500" },
       observe: async (server) => {
         const drained = server.drain();
-        // Without a delay, the port is closed in one of the next turns.
+        // Without a delay, the port closes within the next turns.
         await sleep(200);
         const status = await get(server, "/livez").then(
           (response) => response.status,

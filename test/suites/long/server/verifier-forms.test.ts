@@ -8,8 +8,8 @@ import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
-// A verifier returns an outcome or a promise of one, and a defective verifier throws or rejects. The response and the
-// log lines must be the same for all of them.
+// A verifier returns an outcome or a promise for one, and a defective verifier throws or rejects. The response and the
+// log lines must be the same for all.
 
 const verify = (token: PresentedToken): TokenOutcome => {
   const outcome = testVerifier.verify(token);

@@ -93,7 +93,7 @@ describe.concurrent("a store's health", () => {
   test("reports a periodic check's problem, with one check at a time", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
-    // A timer of 2 ms that is started now fires after the next interval of the watch.
+    // A 2 ms timer that is started now fires after the watch's next interval.
     await new Promise((resolve) => setTimeout(resolve, 2));
     expect(checks).toHaveLength(1);
     const second = nextCheck();

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
 
 /**
- * Changes of module of a warm call. Each protocol's limit is the number of today, so that no change adds one unseen.
+ * How often a warm call changes the module. Each protocol's limit is today's number, so that no change adds one
+ * unnoticed.
  */
 const calls = [
   { format: "rest", entriesMax: 33, parser: "http-engine/http1/", reader: "protobuf/messages/json/" },

@@ -13,7 +13,7 @@ interface FakeSuite {
   readonly exitCode?: number;
 }
 
-/** A test case: the behaviour of the programs, and the expected output. */
+/** How the programs behave, and the expected output. */
 interface Case {
   readonly name: string;
   readonly suites: Readonly<Record<string, FakeSuite>>;
@@ -25,7 +25,7 @@ interface Case {
 
 const passing = { report: { numPassedTests: 3, numFailedTests: 0 } };
 
-/** The number of checks that count as one test each, including `npm ci` and the list of the suites. */
+/** How many checks count as one test each, including `npm ci` and the suite list. */
 const checks = 12;
 
 const npm = `#!/bin/sh
@@ -131,7 +131,7 @@ test.concurrent.each(cases)(".ci/run $name", async ({ suites, failing = "", last
   const lines = stdout.trimEnd().split("\n");
   expect({ exitCode, lastLine: lines.at(-1) }).toEqual({ exitCode: failed === undefined ? 0 : 1, lastLine });
   expect(lines.find((line) => line.startsWith("failed: "))).toBe(failed && `failed: ${failed}`);
-  // The commands of the README come first, and the suites last, in the order of the list.
+  // The README's commands come first, and the suites last, in the list's order.
   const calls = readFileSync(folder.file("calls"), "utf8").trimEnd().split("\n");
   const isInstalled = failing !== "npm ci --no-audit --no-fund";
   expect(calls.slice(0, 2)).toEqual(["npm ci --no-audit --no-fund", "npm test"].slice(0, isInstalled ? 2 : 1));

@@ -4,13 +4,13 @@ import { describe, expect, test } from "vitest";
 import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
-// Releases of Node with known vulnerabilities in node:http2 work, with a warning.
+// Node releases with known vulnerabilities in node:http2 work, with a warning.
 
 function enginesOf(manifest: string): string {
   return JSON.parse(readFileSync(join(projectFolder, manifest), "utf8")).engines.node;
 }
 
-/** Loads a package's built check on a process that claims these versions. Returns what it prints. */
+/** Loads a package's built check on a process that claims these versions, and returns what it prints. */
 async function load(name: string, versions: Readonly<Record<string, string>>): Promise<string> {
   using folder = createTempFolder();
   mkdirSync(folder.file("node"));

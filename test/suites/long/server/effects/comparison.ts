@@ -12,7 +12,7 @@ interface Comparison {
   readonly observe: (server: ConfiguredServer) => Promise<unknown>;
 }
 
-/** The comparisons of some settings. */
+/** Compares some settings. */
 export type Effects<Names extends keyof Configuration = keyof Configuration> = EffectsOf<Pick<Configuration, Names>>;
 
 /** Starts one server after the other, and fails unless they differ. */
@@ -25,7 +25,7 @@ export async function compare({ off, on, observe }: Comparison): Promise<Differs
   return new Differs(observed);
 }
 
-/** Milliseconds to wait for an effect that must be absent with the other value. */
+/** Milliseconds to wait for an effect that the other value must not have. */
 export const settledMs = 1_000;
 
 /** Sends a request on a connection that closes, and returns the response without its body. */

@@ -15,7 +15,7 @@ import { compare, deletePlant, type Effects, type Environment, get } from "./com
 
 const token = "token-of-the-effects-test";
 
-/** Compares whether a token of a provider is accepted. */
+/** Compares whether a provider's token is accepted. */
 async function compareJwt(
   off: (provider: IdentityProvider) => Environment,
   on: (provider: IdentityProvider) => Environment,
@@ -59,7 +59,7 @@ async function compareIntrospection(
 
 const none = (): Environment => ({});
 
-/** The comparisons of the settings of credentials. */
+/** Compares the credential settings. */
 export const credentialEffects: Effects<keyof CredentialConfiguration | "publicUrl"> = {
   tokens: () =>
     compare({

@@ -38,7 +38,7 @@ async function dropOnce(url: string, keptMs: number): Promise<readonly Upkeep[]>
   return reports;
 }
 
-/** Returns the bounds of the day partitions, in the time zone and style of the test. */
+/** Returns the bounds of the day partitions, in the test's time zone and style. */
 async function boundsOf(url: string): Promise<unknown[]> {
   const rows = await runSql(
     url,
@@ -309,7 +309,7 @@ describe("deletion records partitioned by day", () => {
   test("are partitioned by UTC days for any time zone and date style", async () => {
     const [url, url2] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(url);
-    // The server formats this time zone as IST, but would parse IST as the time of Israel.
+    // The server formats this time zone as IST, but would parse IST as Israel's time.
     await migratePostgres(`${url2}%20-cDateStyle%3DSQL,DMY%20-cTimeZone%3DAsia/Kolkata`);
     expect(await boundsOf(url)).toHaveLength(4);
     expect(await boundsOf(url2)).toEqual(await boundsOf(url));

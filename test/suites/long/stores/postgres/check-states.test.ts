@@ -15,7 +15,7 @@ import { runCommand } from "../../../../support/process/run-command.ts";
 
 const server = await startPostgresOfFile();
 
-/** A state of a store, what a server does in it, and what `check` reports. */
+/** A store's state, what a server does in it, and what `check` reports. */
 interface State {
   readonly name: string;
   /** Puts a store into the state. Returns its URL if that changes. */
@@ -174,7 +174,7 @@ const states: readonly State[] = [
   },
 ];
 
-/** Returns whether a server would be ready: whether its store opens and can delete. */
+/** Returns whether a server would be ready, which requires that its store opens and can delete. */
 async function isServerReady(url: string): Promise<boolean> {
   const location: PlantLocation = { kind: "postgres", url };
   const store = await openPlantStore(location).catch(() => undefined);
@@ -271,7 +271,7 @@ describe("check", () => {
     expect(await asked()).toContain("reports no problem");
     await Promise.all([first.stop("immediate"), second.stop("immediate")]);
     const words = "not confirmed by its synchronous standbys";
-    // Both the server and the check.
+    // Both the server and the check report it.
     await expect
       .poll(asked, { timeout: 30_000 })
       .toMatch(new RegExp(`is not ready: store: .*${words}[^]*cannot use .*${words}`));
@@ -290,7 +290,7 @@ describe("check", () => {
   });
 });
 
-/** Returns the number of deletion records, or `undefined` without a table. */
+/** Returns how many deletion records there are, or `undefined` without a table. */
 async function recordCount(url: string): Promise<unknown> {
   if (lockedBy.has(url)) return undefined;
   return await runSql(url, "SELECT count(*) FROM deletions").catch(() => undefined);

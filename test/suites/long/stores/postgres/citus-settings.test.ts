@@ -14,8 +14,8 @@ import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { sentDeletion } from "../../../../support/plants/run-batch.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
-// Statements of a store on Citus that do not use the function that deletes, on a connection whose settings another
-// client of a pooler has changed. A server without workers suffices, because the pooler is in front of the coordinator.
+// Statements that a store on Citus runs without the function that deletes, on a connection whose settings another
+// pooler client has changed. A server without workers suffices, because the pooler is in front of the coordinator.
 
 const server = await startPostgresOfFile();
 
@@ -51,7 +51,7 @@ const requested: readonly Asked[] = [
   },
 ];
 
-/** Opens a session with records of plants 8 and 9 that are a day old. Also returns the role that created them. */
+/** Opens a session with day-old records for plants 8 and 9. Also returns the role that created them. */
 async function openRecorded(): Promise<{
   readonly url: string;
   readonly session: Session;

@@ -10,13 +10,13 @@ import { configOf, openClient, runSql } from "../../../../support/plants/postgre
 import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
-// Tests that need no worker. The tests with workers are in test/suites/citus.
+// Tests that need no worker. test/suites/citus has the tests with workers.
 
 const server = await startPostgresOfFile();
 
 const hashMax = 2 ** 31 - 1;
 
-/** Returns the workers of a store whose tables are distributed. */
+/** Returns the workers for a store whose tables are distributed. */
 function usedWorkers(): CitusWorkers {
   return Object.assign(new CitusWorkers(), { areUsed: true });
 }

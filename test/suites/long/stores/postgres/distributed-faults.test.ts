@@ -11,9 +11,9 @@ import { type PostgresProxy, startPostgresProxy } from "../../../../support/plan
 import { type PostgresServer, runSql, startPostgres } from "../../../../support/plants/postgres-server.ts";
 import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
 
-/** A proxy that simulates the limits and errors of distributed engines in front of a PostgreSQL server. */
+/** A proxy in front of a PostgreSQL server that simulates the limits and errors of distributed engines. */
 interface DistributedProxy extends PostgresProxy {
-  /** The number of refused statements, by SQLSTATE. */
+  /** How many statements were refused, by SQLSTATE. */
   readonly refused: ReadonlyMap<string, number>;
   /** One statement in this many fails at random; none with 0, the default. */
   failOneIn: number;
@@ -23,7 +23,7 @@ interface DistributedProxy extends PostgresProxy {
 const lacking =
   /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b|pg_logical_emit_message/i;
 
-// A message's header in the PostgreSQL protocol ("Message Formats"): its type, and its length, which includes the
+// A message's header in the PostgreSQL protocol ("Message Formats"), which is its type, and its length including the
 // length field.
 const headerBytes = 5;
 
@@ -36,9 +36,9 @@ interface Loss {
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
  * To refuse a statement, the proxy changes the first letter of its text or name, so that the server reports an error
- * and the transaction is in the state after a real error. The proxy then replaces the error's SQLSTATE: 0A000 for
- * features that these engines lack; 40001 at random; and 40003 at random at the end of a transaction, which was
- * committed in every second case.
+ * and the transaction is in the state after a real error. The proxy then replaces the error's SQLSTATE. It is 0A000 for
+ * features that these engines lack, 40001 at random, and 40003 at random when a transaction ends, which was committed
+ * in every second case.
  */
 async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "roll">): Promise<DistributedProxy> {
   const refused = new Map<string, number>();
@@ -122,7 +122,7 @@ function textAt(message: Buffer, at: number): string {
   return message.toString("utf8", at, message.indexOf(0, at));
 }
 
-/** Calls `onMessage` with each complete message. The first message of a client has no type. */
+/** Calls `onMessage` with each complete message. A client's first message has no type. */
 function onMessages(socket: Socket, hasType: () => boolean, onMessage: (message: Buffer) => void): void {
   let rest = Buffer.alloc(0);
   socket.on("data", (data: Buffer) => {

@@ -10,13 +10,12 @@ import { failToDefer, listenersOf, plantsOf, runBatchWith } from "../../../../su
 import { errorMessage, readyForQuery } from "../../../../support/plants/server-message.ts";
 import { definedSqlStates } from "../../../../support/plants/sql-states.ts";
 
-// Each SQLSTATE of PostgreSQL is the error of the first two statements that delete plant 1, in a batch that also
-// deletes plant 2. Batches that may still succeed are repeated. A batch that is split has then failed for plant 1
-// alone.
+// Each PostgreSQL SQLSTATE is the error for the first two statements that delete plant 1, in a batch that also deletes
+// plant 2. Batches that may still succeed are repeated. A batch that is split has then failed for plant 1 alone.
 
 const server = await startPostgresOfFile();
 
-/** SQLSTATEs of classes that PostgreSQL does not use. */
+/** SQLSTATEs in classes that PostgreSQL does not use. */
 const ownSqlStates: readonly string[] = ["PLANT", "45000"];
 
 const kept = "the database does not allow deleting plant 1";
@@ -24,7 +23,7 @@ const unavailable = "the plant store cannot process the request at the moment";
 
 /** The SQLSTATEs with which the server refuses a plant, and never the statement itself. */
 const refusesPlant = /^(?:22|23|P0)/;
-/** The SQLSTATEs of an error of the statement itself. In a trigger, its function is at fault. */
+/** The SQLSTATEs for an error in the statement itself. In a trigger, its function is at fault. */
 const refusesStatement = /^(?:0A|28|3D|3F|42)/;
 /** The SQLSTATEs after which the same batch may succeed, although a trigger has raised them. */
 const passes = /^(?:08|25006|25P03|25P04|40001|40003|40P01|53|55P03|57014|57P01|57P02|57P03|57P05|58|XX)/;
@@ -44,7 +43,7 @@ const failingTriggerSql = (trigger: string): string => `
   CREATE ${trigger} FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION fail()`;
 
 interface Outcome {
-  /** The results of the callers, or the server's state if the batch has failed. */
+  /** The callers' results, or the server's state if the batch has failed. */
   readonly results: unknown;
   /** The plants that still exist. */
   readonly rest: unknown;
@@ -66,7 +65,7 @@ function outcomeOf(first: unknown): Outcome {
   return { results: [first, true], rest: first === true ? [] : ["1"] };
 }
 
-/** Checks the outcome of each SQLSTATE that this trigger raises. */
+/** Checks the outcome for each SQLSTATE that this trigger raises. */
 async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void> {
   const url = await server.createPlants();
   await runSql(url, failingTriggerSql(trigger));

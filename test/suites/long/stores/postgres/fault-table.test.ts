@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { faultTable, verdictOn } from "../../../../../src/stores/postgres/delete/fault-table.ts";
 
-/** Returns an error of the server. */
+/** Returns a server error. */
 function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }

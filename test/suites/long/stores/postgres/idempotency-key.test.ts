@@ -27,7 +27,7 @@ async function openPlants(count: number) {
   return { url, store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** Returns SQL that records an earlier deletion of a plant for a key, whether or not the plant exists now. */
+/** Returns SQL that records that a plant was deleted earlier for a key, whether or not the plant exists now. */
 function recordSql(plantId: number, key: string, subject = "tester"): string {
   return `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
     VALUES (${plantId}, '${subject}', '', gen_random_uuid(), '${key}')`;
@@ -52,7 +52,7 @@ function fail(reason: unknown): never {
   throw new Error("this was not expected", { cause: reason });
 }
 
-/** Creates the deletions of one batch. Returns them with their outcomes. */
+/** Creates one batch's deletions, and returns them with their outcomes. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
   const outcomes = calls.map(() => Promise.withResolvers<boolean>());
   const batch = calls.map(([id, call], i) =>
@@ -64,7 +64,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     ),
   );
   const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
-  /** Runs the deletions as the store does, and returns the ids of the deferred ones. */
+  /** Runs the deletions as the store does, and returns the deferred ones' ids. */
   const run = async (session: Session, isCareful = false): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
     const placement = singleServer(schemaOf(session));
@@ -193,7 +193,7 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
-  // The plants of the settled deletions exist again. They are settled before the rest of the batch is split or waits
+  // The settled deletions' plants exist again. The deletions are settled before the rest of the batch is split or waits
   // for a lock.
   test("is settled once, and is not in the batches after a split", async () => {
     await using opened = await openPlants(3);

@@ -17,7 +17,7 @@ const { version: newest } = ownSchema;
 
 const server = await startPostgresOfFile(["-c", "max_prepared_transactions=1"]);
 
-/** Migrates to the version of {@link laterSteps}. */
+/** Migrates to the version after {@link laterSteps}. */
 const migrateLater = (
   url: string,
   onWaiting?: (what: string) => void,

@@ -122,7 +122,7 @@ describe("the statements of deletions", () => {
     await store.close();
     const read = `SELECT n_tup_del, seq_tup_read < 50000 AS by_index FROM pg_stat_user_tables
       WHERE relid = 'plants'::regclass`;
-    // Of the plants, the first were deleted above.
+    // The first plants were deleted above.
     await expect.poll(() => runSql(url, read)).toEqual([{ n_tup_del: String(2 * ids.length), by_index: true }]);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { problemOf } from "../../../../../src/stores/postgres/delete/problem.ts";
 import { StoreOpenError } from "../../../../../src/stores/contract/store-open-error.ts";
 
-/** Returns an error of the server. */
+/** Returns a server error. */
 function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }

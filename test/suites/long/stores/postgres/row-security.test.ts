@@ -9,9 +9,9 @@ import { runSql } from "../../../../support/plants/postgres-server.ts";
 
 const server = await startPostgresOfFile();
 
-/** The URL of the owner of the tables, without further privileges. */
+/** The URL for the tables' owner, without further privileges. */
 let url: string;
-/** The URL of a superuser, from whom nothing is hidden. */
+/** The URL for a superuser, from whom nothing is hidden. */
 let admin: string;
 beforeEach(async () => {
   admin = await server.createPlants([1n, 2n]);

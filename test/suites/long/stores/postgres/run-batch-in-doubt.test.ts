@@ -73,7 +73,7 @@ describe("a committed batch that lost its response and is refused on retry", () 
     const defer: Deletion[] = [];
     const callers = callersOf(1n, 2n, 4n, 1n);
     const outcomes = await runBatchWith(session, callers, { defer: (one) => defer.push(one) });
-    // The second deletion of plant 1 is retried, because the record belongs to the first.
+    // Plant 1's second deletion is retried, because the record belongs to the first.
     expect(outcomes).toEqual([true, true, false, undefined]);
     expect(defer).toEqual([callers[3]]);
     await expect(runBatch(session, defer)).resolves.toEqual([false]);
@@ -149,7 +149,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
 
   test("gets the lost attempt's outcome, although the attempt is still running", async () => {
     const url = await createPlantsUpTo(server, 1);
-    // The first entry is for the statement of the lost attempt.
+    // The first entry is for the lost attempt's statement.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
     const token = randomUUID();
     const lost = await openClient(url, "BEGIN; DELETE FROM plants");
@@ -194,7 +194,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
     expect(JSON.stringify(requested.mock.calls)).not.toContain("synchronous_standby_names");
-    // Two lookups: by the key before the retry, and by the record.
+    // Two lookups, by the key before the retry, and by the record.
     expect(await countAttempts(url)).toBe(2);
   });
 });

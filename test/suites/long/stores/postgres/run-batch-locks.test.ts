@@ -50,7 +50,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const defer: bigint[] = [];
-    // Answers the deletions that have ended, as the queue does.
+    // Settles the deletions that have ended, as the queue does.
     await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
     for (const one of deletions) one.answer();
     expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);

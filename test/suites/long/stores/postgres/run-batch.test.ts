@@ -155,7 +155,7 @@ describe("a batch that fails", () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
-    // One second of this is reserved for the last attempt and its cancellation.
+    // A second is reserved for the last attempt and its cancellation.
     session.deadlineMs = performance.now() + 1_300;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
@@ -194,7 +194,7 @@ describe("a batch that the server partly refuses", () => {
     },
     { sqlStates: ["XX000", "P0001", "42P01"], result: "abandoned", results: Array(4).fill(undefined), attempts: 3 },
     { sqlStates: ["3F000", "3F000", "3F000"], result: "done", results: [away, true, true, true], attempts: 5 },
-    // If the trigger of a part in doubt fails, it is not known whether the earlier attempt has deleted its plant.
+    // If a trigger fails for a part in doubt, it is not known whether the earlier attempt has deleted its plant.
     {
       sqlStates: ["XX000", "3F000", "3F000", "3F000"],
       result: "done",
@@ -298,13 +298,13 @@ test("a batch without standbys reports a missing plant without a write", async (
     `CREATE FUNCTION pg_logical_emit_message(boolean, text, text) RETURNS text LANGUAGE plpgsql AS
        $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$`,
   );
-  // Functions of the schema take precedence over those of the server.
+  // The schema's functions take precedence over the server's.
   const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
   await expect(runBatch(session, callersOf(9n))).resolves.toEqual([false]);
   await session.close();
 });
 
-// The plant may be missing only on this server, because of a deletion that the standbys do not have yet.
+// The plant may be missing only on this server, because it was deleted and the standbys do not know it yet.
 test.each([
   { name: "it waits for locks", options: {} },
   { name: "it skips locked plants", options: { isCareful: true } },

@@ -302,13 +302,13 @@ function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";
   const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
   if (rejectUnauthorized === false) return "any certificate";
-  // Must always be set. Otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
+  // Must always be set, because otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
   expect(rejectUnauthorized).toBe(true);
   const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
   return problem === undefined ? "a certificate of the authority" : "the host's certificate";
 }
 
-// postgresql.org/docs/18/libpq-connect.html#LIBPQ-PARAMKEYWORDS, and `ssl` of URLs for Java.
+// postgresql.org/docs/18/libpq-connect.html#LIBPQ-PARAMKEYWORDS, and `ssl` in URLs for Java.
 const parametersOfLibpq = `
   host hostaddr port dbname user password passfile require_auth channel_binding connect_timeout client_encoding options
   application_name fallback_application_name keepalives keepalives_idle keepalives_interval keepalives_count
@@ -359,7 +359,7 @@ test.each([
   for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(readServerUrl(url).name).toBe(name);
-  // As the client of the driver, which connects to it.
+  // Uses the driver's client, which connects to it.
   const [way] = readServerUrl(url).hosts[0]?.ways ?? [];
   expect(`db:5432/${new Client(way).database}`).toBe(name);
 });

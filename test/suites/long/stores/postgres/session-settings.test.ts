@@ -24,8 +24,8 @@ import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { readPlants, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
 // A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
-// connection. docs/explanation/storage.md lists the settings that could affect a guarantee of the store, and names
-// these tests.
+// connection. docs/explanation/storage.md lists the settings that could affect the store's guarantees, and names these
+// tests.
 
 const server = await startPostgresOfFile();
 
@@ -82,7 +82,7 @@ async function createRecorded(): Promise<string> {
   return url;
 }
 
-/** Commits of this session that wait for a standby. */
+/** Commits in this session that wait for a standby. */
 const waitingSql = (session: Session): string =>
   `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
 
@@ -104,7 +104,7 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
   });
 });
 
-/** The operations of servers and `migrate` that change the tables, with SQL that makes each of them necessary. */
+/** The operations by which servers and `migrate` change the tables, with SQL that makes each necessary. */
 const upkeep: readonly {
   readonly name: string;
   /** SQL that makes the operation necessary. */
@@ -235,7 +235,7 @@ test("a skipped deletion finds the record that another process wrote meanwhile",
   };
   const outcome = Promise.withResolvers<boolean>();
   const pending = [sentDeletion(8n, deleteCall({ idempotencyKey: "used" }), outcome.resolve, outcome.reject)];
-  // The deletion is settled by its key. The plant is not deleted.
+  // The deletion is settled by its key, and the plant is not deleted.
   await expect(runOn(session, pending, { placement })).resolves.toEqual([true]);
   await expect(outcome.promise).resolves.toBe(true);
   await session.close();
@@ -439,7 +439,7 @@ test("too short timeouts defer a deletion as a locked plant does", async () => {
 });
 
 describe("a database and a role with other settings for parsing and formatting", () => {
-  /** Returns the URL of a separate database and role, which both have settings. */
+  /** Returns the URL for a separate database and role, which both have settings. */
   async function createOdd(): Promise<string> {
     const base = await server.createSchema();
     const name = `odd_${randomUUID().replaceAll("-", "")}`;

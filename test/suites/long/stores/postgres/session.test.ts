@@ -72,7 +72,7 @@ async function isEncrypted(parameters: string, host = "localhost"): Promise<stri
   }
 }
 
-// Certificates are for localhost and 127.0.0.1. 127.1 is another name of it.
+// Certificates are for localhost and 127.0.0.1, for which 127.1 is another name.
 describe("a session", () => {
   test.each([
     { mode: "disable", encrypted: "f" },
@@ -526,7 +526,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running)).toEqual([]);
   });
 
-  // The fields of a notice: its severity in any language, SQLSTATE, message, and the routine that sent it.
+  // A notice's fields, which are its severity in any language, SQLSTATE, message, and the routine that sent it.
   test.each([
     {
       notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
@@ -640,7 +640,7 @@ async function listenOnPort(proxy: Server): Promise<Forwarding> {
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const cancelCode = 80_877_102;
 
-/** A proxy without TLS: it replies N to an SSLRequest. */
+/** A proxy without TLS, which replies N to an SSLRequest. */
 function startCleartextProxy(): Promise<Forwarding> {
   return forward((first) => (first.equals(sslRequest) ? { reply: Buffer.from("N"), isOver: false } : first));
 }
@@ -753,7 +753,7 @@ describe("a URL with several hosts", () => {
   });
   afterAll(() => standby[Symbol.asyncDispose]());
 
-  /** Opens a session with these hosts: a folder without a socket, a standby, or the server. */
+  /** Opens a session with these hosts, which are a folder without a socket, a standby, or the server. */
   function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
     const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
     const names = hosts.map((host) => folders[host]).join();

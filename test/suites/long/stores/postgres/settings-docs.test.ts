@@ -9,7 +9,7 @@ const page = join(projectFolder, "docs/explanation/storage.md");
 const text = readFileSync(page, "utf8");
 const chapter = text.slice(text.indexOf("### Settings of a session"), text.indexOf("### Faults"));
 
-/** The table's rows: the names in the first column, and the tests in the last one. */
+/** The table's rows, with the names in the first column, and the tests in the last one. */
 const rows = [...chapter.matchAll(/^\| (.*) \| .* \| (.*) \|$/gm)].slice(1).map(([, names = "", held = ""]) => ({
   names: names.split(", ").map((name) => name.replaceAll("`", "")),
   heldBy: [...held.matchAll(/\[([\w-]+)\]/g)].map(([, label]) => label ?? ""),
@@ -76,7 +76,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
   });
 });
 
-/** Returns the SQL to search for: a setting's name, or the statement that creates another kind of state. */
+/** Returns the SQL to search for, which is a setting's name, or the statement that creates another kind of state. */
 function wordsOf(name: string): string {
   const made: Readonly<Record<string, string>> = { "temporary tables": "TEMP TABLE", cursors: "DECLARE" };
   return made[name] ?? `\\b(?:SET|-c)\\s*${name}\\b|${name} ?=`;

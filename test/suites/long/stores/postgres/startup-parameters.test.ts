@@ -14,7 +14,7 @@ const server = await startPostgresOfFile();
 const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 7_000 };
 
 interface Pooler extends PostgresProxy {
-  /** The number of refused connections. */
+  /** How many connections were refused. */
   readonly refusals: number;
 }
 
@@ -41,7 +41,7 @@ async function startRefusing(refuses: (startup: Buffer) => boolean, sqlState: st
 
 const hasOptions = (startup: Buffer): boolean => startup.includes("options\0");
 
-/** Creates a store whose search_path is a setting of its role, and returns its URL, and its URL by the pooler. */
+/** Creates a store whose search_path is its role's setting, and returns its URL, and its URL through the pooler. */
 async function createRoleStore(role: string, pooler: PostgresProxy): Promise<{ direct: string; pooled: string }> {
   const direct = await createPlantsFor(server, role, [1n, 2n]);
   const schema = /plants_\d+/.exec(direct)?.[0];

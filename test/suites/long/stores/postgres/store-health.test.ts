@@ -17,7 +17,7 @@ const server = await startPostgresOfFile();
 describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
-    // The batch of plant 1 is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
+    // Plant 1's batch is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
     await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
     await runSql(
       opened.url,
@@ -148,7 +148,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
 
   test("is unhealthy after a failed batch if others only found missing plants", async () => {
     await using opened = await openStoreWith(server, [1n]);
-    // The batch of plant 1 has already had its first error, and fails once the gate is open.
+    // Plant 1's batch has already had its first error, and fails once the gate is open.
     await runSql(
       opened.url,
       `CREATE SEQUENCE faults;

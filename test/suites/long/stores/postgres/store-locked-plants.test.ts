@@ -22,7 +22,7 @@ describe("a PostgreSQL store with locked plants", () => {
         (deleted) => void order.push(`${id}: ${deleted}`),
         ({ code }) => void order.push(`${id}: ${Code[code]}`),
       );
-    // Each plant is deleted twice: once alone, once in a batch.
+    // Each plant is deleted twice, once alone, once in a batch.
     const locked = [1n, 2n, 1n, 2n].map(ask);
     await Promise.all([3n, 4n, 9n].map(ask));
     await ask(5n);
@@ -81,7 +81,7 @@ describe("a PostgreSQL store with locked plants", () => {
 
   test("reports an unknown outcome if the batch's other part is refused", async () => {
     await using opened = await openStoreWith(server, [1n, 2n]);
-    // There are two batches of one deletion, and one batch of two that is split. The response for its first half is
+    // There are two batches with one deletion, and one batch with two that is split. The response for its first half is
     // lost, and the retry skips the plant. The second half is refused.
     await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "42P01"]);
     await runSql(
@@ -123,8 +123,8 @@ describe("a PostgreSQL store with locked plants", () => {
     const begunMs = performance.now();
     const store = await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch });
     for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-    // The connection of the deletions and, on a slow machine, one that has checked the server meanwhile. A connection
-    // of retention is closed soon.
+    // The deletions' connection and, on a slow machine, one that has checked the server meanwhile. Retention closes its
+    // connection soon.
     const most = performance.now() - begunMs < watchIntervalMs ? 1 : 2;
     const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
     await expect.poll(async () => (await runSql(opened.url, connections)).length).toBeLessThanOrEqual(most);
@@ -174,9 +174,9 @@ describe("a PostgreSQL store with locked plants", () => {
   }
 
   test("deletes unlocked plants before it closes, then closes its connections", async () => {
-    // After it is closed, no check of the server opens another connection.
+    // After it is closed, no server check opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
-    // If the machine stalls, the plant is unlocked too late or a connection times out. Then the test is repeated.
+    // If the machine stalls, the plant is unlocked too late or a connection times out, and the test is repeated.
     let found: unknown;
     for (let rounds = 0; !isDeepStrictEqual(found, ended) && rounds < 5; rounds++) found = await closeWhileLocked();
     expect(found).toEqual(ended);

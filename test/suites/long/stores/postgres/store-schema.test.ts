@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /**
- * Creates a schema whose tables have the names of a store's tables, and whose functions have the names of the server's
- * functions. Using any of them fails.
+ * Creates a schema whose tables are named like a store's tables, and whose functions are named like the server's
+ * functions. Using one fails.
  */
 const decoySql = `
   CREATE SCHEMA decoy;
@@ -112,7 +112,7 @@ test("every command works on a schema with any name", async () => {
   expect((await collect(database.listDeletions())).flat().map(({ plantId }) => plantId)).toEqual([1n, 2n]);
 });
 
-/** Finds the schema of a store on a connection after running SQL on it. */
+/** Finds a store's schema on a connection after running SQL on it. */
 async function find(url: string, sql = ""): Promise<string> {
   const session = new Session(readServerUrl(url));
   try {
@@ -166,7 +166,7 @@ describe("a store's schema", () => {
 });
 
 describe("settings in the options of the database URL", () => {
-  /** Starts a pooler that replaces the `options` of its clients, by default with spaces. */
+  /** Starts a pooler that replaces its clients' `options`, by default with spaces. */
   const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
     startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.once("data", (startup) => {
@@ -204,7 +204,7 @@ describe("settings in the options of the database URL", () => {
     { options: "-c no_such_setting=1", name: "no_such_setting" },
     { options: "-c lock_timeout=5s", name: "lock_timeout" },
     { options: "-c enable_seqscan=off", name: "enable_seqscan" },
-    // Each session sets this itself, after the options of the URL.
+    // Each session sets this itself, after the URL's options.
     { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
   ])("are detected when a pooler drops $options from them", async ({ options, name }) => {
@@ -291,7 +291,7 @@ describe("settings in the options of the database URL", () => {
     await using pooler = await startDropping();
     const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
     const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));
-    // Settings of another client on this connection do not matter.
+    // Another client's settings on this connection do not matter.
     await session.run("SET work_mem = '7MB'; SET search_path = public");
     await expect(findSchema(session)).resolves.toMatchObject({ name: nameOf(url) });
     await session.close();

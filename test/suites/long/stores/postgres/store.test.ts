@@ -102,7 +102,7 @@ describe("a PostgreSQL store", () => {
     await other.end();
   });
 
-  /** Deletes a plant, of which the first attempt is lost but continues. Returns the outcome. */
+  /** Deletes a plant, for which the first attempt is lost but continues. Returns the outcome. */
   async function tellOfLostAttempt(): Promise<unknown> {
     await using opened = await openStoreWith(server, [1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -140,7 +140,7 @@ describe("a PostgreSQL store", () => {
   }
 
   test("resolves with true when a lost attempt still deletes the plant", async () => {
-    // If the machine stalls for long, the outcome is unknown. Then the test is repeated.
+    // If the machine stalls for long, the outcome is unknown, and the test is repeated.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let results: unknown = unknown;
     for (let rounds = 0; results === unknown && rounds < 5; rounds++) results = await tellOfLostAttempt();

@@ -32,7 +32,7 @@ test("fsync may be off on Neon, whose commits wait for its storage", async () =>
   await runSql(url, "SELECT pg_reload_conf()");
   await expect.poll(() => runSql(url, "SHOW fsync")).toEqual([{ fsync: "off" }]);
   await expect(checkPostgresStore(url)).rejects.toThrow("fsync is off");
-  // A standby with the name of Neon's storage.
+  // A standby that is named like Neon's storage.
   await using standby = await startStandby(server, "walproposer");
   await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'walproposer'");
   await runSql(url, "SELECT pg_reload_conf()");

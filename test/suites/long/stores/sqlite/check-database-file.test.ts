@@ -51,7 +51,7 @@ describe("a database file", () => {
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
     checkDatabaseFile(file);
     const bytes = readFileSync(file);
-    // The pages after those of the schema.
+    // The pages after the schema's.
     writeFileSync(file, bytes.fill(0xa5, 8 * 4_096, 9 * 4_096));
     expect(() => checkDatabaseFile(file)).toThrow(/^cannot open .*plants\.db: the file is damaged \(.+\)$/);
   });

@@ -27,7 +27,7 @@ function createStore(folder: TempFolder, name = "plants.db"): string {
   return file;
 }
 
-/** Leaves a store as a crash does: with a log, which no process has open. */
+/** Leaves a store as a crash does, with a log that no process has open. */
 function leaveLog(folder: TempFolder, name = "plants.db"): string {
   const file = createStore(folder, `${name}.crashing`);
   using db = openDatabase({ file });
@@ -36,7 +36,7 @@ function leaveLog(folder: TempFolder, name = "plants.db"): string {
   return folder.file(name);
 }
 
-/** Leaves a store as a crash in a transaction of `move` does. */
+/** Leaves a store as a crash during a `move` transaction does. */
 function leaveJournal(folder: TempFolder): string {
   const file = createStore(folder, "crashing.db");
   using db = new DatabaseSync(file);
@@ -47,11 +47,11 @@ function leaveJournal(folder: TempFolder): string {
 }
 
 function damage(file: string): void {
-  // A page of plants that leaveLog does not delete.
+  // A page with plants that leaveLog does not delete.
   writeFileSync(file, readFileSync(file).fill(0xa5, 25 * 4_096, 26 * 4_096));
 }
 
-/** A state of a store, what a server does in it, and what `check` reports. */
+/** A store's state, what a server does in it, and what `check` reports. */
 interface State {
   readonly name: string;
   /** Puts the store `plants.db` into the state, and returns what ends it. */
@@ -181,7 +181,7 @@ const states: readonly State[] = [
   },
 ];
 
-/** Returns whether a server would be ready: whether its store opens and can delete. */
+/** Returns whether a server would be ready, which requires that its store opens and can delete. */
 async function isServerReady(path: string): Promise<boolean> {
   const store = await openPlantStore({ kind: "sqlite", path }).catch(() => undefined);
   if (store === undefined) return false;
@@ -195,7 +195,7 @@ function check(folder: TempFolder): ReturnType<typeof runCommand> {
   return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}` });
 }
 
-/** Returns the content of the files in a folder, except of a log's index, in which readers are recorded. */
+/** Returns the contents of a folder's files, except of a log's index, in which readers are recorded. */
 function contentOf(folder: TempFolder): readonly (readonly [name: string, content: string])[] {
   const files = readdirSync(folder.path).filter(
     (name) => !name.endsWith("-shm") && statSync(folder.file(name), { throwIfNoEntry: false })?.isFile() === true,
@@ -232,7 +232,7 @@ describe("check", () => {
     using _ = { [Symbol.dispose]: () => void execFileSync("umount", [folder.path]) };
     const file = createStore(folder);
     expect((await check(folder)).exitCode).toBe(0);
-    // More than the disk has. The rest is not written.
+    // More than the disk has, so the rest is not written.
     expect(() => writeFileSync(folder.file("filler"), new Uint8Array(2 ** 20))).toThrow(/ENOSPC/);
     const { exitCode, err } = await check(folder);
     expect({ exitCode, err }).toEqual({

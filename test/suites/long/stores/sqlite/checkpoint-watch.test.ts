@@ -32,7 +32,7 @@ function watch(folder: TempFolder) {
     checkpoints,
     events,
     reader,
-    /** Commits a number of new pages, after which SQLite runs a checkpoint if the log is long enough. */
+    /** Commits this many new pages, after which SQLite runs a checkpoint if the log is long enough. */
     commit: (pages: number) => {
       db.exec("BEGIN");
       const insert = db.prepare("INSERT INTO pages VALUES (zeroblob(4000))");

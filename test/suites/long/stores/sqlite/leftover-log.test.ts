@@ -14,7 +14,7 @@ import { createTempFolder, type TempFolder } from "../../../../../packages/testi
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 
-/** Creates a file of two plants as after a crash. They are only in its log, which has this many more bytes. */
+/** Creates a file with two plants as after a crash. They are only in its log, which has this many more bytes. */
 function leaveLog(file: string, bytes: number): void {
   const crashing = `${file}.crashing`;
   openDatabase({ file: crashing, migrates: true }).close();
@@ -26,7 +26,7 @@ function leaveLog(file: string, bytes: number): void {
   for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
 }
 
-/** Creates a backup of a file next to a later log of the file. */
+/** Creates a file's backup next to a later log of the file. */
 function leaveMixture(folder: TempFolder, file: string): void {
   const crashing = folder.file("crashing.db");
   openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 500n } }).close();
@@ -127,7 +127,7 @@ describe("a leftover log", () => {
     leaveLog(file, 1);
     using other = new DatabaseSync(file);
     other.exec("DELETE FROM plants");
-    // Commits of another process change the time between the reads of the time in repairLeftoverLog.
+    // Another process's commits change the time between the two times that repairLeftoverLog reads.
     using exec = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementationOnce(function (this: DatabaseSync, sql) {
       utimesSync(`${file}-shm`, 1, 1);
       this.exec(sql);

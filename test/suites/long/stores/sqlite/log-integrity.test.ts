@@ -28,7 +28,7 @@ import { createTempFolder, type TempFolder } from "../../../../../packages/testi
 
 const cut = "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions";
 
-/** The offset of the number of frames in the first header of a -shm file (sqlite.org/walformat.html). */
+/** The frame count's offset in the first header of a -shm file (sqlite.org/walformat.html). */
 const framesAt = 16;
 
 const plants = { first: 1n, last: 2_000n };
@@ -58,7 +58,7 @@ const changes: readonly { name: string; change: (file: string, other: string) =>
   },
 ];
 
-/** Changes the time stamps of a file and its log, as touch and programs that copy time stamps do. */
+/** Changes the time stamps on a file and its log, as touch and programs that copy time stamps do. */
 function touch(file: string): void {
   for (const [i, end] of ["", "-wal", "-shm"].entries()) utimesSync(`${file}${end}`, 1 + i, 1_000_000 + i);
 }

@@ -19,7 +19,7 @@ import { recordFileSteps, unfinishedNameIn } from "../../../../support/plants/fi
 import { leaveTruncatedFile, plantsIn, readSqlite } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
 
-/** Creates a backup of plants 1 to 3. */
+/** Creates a backup with plants 1 to 3. */
 function makeBackup(folder: TempFolder): string {
   openDatabase({ file: folder.file("first.db"), plantsWhenCreated: { first: 1n, last: 3n } }).close();
   backUp(folder.file("first.db"), folder.file("backup.db"));

@@ -11,7 +11,7 @@ import { createTempFolder } from "../../../../../packages/testing/src/process/te
 
 const hourMs = 3_600_000;
 
-/** The interval after which records are checked again when none remain to drop. */
+/** How soon records are checked again when none remain to drop. */
 const intervalMs = 600_000;
 
 function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<typeof openDatabase> {
@@ -73,8 +73,8 @@ describe("dropping expired deletion records", () => {
       prepareRetention(db, 0, () => {})(5_000);
       remaining.push(keysOf(`deleted_at < ${slice} * 1000`));
     }
-    // Four keys are checked per dropped record: four tenths of all keys at first, and always those that were not
-    // checked for the longest time.
+    // Four keys are checked per dropped record. At first, they are four tenths of all keys, and always those that were
+    // not checked for the longest time.
     expect(remaining[0]).toBeGreaterThan(500);
     expect(Math.max(...remaining)).toBeLessThan(1_250);
     expect(keysOf("deleted_at >= 5000")).toBe(5_000);

@@ -116,7 +116,7 @@ describe("the storage thread", () => {
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
     expect(await run.end()).toBe(0);
-    // Node.js creates a folder for its version inside of the process's cache folder.
+    // Node.js creates a folder for its version inside the process's cache folder.
     const kept = readdirSync(folder.file("compiled"), { recursive: true, encoding: "utf8" });
     expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
   });

@@ -24,7 +24,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
     const entry = new URL("../../../../support/plants/delete-with-small-files.ts", import.meta.url).pathname;
-    // The limit is in blocks of 512 or 1,024 bytes, so files are limited to half a megabyte or a megabyte.
+    // The limit is in blocks with 512 or 1,024 bytes, so files are limited to half a megabyte or a megabyte.
     const { stdout } = await run("sh", [
       "-c",
       'ulimit -f 1000; exec "$@"',
@@ -140,7 +140,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     const plants = 30_000n;
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: plants - 1n } });
     const logMib = (): number => statSync(`${file}-wal`).size / 2 ** 20;
-    // Records of 2 KiB, so that few deletions fill the log.
+    // 2 KiB records, so that few deletions fill the log.
     const call = deleteCall({ subject: "s".repeat(1_024), requestId: "r".repeat(1_024) });
     // If the machine is busy, the store does not keep up and refuses some deletions, which are retried.
     const deleteUntilTaken = (id: bigint): Promise<unknown> =>
@@ -198,7 +198,7 @@ describe("an SQLite store with a permanent problem", () => {
       isSpoiltBefore: true,
       spoil: (file) => {
         const bytes = readFileSync(file);
-        // All but the first page of each table and index.
+        // All but each table's and index's first page.
         writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
       },
       problem: "the file is damaged",

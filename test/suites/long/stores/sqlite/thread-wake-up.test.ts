@@ -67,8 +67,8 @@ describe("ThreadWakeUp", () => {
       for (let sent = 0; sent < ${rounds}; ) {
         const request = wakeUp.nextRequest(parentPort, ${patience});
         if (request === undefined) {
-          // A wake-up may be for a request that was already received. More of them than requests means that the thread
-          // did not wait.
+          // A wake-up may be for a request that was already received. If there are more wake-ups than requests, the
+          // thread did not wait.
           if (++spurious > ${rounds}) throw new Error("it did not wait");
           continue;
         }
@@ -79,7 +79,7 @@ describe("ThreadWakeUp", () => {
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), {
       workerData: wakeUp.memory,
     });
-    // The last messages of a thread and its exit arrive at the same time.
+    // A thread's last messages and its exit arrive at the same time.
     const ended = once(worker, "exit");
     for (let sent = 0; sent < rounds; sent++) {
       const reply = once(worker, "message");

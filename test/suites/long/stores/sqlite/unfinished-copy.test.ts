@@ -10,7 +10,7 @@ import { createTempFolder, type TempFolder } from "../../../../../packages/testi
 
 interface Command {
   readonly name: string;
-  /** A call in a child process' program. `path` is the path of the file that the command writes. */
+  /** A call in a child process' program. `path` is the file that the command writes. */
   readonly code: (source: string, path: string) => string;
   readonly run: (source: string, path: string) => void;
 }
