@@ -30,7 +30,7 @@ export async function createBenchIssuer(folder: string, algorithm: string): Prom
   };
 }
 
-// The claims of an access token of Keycloak and similar providers: some 800 characters when signed with RS256.
+// The claims in an access token from Keycloak and similar providers, some 800 characters when signed with RS256.
 function claimsOf(id: number): Record<string, unknown> {
   return {
     iss: benchIssuer,

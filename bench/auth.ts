@@ -23,7 +23,7 @@ import { benchToken } from "./servers/plants.ts";
 import { formatTable } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 
-// `npx node bench/auth.ts [--rounds 3] [--turns 4]`: measures a credential's cost, in `admit` and in a whole server.
+// `npx node bench/auth.ts [--rounds 3] [--turns 4]` measures a credential's cost, in `admit` and in a whole server.
 
 const length = numberFlags({ rounds: 3, turns: 4 });
 
@@ -84,7 +84,7 @@ function requestWith(token: string, connection: object = {}): () => CredentialRe
   };
 }
 
-/** Returns the µs of one warm `admit` that returns no promise. */
+/** Returns the µs for one warm `admit` that returns no promise. */
 function timeSync(admit: BearerAuth["admit"], request: () => CredentialRequest, calls = 300_000): number {
   const run = (count: number): void => {
     for (let call = 0; call < count; call += 1) admitOrRefuse(admit, request());
@@ -104,7 +104,7 @@ function admitOrRefuse(admit: BearerAuth["admit"], request: CredentialRequest): 
   }
 }
 
-/** Returns the µs of one `admit` of a new token, one after the other. */
+/** Returns the µs for one `admit` with a new token, one after the other. */
 async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): Promise<number> {
   const requests = tokens.map((token) => requestWith(token)());
   const startMs = performance.now();
@@ -114,7 +114,7 @@ async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): P
 
 async function wholeServer(issuer: BenchIssuer): Promise<void> {
   const jwt = await issuer.sign();
-  // A static token of the same length shows a long header's cost without verification.
+  // A static token with the same length shows a long header's cost without verification.
   const longToken = "x".repeat(jwt.length);
   const environment = { BENCH_KEYS_FILE: issuer.keysFile, BENCH_LONG_TOKEN: longToken };
   const program = fileURLToPath(new URL("servers/plantstore-jwt.ts", import.meta.url));

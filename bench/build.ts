@@ -4,9 +4,9 @@ import { join } from "node:path";
 
 /** The built programs. */
 export interface Built {
-  /** The path of the command `plantstore`, as npm installs it. */
+  /** The path to the command `plantstore`, as npm installs it. */
   readonly command: string;
-  /** Returns the path of a `bench/starts` program. */
+  /** Returns the path to a `bench/starts` program. */
   readonly programOf: (name: string) => string;
 }
 

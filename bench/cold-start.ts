@@ -13,16 +13,16 @@ import { plantStoreFlags } from "./plant-store-flags.ts";
 import { replyLimitMs } from "./running-server.ts";
 import { median } from "./summary.ts";
 
-/** How often each program is started, after a first time that fills the caches of files and of compiled code. */
+/** How often each program is started, after a first time that fills the file and code caches. */
 const starts = 11;
 
-/** The pause between two starts, in ms, in which the processes of the last one exit. */
+/** The pause between two starts, in ms, in which the last one's processes exit. */
 const pauseMs = 50;
 
 /** The peers, which `npm ci --prefix bench/peers` installs. */
 const peers = join(import.meta.dirname, "peers");
 
-/** A program as a user starts it, without any code of the bench in its process. */
+/** A program as a user starts it, without any bench code in its process. */
 interface Program {
   readonly name: string;
   /** The node arguments. */
@@ -30,7 +30,7 @@ interface Program {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** One start of a program. */
+/** One start. */
 interface Start {
   readonly ms: number;
   readonly cpuMs: number;
@@ -38,8 +38,8 @@ interface Start {
 }
 
 /**
- * Measures programs from the start of the process to the response to a first call, DeletePlant as Connect JSON. Medians
- * of alternating starts. The first program is the floor.
+ * Measures how long programs take from process start to the response to a first call, DeletePlant as Connect JSON. The
+ * figures are medians, and the starts alternate. The first program is the floor.
  */
 export async function measureColdStarts(): Promise<readonly StartFigures[]> {
   const { command, programOf } = buildPrograms();
@@ -139,7 +139,10 @@ async function callOnce(port: number, token: string, plant: number): Promise<num
   return response?.statusCode;
 }
 
-/** Returns the CPU time of all threads of a process in ms. That of the process in /proc has a resolution of 10 ms. */
+/**
+ * Returns the CPU time that a process's threads have used in ms. The process's own time in /proc has a resolution of 10
+ * ms.
+ */
 function cpuMsOf(pid: number | undefined): number {
   const threads = `/proc/${String(pid)}/task`;
   // Documentation/scheduler/sched-stats.rst: a task's first figure is its time on a CPU, in ns.

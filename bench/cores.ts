@@ -15,7 +15,7 @@ export function pinned(core: number, command: readonly [string, ...string[]]): [
   return canPin ? ["taskset", "-c", String(core), ...command] : [...command];
 }
 
-/** The CPU time unit in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
+/** The CPU time unit in /proc, in µs, because USER_HZ is 100 on every Linux on which Node runs. */
 export const tickUs: number = 10_000;
 
 /**
@@ -25,7 +25,7 @@ export const tickUs: number = 10_000;
 export function busyUs(core: number): number | undefined {
   const line = readStat().match(new RegExp(`^cpu${String(core)} (.*)$`, "m"))?.[1];
   if (line === undefined) return undefined;
-  // proc_stat(5): user nice system idle iowait irq softirq steal. The rest is contained in these.
+  // proc_stat(5): user nice system idle iowait irq softirq steal. The other values are contained in these.
   const ticks = line.split(" ").map(Number);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = ticks;
   return (user + nice + system + irq + softIrq + steal) * tickUs;

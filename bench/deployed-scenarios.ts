@@ -17,7 +17,7 @@ import {
   type Subject,
 } from "./scenarios.ts";
 
-/** Requests that differ in id, trace and the order of their fields, as those of different callers do. */
+/** Requests that differ in id, trace and field order, as different callers' requests do. */
 const variedRequests = 100;
 
 /** Requests on a connection before its client closes it, on average. */
@@ -41,7 +41,7 @@ const tlsEnvironment = { BENCH_CERT: cert, BENCH_KEY: key };
 
 const http1Subjects = [nodeHttp, own, ownOnNode, ...installedPeers("fastify"), ...nativeSubjects("rest")];
 
-/** DeletePlant as it is called in production: by different callers, on short connections, and over TLS. */
+/** DeletePlant as it is called in production, by different callers, on short connections, and over TLS. */
 export const deployedScenarios: readonly Scenario[] = [
   overHttp1(
     "rest-varied",
@@ -64,7 +64,7 @@ function overHttp1(name: string, title: string, shape: LoadShape): Scenario {
   return { name, title, shape, load: http1Load(shape), probe: http1Probe(shape), subjects: http1Subjects };
 }
 
-/** Returns the scenario over TLS. The peer in Rust has no TLS. */
+/** Returns the scenario over TLS, without the peer in Rust, which has no TLS. */
 function overTls({ subjects, ...scenario }: Scenario): Scenario {
   const shape = { ...scenario.shape, isTls: true };
   const isHttp2 = shape.streams > 1;
@@ -81,7 +81,7 @@ function withCertificate(subject: Subject): Subject {
   return { ...subject, environment: { ...subject.environment, ...tlsEnvironment } };
 }
 
-/** Returns a request whose path, trace and order of fields depend on its index. */
+/** Returns a request whose path, trace and field order depend on its index. */
 function variedRequest(index: number): Variant {
   const id = (index + 1).toString(16).padStart(2, "0");
   const fields = Object.entries({

@@ -3,39 +3,39 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Percentiles } from "./load/load.ts";
 
-/** The share by which the ratios of two rounds, or of two machines, may differ before the difference is reported. */
+/** How much the ratios in two rounds, or on two machines, may differ before the difference is reported. */
 export const roundsDifferMax = 0.15;
 
-/** The name of this project's server. */
+/** This project's server. */
 export const ownName = "plantstore";
 
-/** The name of this project's server on node:http and node:http2 instead of its engine. */
+/** This project's server on node:http and node:http2 instead of its engine. */
 export const ownNodeName = "plantstore on node's HTTP";
 
-/** The name of this project's server with grpc-js handlers. */
+/** This project's server with grpc-js handlers. */
 export const ownHandlersName = "plantstore, handlers of grpc-js";
 
-/** The name of this project's server on an SQLite file. The others keep their plants in memory. */
+/** This project's server on an SQLite file. The others keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 
-/** The name of this project's server on an SQLite file, with the log of `plantstore serve`. */
+/** This project's server on an SQLite file, with the log that `plantstore serve` writes. */
 export const ownLoggedName = "plantstore on SQLite, with its log";
 
 /** The bench's results, from which the tables and the docs' pictures are generated. */
 export interface Figures {
-  /** Comparisons by turns, by their scenario's name. */
+  /** Comparisons by turns, by scenario. */
   readonly calls?: Readonly<Record<string, CallFigures>>;
   /** Latency at fixed rates, by protocol. */
   readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
-  /** From the start of the process to the first response. The first program is the floor. */
+  /** From process start to the first response. The first program is the floor. */
   readonly starts?: readonly StartFigures[];
-  /** Resident memory after many calls, by the scenario's name. */
+  /** Resident memory after many calls, by scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** How long a list of 10 MB delays other requests, by the scenario's name. */
+  /** How long a 10 MB list delays other requests, by scenario. */
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** Several processes on one port. */
   readonly workers?: WorkerFigures | undefined;
-  /** The costs of plants, deletions and their records in a database. */
+  /** What plants, deletions and their records cost in a database. */
   readonly scale?: ScaleFigures;
 }
 
@@ -56,15 +56,15 @@ export interface Measured {
   readonly cores: number;
 }
 
-/** One server in a comparison: medians over all turns. */
+/** One server in a comparison, with medians over all turns. */
 export interface ServerFigures {
   readonly name: string;
   readonly cpuUs: number;
   readonly leastCpuUs: number;
   readonly timesFloor: number;
-  /** The lowest and a round's highest median, if they differ by more than {@link roundsDifferMax}. */
+  /** The lowest and the highest median in a round, if they differ by more than {@link roundsDifferMax}. */
   readonly timesFloorRange?: readonly [number, number];
-  /** The ratio of the two least CPU times. */
+  /** The ratio between the two lowest CPU times. */
   readonly leastTimesFloor: number;
   readonly requestsPerS: number;
   readonly latencyUs: Percentiles;
@@ -88,7 +88,7 @@ export interface RateStep {
   readonly latencyUs: Percentiles;
 }
 
-/** The time to one program's first response, and the resources used until then. Its starts' medians. */
+/** How long one program takes to its first response, and the resources used until then. Medians over its starts. */
 export interface StartFigures {
   readonly name: string;
   readonly ms: number;
@@ -104,57 +104,55 @@ export interface StallFigures {
   readonly ms: number;
 }
 
-/** One server's resident memory: at the start, after a million calls, after two. */
+/** One server's resident memory at the start, after a million calls, and after two million. */
 export interface MemoryFigures {
   readonly name: string;
   readonly rssBytes: readonly number[];
 }
 
-/** A REST call's cost on several processes that share a port, compared with one: medians over all turns. */
+/** What a REST call costs on several processes that share a port, compared with one process. Medians over all turns. */
 export interface WorkerFigures {
   readonly workers: number;
-  /** The CPU time per call of all processes as a multiple of that of a single process, by turn. */
+  /** The CPU time per call in all processes as a multiple of that in a single process, by turn. */
   readonly timesOne: number;
   /** The multiple for processes that each have a separate port and part of the load. */
   readonly apartTimesOne: number;
 }
 
-/**
- * The costs of plants, deletions and their records in PostgreSQL. CPU times are the least of all turns, per deletion.
- */
+/** What plants, deletions and their records cost in PostgreSQL. CPU times are the lowest in all turns, per deletion. */
 export interface ScaleFigures {
   readonly measured: Measured;
   /** The machine's load average over five minutes, which includes the measurement. */
   readonly loadAverage: number;
-  /** Bytes of a plant in its table, and in the index. */
+  /** Bytes for a plant in its table, and in the index. */
   readonly plantTableBytes: number;
   readonly plantIndexBytes: number;
-  /** Bytes of a deletion record with all indexes, and the part of it that is the index by plant. */
+  /** Bytes for a deletion record with all indexes, and the share that is the index by plant. */
   readonly recordBytes: number;
   readonly recordIndexBytes: number;
-  /** Write-ahead log of a deletion, without page images. */
+  /** Write-ahead log for a deletion, without page images. */
   readonly walBytes: number;
   /** The bytes after a checkpoint, with images. */
   readonly afterCheckpoint: CheckpointFigures;
   /** CPU time of the one process that replays the log on a standby. */
   readonly replayUs: number;
-  /** CPU time of a process with the store, without HTTP, at the largest batches. */
+  /** CPU time that a process with the store uses, without HTTP, with the largest batches. */
   readonly storeUs: number;
-  /** CPU time of the server for one process, by its batches' size. */
+  /** CPU time that the server uses for one process, by batch size. */
   readonly oneProcess: readonly BatchFigures[];
   readonly twoProcesses: BatchFigures;
-  /** CPU time of the server for an id of a statement that has a thousand. */
+  /** CPU time that the server uses for an id in a statement with a thousand ids. */
   readonly thousandUs: number;
   readonly citus?: CitusFigures;
 }
 
-/** A deletion's cost for the server, by the mean size of batches. */
+/** What a deletion costs the server, by mean batch size. */
 export interface BatchFigures {
   readonly batch: number;
   readonly serverUs: number;
 }
 
-/** The log that a deletion writes after a checkpoint, and the deletion count, plants and records. */
+/** The log that a deletion writes after a checkpoint, with how many deletions, plants and records there are. */
 export interface CheckpointFigures {
   readonly walBytes: number;
   readonly deletions: number;
@@ -162,13 +160,13 @@ export interface CheckpointFigures {
   readonly records: number;
 }
 
-/** A deletion's cost on Citus with two workers. */
+/** What a deletion costs on Citus with two workers. */
 export interface CitusFigures {
   readonly measured: Measured;
   readonly points: readonly CitusPoint[];
 }
 
-/** One number of shards and size of batches. The CPU time of the workers is that of both together. */
+/** One number of shards and batch size. The workers' CPU time is the total for both. */
 export interface CitusPoint {
   readonly shards: number;
   readonly batch: number;
@@ -194,7 +192,7 @@ export function recordFigures(part: Figures): void {
   writeFileSync(file, `${JSON.stringify(merged, shorten, 1)}\n`);
 }
 
-/** Returns the current date, Node version and number of cores. */
+/** Returns the current date, Node version and core count. */
 export function measuredNow(): Measured {
   const date = new Date().toISOString().slice(0, "2026-11-21".length);
   return { date, node: process.versions.node, cores: availableParallelism() };

@@ -1,6 +1,6 @@
 /**
- * Compares two gateway builds in one process, without sockets and load generators: requests are passed to the HTTP
- * servers as bytes. Sockets and the kernel take no part of the figures, so it shows what a change of a few lines costs.
+ * Compares two gateway builds in one process, without sockets and load generators. Requests are passed to the HTTP
+ * servers as bytes. Sockets and the kernel do not affect the figures, so it shows what a change in a few lines costs.
  * On a busy machine, two copies of one build differ by up to 5 %. `npx node bench/in-process.ts [--against REV]
  * [--calls 250] [--rounds 150]`
  */
@@ -40,7 +40,7 @@ interface Contender {
   readonly send: Send;
 }
 
-/** A connection whose bytes are passed to the server and taken from it by calls. */
+/** A connection whose bytes are passed to the server, and received from it, by function calls. */
 class FakeSocket extends Socket {
   #onResponse: () => void = () => undefined;
 
@@ -53,7 +53,7 @@ class FakeSocket extends Socket {
 
   override _read(): void {}
 
-  // Called once for a response: the servers write one of these sizes at a time.
+  // Called once for a response, because the servers write one of these sizes in one write.
   override _write(_chunk: unknown, _encoding: string, done: () => void): void {
     done();
     this.#respond();
@@ -64,7 +64,7 @@ class FakeSocket extends Socket {
     this.#respond();
   }
 
-  // After the turn, when node has finished the response. Otherwise the next request would count as pipelined.
+  // Responds after the turn, when node has finished the response. Otherwise the next request would count as pipelined.
   #respond(): void {
     setImmediate(this.#onResponse);
   }
@@ -103,7 +103,7 @@ for (const request of Object.values(requests)) {
 console.log(formatRows(["CPU µs a call: first decile (median)", ...Object.keys(requests)], rows));
 process.exit();
 
-/** Returns the CPU time of a call of each contender, in µs, by round. */
+/** Returns each contender's CPU time per call, in µs, by round. */
 async function measure(request: Buffer): Promise<number[][]> {
   // Large messages take longer, so fewer are enough.
   const count = Math.max(20, Math.round(calls / Math.max(1, request.byteLength / 1_000)));
@@ -125,7 +125,7 @@ async function repeat(send: Send, request: Buffer, count: number): Promise<void>
   for (let call = 0; call < count; call++) await send(request);
 }
 
-/** Returns the first decile and the median: other processes only ever add to a round. */
+/** Returns the first decile and the median, because other processes only ever add to a round. */
 function format(figures: readonly number[]): string {
   const sorted = figures.toSorted((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(2);
@@ -145,7 +145,7 @@ async function openOnEngine(folder: string): Promise<Send> {
 }
 
 async function openOnNode(folder: string): Promise<Send> {
-  // The second path is that before the gateway was split into packages.
+  // The second path is from before the gateway was split into packages.
   const path = ["packages/http/src/node/index.ts", "packages/gateway/src/node/index.ts"].find((candidate) =>
     existsSync(join(folder, candidate)),
   );
@@ -185,7 +185,7 @@ function routesOf(): GatewayOptions {
   return { routes: (router) => router.service(LibraryService, library) };
 }
 
-/** The floor: the same JSON without checks. */
+/** The floor returns the same JSON without checks. */
 function respondPlainly(request: IncomingMessage, response: ServerResponse): void {
   const pieces: Buffer[] = [];
   request.on("data", (piece: Buffer) => pieces.push(piece));

@@ -72,7 +72,7 @@ function scenario(name: string, title: string, shape: LoadShape, check: (message
   };
 }
 
-/** Returns a load of one RPC of the library over gRPC, 4 connections of 16 streams. */
+/** Returns a load that calls one library RPC over gRPC, on 4 connections with 16 streams. */
 export function libraryCall<Desc extends DescMessage>(rpc: string, desc: Desc, request: MessageShape<Desc>): LoadShape {
   const message = toBinary(desc, request);
   const body = Buffer.alloc(5 + message.byteLength);
@@ -88,7 +88,7 @@ export function libraryCall<Desc extends DescMessage>(rpc: string, desc: Desc, r
   };
 }
 
-/** Returns a function that throws unless a message equals the expected one. The order of maps is irrelevant. */
+/** Returns a function that throws unless a message equals the expected one. The order in maps is irrelevant. */
 export function sameAs<Desc extends DescMessage>(
   desc: Desc,
   expected: MessageShape<Desc>,

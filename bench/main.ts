@@ -22,7 +22,7 @@ import { differencesOf } from "./verify.ts";
 import { measureWorkers } from "./workers.ts";
 import { writePages } from "./write-figures.ts";
 
-/** Scenarios of calls that are cheap enough for the cost of metrics and traces to show. */
+/** Scenarios whose calls are so cheap that the cost of metrics and traces shows. */
 const watchedNames = ["rest", "connect", "grpc"];
 
 const all = [

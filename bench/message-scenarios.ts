@@ -9,10 +9,10 @@ import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./s
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
 
-/** A stream's messages in which its fixed cost matters. */
+/** Messages in a stream whose fixed cost matters. */
 const fewMessages = 100;
 
-/** A stream's messages: enough that the call's fixed cost is negligible. */
+/** Messages in a stream whose fixed cost is negligible. */
 const streamedMessages = 10_000;
 
 const subjects: readonly Subject[] = [
@@ -93,7 +93,7 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
   },
 ];
 
-/** Scenarios dominated by the message cost: large ones that are echoed, and streams of many. */
+/** Scenarios in which messages dominate the cost: large ones that are echoed, and streams with many. */
 export const messageScenarios: readonly Scenario[] = [
   scenario("grpc-64k", "64 KiB both ways as unary gRPC, 8 connections of 4 streams", echo(64 * KiB, 8, 4)),
   scenario("grpc-1m", "1 MiB both ways as unary gRPC, 4 connections of 2 streams", echo(MiB, 4, 2)),

@@ -16,7 +16,7 @@ export interface NativePeer {
   readonly canBuild: boolean;
   /** The built program's path, outside the checkout. */
   readonly program: string;
-  /** Generates its messages and compiles it. Rejects with the output of the step that fails. */
+  /** Generates its messages and compiles it. Rejects with the failing step's output. */
   readonly build: () => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ const workspace = [projectFolder, `--config=${join(peersFolder, "buf.workspace.y
 const plantsPath = `--path=${join(peersFolder, "proto/plantstore")}`;
 const libraryPath = `--path=${join(testProtoFolder, "library")}`;
 
-/** The arguments with which buf finds the definition of the peers' plant store, which is separate. */
+/** The arguments with which buf finds the definition for the peers' plant store, which is separate. */
 export const plants: readonly string[] = [...workspace, plantsPath];
 /** The arguments with which buf finds the library's definition. */
 export const library: readonly string[] = [...workspace, libraryPath];

@@ -8,8 +8,8 @@ const bytesPerKiB = 1_024;
 
 /**
  * Starts a server that does not run on node, and waits until it listens. Its first output line is its port. The program
- * then collects garbage and writes a line for each line of input, and exits at the end of its input. Rejects when it
- * exits before it listens.
+ * then collects garbage and writes a line for each input line, and exits when its input ends. Rejects when it exits
+ * before it listens.
  */
 export async function startNativeServer(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
   // taskset executes the program in its own process, so the child is the server.
@@ -37,7 +37,7 @@ export async function startNativeServer(program: string, environment: NodeJS.Pro
   };
 }
 
-/** Returns the CPU time and memory of a process from /proc. */
+/** Returns a process's CPU time and memory from /proc. */
 export function usageOf(pid: number | undefined): Usage {
   const folder = `/proc/${String(pid)}`;
   // The name in parentheses may contain spaces (proc_pid_stat(5)). Utime and stime are the 12th and 13th field after

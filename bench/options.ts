@@ -28,7 +28,7 @@ export function parseOptions(
 }
 
 /**
- * Returns the numbers of this program's flags, with defaults.
+ * Returns the numbers that this program's flags have, with defaults.
  *
  * @throws TypeError for an unknown flag
  */

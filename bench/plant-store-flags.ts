@@ -1,2 +1,2 @@
-/** The flags of node with which the image, the systemd unit and `npm start` run `plantstore serve`. */
+/** The node flags with which the image, the systemd unit and `npm start` run `plantstore serve`. */
 export const plantStoreFlags: readonly string[] = ["--no-allocation-site-pretenuring"];

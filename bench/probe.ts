@@ -5,10 +5,10 @@ import { type IncomingMessage, request } from "node:http";
 import { request as requestOverTls } from "node:https";
 import { type LoadShape, originOf } from "./load/load.ts";
 
-/** Sends one request of a load, and rejects unless the response is the expected one. */
+/** Sends one request from a load, and rejects unless the response is the expected one. */
 export type Probe = (port: number) => Promise<void>;
 
-/** Returns a probe over HTTP/1.1 that requires a status of 2xx. */
+/** Returns a probe over HTTP/1.1 that requires a 2xx status. */
 export function http1Probe(shape: LoadShape): Probe {
   return async (port) => {
     const { httpMethod: method, body, isTls, variants = [] } = shape;

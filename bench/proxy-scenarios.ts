@@ -71,9 +71,7 @@ function grpc(name: string, what: string, shape: LoadShape, check: (message: Uin
   return { name, title, shape, load: http2Load(shape), probe: grpcResponseProbe(shape, check), ...compared([envoy]) };
 }
 
-/**
- * The subjects: the first peer, which is the baseline, this project's proxy and the other peers, if they can be built.
- */
+/** Returns the first peer, which is the baseline, this project's proxy and the other peers, if they can be built. */
 function compared([first, ...others]: readonly [Native, ...Native[]]): Pick<Scenario, "subjects" | "absent"> {
   const absent = [first, ...others].filter(({ canBuild }) => !canBuild);
   return {
@@ -87,7 +85,7 @@ function subjectOf({ canBuild, subject }: Native): Subject[] {
 }
 
 function native(name: string, program: string, needs: string, build: () => Promise<void>): Native {
-  // A single thread. More would only compete for the one core.
+  // Uses a single thread, because more would only compete for the one core.
   const subject = { ...server(name, "servers/native-proxy", { PROXY: program, GOMAXPROCS: "1" }), build };
   return { subject, needs, canBuild: hasProgram(needs) };
 }

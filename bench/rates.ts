@@ -8,14 +8,14 @@ import { median } from "./summary.ts";
 /** The offered requests per second, in the order in which they are tried until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 
-/** Shares of a server's own maximum, in percent: rates at which servers are run, unlike saturation. */
+/** Shares of a server's own maximum, in percent. Servers run at these rates, unlike at saturation. */
 const shares = [50, 80];
 
 const warmUpS = 2;
 
 /**
- * Turns of a second for each server at a rate. h2load sends on all connections at the same time. At the lowest rate,
- * one of 78 bursts is more than a hundredth of the requests, so that a single disturbance determines a turn's p99.
+ * One-second turns for each server at a rate. h2load sends on all connections at the same time. At the lowest rate, one
+ * of 78 bursts is more than a hundredth of the requests. A single disturbance therefore determines a turn's p99.
  */
 const turns = 7;
 const turnS = 1;
@@ -29,7 +29,7 @@ interface Measured extends RateFigures {
 }
 
 /**
- * Measures the latency of some servers of a scenario at increasing rates: medians over turns, in which the servers are
+ * Measures some of a scenario's servers at increasing rates. Latencies are medians over turns, in which the servers are
  * loaded one after the other. Requires h2load.
  */
 export async function measureRates(

@@ -3,7 +3,7 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, sy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** A checkout of another commit, which is removed when it is disposed of. */
+/** Another commit's checkout, which is removed when it is disposed of. */
 export interface Revision {
   /** The commit's short hash. */
   readonly name: string;

@@ -1,8 +1,9 @@
 /**
- * Measures how the cost of REST routing grows with the rule count: compiling them at the start, and for each request
- * finding the rule of a path and extracting its variables, over all rules and over the same ten.
+ * Measures how the cost of REST routing grows with the rule count. Compiles the rules at the start, and for each
+ * request finds a path's rule and extracts its variables, over all rules and over the same ten.
  *
- * Runs in one process without sockets, whose cost would hide that of routing. Run it alone: `npx node bench/routes.ts`.
+ * Runs in one process without sockets, whose cost would hide that of routing. Run it alone, as `npx node
+ * bench/routes.ts`.
  */
 import { compileRestRoutes, type RestRoutes } from "../packages/protocols/src/rest/rules/index.ts";
 import { Health } from "../packages/gateway/src/health/index.ts";
@@ -74,7 +75,7 @@ function requestsOf(cases: readonly Case[]): readonly Request[] {
   });
 }
 
-// Returns a flat string, like one that is read from a socket, instead of a rope of concatenated parts.
+// Returns a flat string, like one that is read from a socket, instead of a rope with concatenated parts.
 function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
@@ -101,7 +102,7 @@ const subjects = ruleCounts.map((count) => {
   const same = requestsOf(cases.slice(0, sameRules));
   return { count, cases, routes: compile(cases), requests: requestsOf(cases), same };
 });
-// Rounds alternate between the counts, so that a disturbance affects all of them.
+// Rounds alternate between the counts, so that a disturbance affects all counts.
 const timings = Array.from({ length: rounds + 1 }, () =>
   subjects.map(({ cases, routes, requests, same }) => ({
     match: matchNs(routes, requests),

@@ -3,7 +3,7 @@ import { once } from "node:events";
 
 /** The resources that a server has used since it started. */
 export interface Usage {
-  /** User and system time of all its threads. */
+  /** User and system time in all its threads. */
   readonly cpuUs: number;
   readonly rssBytes: number;
 }
@@ -17,12 +17,12 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** The time limit for a server to listen or to respond, in ms. */
+/** How long a server may take to listen or to respond, in ms. */
 export const replyLimitMs = 30_000;
 
 /**
- * Stops a server, and returns when it has exited. A program of node exits when its channel is disconnected, and then
- * saves its compiled code for the next start. Any other program is killed, and so is one that does not exit in time.
+ * Stops a server, and returns when it has exited. A node program exits when its channel is disconnected, and then saves
+ * its compiled code for the next start. Any other program is killed, and so is one that does not exit in time.
  */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -35,13 +35,13 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Returns a server program's next message. Rejects when it is of another kind, when the program exits first, and after
- * a timeout.
+ * Returns a server program's next message. Rejects when the message has another kind, when the program exits first, and
+ * after a timeout.
  */
 export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
   return new Promise((resolve, reject) => {
     const settle = (message: M | Error): void => {
-      // A message of a gateway to the process that hands over connections to it.
+      // A gateway sends this message to the process that hands over connections to it.
       if ("gateway" in message) return;
       clearTimeout(limit);
       child.off("message", settle).off("exit", fail);

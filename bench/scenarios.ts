@@ -17,9 +17,9 @@ export interface Scenario {
   readonly title: string;
   readonly shape: LoadShape;
   readonly load: Load;
-  /** Sends one request of the load, to check before the measurement that a server handles it. */
+  /** Sends one request from the load, to check before the measurement that a server handles it. */
   readonly probe: Probe;
-  /** The servers. The first one is the floor, and the results of the others are multiples of it. */
+  /** The servers. The first server is the floor, and the others' results are multiples of it. */
   readonly subjects: readonly Subject[];
   /** A message for each server that cannot be built on this machine, which names what is missing. */
   readonly absent?: readonly string[];
@@ -31,7 +31,7 @@ export interface Subject {
   /** Its program's path. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** This server's load, if it differs from that of the scenario: the same call over another protocol. */
+  /** This server's load, if it differs from the scenario's. It is the same call over another protocol. */
   readonly shape?: LoadShape;
   /** Builds the program, if it does not run from its source. Rejects when that fails. */
   readonly build?: () => Promise<void>;
@@ -40,7 +40,7 @@ export interface Subject {
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
 const authorization = `Bearer ${benchToken}`;
 
-/** The request of the scenario "rest". */
+/** The request in the scenario "rest". */
 export const restShape: LoadShape = {
   httpMethod: "DELETE",
   path: "/plants/7",
@@ -62,7 +62,7 @@ const connectShape: LoadShape = {
 const tool = "plantstore_v1_PlantService_DeletePlant";
 const revision = "2026-07-28";
 
-/** As clients of the stateless revision send it. */
+/** As clients in the stateless revision send it. */
 const toolShape: LoadShape = {
   ...connectShape,
   path: "/mcp",
@@ -92,7 +92,7 @@ const toolShape: LoadShape = {
   ),
 };
 
-/** The request of the scenario "grpc". */
+/** The request in the scenario "grpc". */
 export const grpcShape: LoadShape = {
   httpMethod: "POST",
   path: procedure,
@@ -106,15 +106,13 @@ export const grpcShape: LoadShape = {
 const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
 const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
 
-/** Returns a load over HTTP/1.1. */
 export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : ownLoad;
-/** Returns a load over HTTP/2. */
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
-/** The floor of HTTP/1.1. */
+/** The floor for HTTP/1.1. */
 export const nodeHttp: Subject = server("node:http", "servers/node-http");
 const nodeNet = server("node:net", "servers/net");
-/** The floor of HTTP/2. */
+/** The floor for HTTP/2. */
 export const nodeHttp2: Subject = server("node:http2", "servers/node-http2");
 /** This project's server with its own engine, and with Node's. */
 export const own: Subject = server(ownName, "servers/plantstore");
@@ -128,7 +126,7 @@ const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
 
 /** Returns the servers in other languages that can be built here. */
 export function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
-  // A single thread for Go and Rust. More would only compete for the one core of the server.
+  // A single thread for Go and Rust, because more would only compete for the server's one core.
   const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
   return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
 }
@@ -211,7 +209,7 @@ export const scenarios: readonly Scenario[] = [
   })),
 ];
 
-/** Returns the scenario with this project's server of another checkout in addition. */
+/** Returns the scenario with this project's server from another checkout in addition. */
 export function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
   const withRevision = (subject: Subject): Subject[] => [
     subject,
@@ -223,7 +221,10 @@ export function against({ subjects, ...scenario }: Scenario, { name, folder }: R
   };
 }
 
-/** Returns the scenario with only this project's server: alone, with metrics, with traces at 1 %, and with both. */
+/**
+ * Returns the scenario with only this project's server, which runs alone, with metrics, with traces at 1 %, and with
+ * both.
+ */
 export function watched({ subjects, ...scenario }: Scenario): Scenario {
   return {
     ...scenario,

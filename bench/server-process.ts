@@ -5,12 +5,12 @@ import { startNativeServer } from "./native-process.ts";
 import { plantStoreFlags } from "./plant-store-flags.ts";
 import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
-/** A request of the driver to a server program. `settle` collects garbage before it reports the usage. */
+/** The driver's request to a server program. `settle` collects garbage before it reports the usage. */
 export interface Request {
   readonly kind: "usage" | "settle";
 }
 
-/** A message of a server program. */
+/** A server program's message. */
 export type Reply = { readonly kind: "listening"; readonly port: number } | ({ readonly kind: "usage" } & Usage);
 
 /**
@@ -22,7 +22,7 @@ export async function startServer(program: string, environment: NodeJS.ProcessEn
   return await startNode(pinned(serverCore, nodeCommand(program)), program, environment);
 }
 
-/** Starts a server program on node, on the load's core: the server of a scenario that measures clients. */
+/** Starts a server program on node, on the load's core, as the server in a scenario that measures clients. */
 export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }

@@ -1,7 +1,7 @@
 /**
- * Measures the cost of many services for `createGateway`, without their descriptors: CPU time and retained memory.
+ * Measures what many services cost `createGateway`, without their descriptors, as CPU time and retained memory.
  *
- * `npx node --expose-gc bench/services.ts` uses 800 services of four RPCs, each with a rule.
+ * `npx node --expose-gc bench/services.ts` uses 800 services with four RPCs, each with a rule.
  */
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";

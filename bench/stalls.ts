@@ -16,8 +16,8 @@ const intervalMs = 1;
 const marginMs = 50;
 
 /**
- * Measures how long a list of 10 MB delays other requests: the slowest small request on another connection while the
- * list is encoded and sent, the median over the lists.
+ * Measures how long a 10 MB list delays other requests. Reports the slowest small request on another connection while
+ * the list is encoded and sent, as the median over the lists.
  */
 export async function measureStalls({ subjects }: Scenario): Promise<readonly StallFigures[]> {
   const figures: StallFigures[] = [];
@@ -34,7 +34,7 @@ async function stallOf({ program, environment }: Subject): Promise<number> {
   return median(longest.slice(lists));
 }
 
-/** Returns the duration of the slowest small request while a list is sent, in ms. */
+/** Returns how long the slowest small request takes while a list is sent, in ms. */
 async function slowestDuringList(port: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let slowestMs = 0;

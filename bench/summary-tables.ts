@@ -11,7 +11,7 @@ import { formatRows } from "./table.ts";
 
 type Calls = NonNullable<Figures["calls"]>;
 
-/** A row of a summary: its scenario, and the server in its first column. */
+/** A summary row, with its scenario, and the server in its first column. */
 interface SummaryRow {
   readonly title: string;
   readonly scenario: string;
@@ -26,7 +26,7 @@ const headline: readonly SummaryRow[] = [
   { title: "gRPC, 8 connections of 32 streams, store in memory", scenario: "grpc" },
 ];
 
-/** The rows of the gateway's README. */
+/** The rows in the gateway's README. */
 const all: readonly SummaryRow[] = [
   ...headline,
   { title: "Connect JSON, store in memory", scenario: "connect" },
@@ -47,12 +47,12 @@ const columns: Readonly<Record<string, RegExp>> = {
   "connect-node": /^connect-node$/,
 };
 
-/** Returns the README.md tables: server CPU, and scenarios in which a peer has a lower p99. */
+/** Returns the README.md tables, with server CPU, and scenarios in which a peer has a lower p99. */
 export function headlineTables(calls: Calls): string {
   return tablesOf(calls, headline);
 }
 
-/** Returns the tables of the gateway's README, like {@link headlineTables}. */
+/** Returns the tables in the gateway's README, like {@link headlineTables}. */
 export function summaryTables(calls: Calls): string {
   return tablesOf(calls, all);
 }

@@ -1,13 +1,13 @@
 /** The median and the spread of some figures. */
 export interface Summary {
   readonly median: number;
-  /** The smallest figure; for CPU time, that of the least disturbed round. */
+  /** The smallest figure, which for CPU time is from the least disturbed round. */
   readonly least: number;
   /** The difference between the largest and the smallest figure, as a share of the median. */
   readonly spread: number;
 }
 
-/** Summarises one figure of the items. */
+/** Summarises one figure over the items. */
 export function summarise<Item>(items: readonly Item[], figure: (item: Item) => number): Summary {
   const sorted = items.map(figure).toSorted((one, other) => one - other);
   const middle = medianOf(sorted);
@@ -15,7 +15,6 @@ export function summarise<Item>(items: readonly Item[], figure: (item: Item) => 
   return { median: middle, least, spread: ((sorted.at(-1) ?? Number.NaN) - least) / middle };
 }
 
-/** Returns the median of some figures. */
 export function median(figures: readonly number[]): number {
   return medianOf(figures.toSorted((one, other) => one - other));
 }

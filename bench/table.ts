@@ -13,7 +13,10 @@ const head = [
   "RSS MB idle / loaded",
 ];
 
-/** Summarises a comparison: medians over all turns, including the ratio of CPU time to that of the first server. */
+/**
+ * Summarises a comparison. Returns medians over all turns, including the ratio between the CPU time and the first
+ * server's.
+ */
 export function toCallFigures(all: readonly Turns[]): CallFigures {
   const floorLeast = summarise(all[0]?.turns ?? [], ({ cpuUs }) => cpuUs).least;
   const servers = all.map(({ subject, turns }) => {
@@ -36,7 +39,7 @@ export function toCallFigures(all: readonly Turns[]): CallFigures {
   return { measured: measuredNow(), servers, foreignLoad };
 }
 
-/** Returns the lowest and the highest ratio of a round to the floor, if the rounds differ. */
+/** Returns the lowest and the highest ratio to the floor in a round, if the rounds differ. */
 function rangeOfRounds(turns: readonly Turn[]): Pick<ServerFigures, "timesFloorRange"> {
   const rounds = Map.groupBy(turns, ({ round }) => round);
   const ratios = [...rounds.values()].map((all) => median(all.map(({ timesFloor }) => timesFloor)));
@@ -50,7 +53,7 @@ function ratioOf({ timesFloor, timesFloorRange: range }: ServerFigures): string 
   return range === undefined ? ratio : `${ratio} (${range.map((bound) => bound.toFixed(2)).join(" to ")})`;
 }
 
-/** Returns a comparison as a table in Markdown. @param nameOf - returns the first column's cells */
+/** Returns a comparison as a Markdown table. @param nameOf - returns the first column's cells */
 export function formatCalls(
   { servers }: CallFigures,
   firstHead: string = "server",
@@ -69,7 +72,7 @@ export function formatCalls(
   return formatRows([firstHead, ...head.slice(1)], rows);
 }
 
-/** Returns a comparison as a table in Markdown, and how much other processes disturbed it. */
+/** Returns a comparison as a Markdown table, and how much other processes disturbed it. */
 export function formatTable(all: readonly Turns[]): string {
   return `${formatCalls(toCallFigures(all))}\n\n${formatDisturbance(all)}`;
 }
@@ -79,7 +82,7 @@ export function latencies({ p50, p99 }: { readonly p50: number; readonly p99: nu
   return `${(p50 / 1_000).toFixed(2)} / ${(p99 / 1_000).toFixed(2)}`;
 }
 
-/** Describes how much other processes disturbed a comparison, and the spread of the ratios to the floor. */
+/** Describes how much other processes disturbed a comparison, and how far the ratios to the floor spread. */
 function formatDisturbance(all: readonly Turns[]): string {
   const turns = all.flatMap((one) => one.turns);
   const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > foreignLoadMax).length;
@@ -92,7 +95,7 @@ function formatDisturbance(all: readonly Turns[]): string {
   ].join(" ");
 }
 
-/** Returns cell rows as a table in Markdown. */
+/** Returns cell rows as a Markdown table. */
 export function formatRows(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const [first = "", ...rest] = [header, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
   return [first, `|${"---|".repeat(header.length)}`, ...rest].join("\n");

@@ -9,11 +9,11 @@ import { startServer } from "./server-process.ts";
 export interface Contender {
   readonly subject: Subject;
   readonly load: Load;
-  /** Sends one request of the load, to check before the measurement that the server handles it. */
+  /** Sends one request from the load, to check before the measurement that the server handles it. */
   readonly probe: Probe;
 }
 
-/** One turn's result of load on a server. */
+/** The result of one turn on a server. */
 export interface Turn {
   /** The turn's round, from 0. */
   readonly round: number;
@@ -31,17 +31,17 @@ export interface Turn {
   readonly foreignLoad: number;
 }
 
-/** All turns of one server. */
+/** All turns for one server. */
 export interface Turns {
   readonly subject: Subject;
   readonly turns: readonly Turn[];
 }
 
-/** The number of rounds and turns. */
+/** How many rounds and turns there are. */
 export interface Length {
   /** How often all servers are restarted, because two processes of one program may differ by a tenth. */
   readonly rounds: number;
-  /** Turns of each server in a round. */
+  /** Turns for each server in a round. */
   readonly turns: number;
 }
 
@@ -55,8 +55,8 @@ const turnS = 1;
  * Compares servers in turns. All are running, and each is loaded for a second, in reverse order in every second turn.
  *
  * On a shared machine, the same work may take a third longer from one minute to the next, but hardly within a turn. The
- * table therefore has the median of the ratios to the first contender in the same turn. A turn that other processes
- * disturbed is repeated. After as many repetitions as turns it counts, and the table reports it.
+ * table therefore has the median ratio to the first contender in the same turn. A turn that other processes disturbed
+ * is repeated. After as many repetitions as turns it counts, and the table reports it.
  */
 export async function compareByTurns(contenders: readonly Contender[], length: Length): Promise<readonly Turns[]> {
   const results = contenders.map(({ subject }) => ({ subject, turns: new Array<Turn>() }));
@@ -75,7 +75,7 @@ interface Started extends Contender {
 /** A turn whose round is not set yet. */
 type RoundlessTurn = Omit<Turn, "round">;
 
-/** Returns the turns of each contender. */
+/** Returns each contender's turns. */
 async function runRound(
   contenders: readonly Contender[],
   turns: number,

@@ -31,7 +31,9 @@ const grpc: LoadShape = {
   streams: 16,
 };
 
-/** Scenarios of the validation cost: a message of twelve fields, of which none, three or all have a rule. */
+/**
+ * Scenarios that measure what validation costs. A message has twelve fields, of which none, three or all have a rule.
+ */
 export const validationScenarios: readonly Scenario[] = [
   {
     name: "validated-json",

@@ -1,7 +1,7 @@
 import { type CallFigures, roundsDifferMax } from "./figures.ts";
 
 /**
- * Compares a run with published figures, and returns a line for each server whose ratio to the floor differs by more than
+ * Compares a run with published figures. Returns a line for each server whose ratio to the floor differs by more than
  * {@link roundsDifferMax}, and for each server that only one of them has.
  *
  * A published range counts as its nearest bound. CPU times are not compared, because machines differ.

@@ -8,9 +8,7 @@ import type { Scenario, Subject } from "./scenarios.ts";
 import { startAnywhere } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/**
- * The number of processes that share the load, like those of `plantstore serve --workers` on a machine with two cores.
- */
+/** How many processes share the load, like those of `plantstore serve --workers` on a machine with two cores. */
 const workers = 2;
 
 const turns = 10;
@@ -24,11 +22,11 @@ interface Group {
 }
 
 /**
- * Measures a call's cost on several processes that share a port, compared with a single process under the same load,
- * and with as many processes that each have a separate port and part of the load.
+ * Measures what a call costs on several processes that share a port. Compares it with a single process under the same
+ * load, and with as many processes that each have a separate port and part of the load.
  *
- * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result is how much
- * more CPU time a call costs, and how much of that is due to the shared port. Returns `undefined` without wrk.
+ * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result is how
+ * much more CPU time a call costs, and how much is due to the shared port. Returns `undefined` without wrk.
  */
 export async function measureWorkers({ shape }: Scenario, subject: Subject): Promise<WorkerFigures | undefined> {
   if (!hasTool("wrk")) return undefined;
@@ -55,19 +53,19 @@ export async function measureWorkers({ shape }: Scenario, subject: Subject): Pro
   }
 }
 
-/** Returns a group with as many parts of the load as there are workers, distributed over the ports. */
+/** Returns a group that divides the load into as many parts as there are workers, distributed over the ports. */
 function groupOf(servers: readonly RunningServer[]): Group {
   const ports = Array.from({ length: workers }, (_, at) => servers[at % servers.length]?.port ?? 0);
   return { servers, ports };
 }
 
-/** Returns a call's cost in each of the other groups as a multiple of that in the first group, by turn. */
+/** Returns what a call costs in each other group as a multiple of the first group's cost, by turn. */
 async function compare(groups: readonly [Group, Group, Group], load: Load): Promise<[number[], number[]]> {
   for (const group of groups) await cpuUsOf(group, load, warmUpS);
   const ratios: [number[], number[]] = [[], []];
   for (let turn = 0; turn < turns; turn++) {
     const cpuUs = new Map<Group, number>();
-    // In reverse order every second time.
+    // Reverses the order every second time.
     for (const group of turn % 2 === 0 ? groups : groups.toReversed())
       cpuUs.set(group, await cpuUsOf(group, load, turnS));
     const [one = 0, ...others] = groups.map((group) => cpuUs.get(group) ?? 0);
@@ -76,7 +74,7 @@ async function compare(groups: readonly [Group, Group, Group], load: Load): Prom
   return ratios;
 }
 
-/** Loads a group, and returns the CPU time per request of all its processes. */
+/** Loads a group, and returns the CPU time per request in all its processes. */
 async function cpuUsOf({ servers, ports }: Group, load: Load, seconds: number): Promise<number> {
   const usedUs = async (): Promise<number> => {
     const usages = await Promise.all(servers.map((server) => server.usage()));

@@ -1,4 +1,4 @@
-// Writes the bench's tables to the pages, each between two comments: npx node bench/write-figures.ts
+// Writes the bench's tables to the pages, each between two comments. Run it as `npx node bench/write-figures.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -34,7 +34,7 @@ export const pages = [
 /** The text in a page instead of a table without figures. A test checks that no page contains it. */
 export const unmeasured: string = "not measured";
 
-/** One stream's messages. */
+/** How many messages one stream has. */
 const streamedMessages = 10_000;
 
 /** The blocks that a page can have, by the name in its comments, or `undefined` for one without figures. */
@@ -88,7 +88,6 @@ export function renderPage(page: string, figures: Figures): string {
   );
 }
 
-/** Writes the tables of all pages. */
 export function writePages(): void {
   for (const page of pages) {
     const file = join(root, page);
@@ -241,7 +240,7 @@ function rateTables(rates: NonNullable<Figures["rates"]>): string {
   return tables.join("\n\n");
 }
 
-/** Returns the latency table at shares of each server's maximum, if it was measured. */
+/** Returns a table with the latency at shares of each server's maximum, if it was measured. */
 function sharesTable(protocol: string, all: readonly RateFigures[]): string[] {
   const measured = all.filter(({ atShares }) => atShares !== undefined);
   if (measured.length === 0) return [];

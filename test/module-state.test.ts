@@ -39,7 +39,7 @@ function declarationsIn(text: string, program: Node): Declaration[] {
   });
 }
 
-/** Returns a variable's name, or a destructuring pattern's source. */
+/** Returns a variable's name, or the source of a destructuring pattern. */
 function nameIn(text: string): (node: Node) => string {
   return ({ start, end, name }) => (typeof name === "string" ? name : text.slice(start, end));
 }

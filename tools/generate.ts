@@ -3,9 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// `npm run generate` writes the `gen/` folders of src, test and bench, openapi.json, the man page and the table of the
-// proxy's settings. With `-- --check` it writes them to a temporary folder instead, and fails when the files of the
-// project differ.
+// `npm run generate` writes the `gen/` folders in src and test, openapi.json, the man page and the proxy's settings
+// table. With `-- --check` it writes them to a temporary folder instead, and fails when the project's files differ.
 
 /** The test definitions, which are separate buf modules. */
 const testDefinitions = [
@@ -67,7 +66,7 @@ function generate(folder: string): void {
   run("buf", ["generate", "-", "--template", "packages/testing/proto/buf.gen.yaml", "-o", folder], image);
 }
 
-/** Compares the generated files with those of the project, and prints the differences. */
+/** Compares the generated files with the project's, and prints the differences. */
 function check(): boolean {
   const folder = join(project, "node_modules/.generated");
   rmSync(folder, { recursive: true, force: true });

@@ -21,7 +21,7 @@ const { positionals, values } = parseArgs({
 const [folder] = positionals;
 if (folder === undefined) throw new Error("usage: node tools/record-responses.ts FOLDER [--responses]");
 
-// The gateway's servers then always send the same Date. The Date of node's servers is masked.
+// The gateway's servers then always send the same Date. The Date that node's servers send is masked.
 Date.now = () => Date.UTC(2026, 0, 1);
 
 const responses = join(folder, "responses");

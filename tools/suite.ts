@@ -24,8 +24,8 @@ interface Run {
 const nameWidth = Math.max(...suites.map(({ name }) => name.length)) + 2;
 
 /**
- * Returns the commands that run suites. Suites of test files share one vitest run, with the lowest number of workers of
- * any of them.
+ * Returns the commands that run suites. Suites with test files share one vitest run, with the lowest worker count that
+ * any suite has.
  *
  * @param args - the arguments for vitest and for programs
  */

@@ -6,7 +6,7 @@ import { type Setting, settingGroups } from "../src/server/index.ts";
 
 // Prints the man page from the same table as `plantstore --help`. `npm run generate` writes it to man/plantstore.1.
 
-/** Returns the page in the macros of man(7). */
+/** Returns the page in man(7) macros. */
 export function manPage(): string {
   const parts = [
     '.TH PLANTSTORE 1 "" "" "Plant Store"',

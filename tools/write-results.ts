@@ -8,7 +8,7 @@ import { projectFolder as project } from "./build/manifest.ts";
 // `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` write the reports to FOLDER. A suite's row without a report does not
 // change, so the page has the last result of each. Run it on the commit that was tested.
 
-/** A suite's report: counts, and a detail such as the version or what was counted. */
+/** A suite's report, with counts, and a detail such as the version or what was counted. */
 export interface SuiteReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -18,7 +18,7 @@ export interface SuiteReport {
 /** A suite's row. Its name, what it is, a detail in brackets, and its last result. */
 const row = /^(\| `([\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
 
-/** Returns the page with the results of all suites that have a report. */
+/** Returns the page with the results from all suites that have a report. */
 export function resultsPage(
   page: string,
   reportOf: (suite: string) => { readonly report: SuiteReport; readonly day: string } | undefined,

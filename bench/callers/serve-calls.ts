@@ -31,8 +31,8 @@ const methods: Readonly<Record<string, CalledMethod & { readonly server: string 
 };
 
 /**
- * Runs a caller as a child process of the driver. The caller calls a separate server on the load's core. The driver
- * connects to its port, writes the number of seconds to make calls, and reads the result.
+ * Runs a caller as the driver's child process. The caller calls a separate server on the load's core. The driver
+ * connects to its port, writes for how many seconds to make calls, and reads the result.
  */
 export async function serveCalls(connect: (baseUrl: string, method: CalledMethod) => Call): Promise<void> {
   const { CALLS: name = "small" } = process.env;

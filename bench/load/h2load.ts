@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { originOf, percentilesOf, type Load, type LoadShape } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
-/** Returns a load of h2load over HTTP/2, with one thread on one core. The body is sent from a file. */
+/** Returns an h2load load over HTTP/2, with one thread on one core. The body is sent from a file. */
 export function h2loadLoad(shape: LoadShape): Load {
   return runH2load(shape, [`-m${String(shape.streams)}`]);
 }
 
 /**
- * Returns a load of h2load at a fixed rate of requests per second, over HTTP/2 or, for a shape with one stream on each
- * connection, HTTP/1.1. Latency is measured from the time when a request is sent.
+ * Returns an h2load load at a fixed rate in requests per second. It uses HTTP/2 or, for a shape with one stream on each
+ * connection, HTTP/1.1. Latency is measured from when a request is sent.
  */
 export function pacedLoad(shape: LoadShape, requestsPerS: number): Load {
   const protocol = shape.streams === 1 ? "--h1" : `-m${String(shape.streams)}`;
@@ -38,7 +38,7 @@ function runH2load(shape: LoadShape, options: readonly string[]): Load {
     });
 }
 
-// Lines of start time, status and µs.
+// Each line has start time, status and µs.
 function latenciesIn(log: string): Float64Array {
   return Float64Array.from(log.trimEnd().split("\n"), (line) => Number(line.slice(line.lastIndexOf("\t") + 1)));
 }

@@ -25,13 +25,16 @@ export interface LoadShape {
   readonly connections: number;
   /** The concurrent requests on one connection. More than 1 requires HTTP/2. */
   readonly streams: number;
-  /** Paths and header fields that are sent in turn, in this order, instead of `path` and `header`. Only HTTP/1.1. */
+  /**
+   * Paths and header fields that are sent in turn, in this order, instead of `path` and `header`. Supported only over
+   * HTTP/1.1.
+   */
   readonly variants?: readonly Variant[];
   /** Whether the load uses TLS, without verifying the certificate. */
   readonly isTls?: boolean;
 }
 
-/** A request of a load that has several. */
+/** A request in a load that has several. */
 export interface Variant {
   readonly path: string;
   readonly header: Readonly<Record<string, string>>;

@@ -14,8 +14,8 @@ export interface OwnClientOrder {
 /**
  * Returns an `own-client.ts` load, for machines without wrk and h2load.
  *
- * The client uses more CPU per request than they do, so that a fast server is idle at times: CPU time per request is
- * comparable, throughput is not.
+ * The client uses more CPU per request than they do, so that a fast server is idle at times. CPU time per request is
+ * comparable, and throughput is not.
  */
 export function ownLoad(shape: LoadShape): Load {
   return async (port, durationS) => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { loadCore, pinned } from "../cores.ts";
 
-/** The time after the end of its load at which a tool that is still running is stopped, in s. */
+/** How long after its load's end a tool that is still running is stopped, in s. */
 const graceS = 30;
 
 /** Returns whether a load generator is installed. */
@@ -39,14 +39,17 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** Returns the number in the first group of a pattern. Throws when the output does not match. */
+/** Returns the number in a pattern's first group. Throws when the output does not match. */
 export function numberIn(output: string, pattern: RegExp): number {
   const found = pattern.exec(output)?.[1];
   if (found === undefined) throw new Error(`no ${String(pattern)} in: ${output}`);
   return Number(found);
 }
 
-/** Parses a time in the output of wrk or h2load, a number and a unit in the pattern's two groups. Returns seconds. */
+/**
+ * Parses a time in the output of wrk or h2load, which has a number and a unit in the pattern's two groups. Returns
+ * seconds.
+ */
 export function secondsIn(output: string, pattern: RegExp): number {
   const factor = { us: 1e-6, ms: 1e-3, s: 1, m: 60 }[pattern.exec(output)?.[2] ?? "s"] ?? Number.NaN;
   return numberIn(output, pattern) * factor;

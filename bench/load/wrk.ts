@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Load, type LoadResult, type LoadShape, originOf, type Variant } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
-// wrk counts responses with a status of 400 and above, which every thousandth has by design. More than twice as many fail
+// wrk counts responses with status 400 and above, which every thousandth has by design. More than twice as many fail
 // the load.
 const missesPerRequestMax = 1 / 500;
 
@@ -37,7 +37,7 @@ function luaOf(shape: LoadShape): string {
   return [...lines, ...variantsOf(shape)].join("\n");
 }
 
-/** Returns the variants' complete requests, which wrk sends in turn. A Lua table has no order of its fields. */
+/** Returns the variants' complete requests, which wrk sends in turn. A Lua table does not keep its fields' order. */
 function variantsOf({ httpMethod, variants = [] }: LoadShape): string[] {
   if (variants.length === 0) return [];
   const requestOf = ({ path, header }: Variant): string => {
@@ -62,7 +62,7 @@ function toResult(output: string): LoadResult {
   return { ...result, failures: broken + (refused > result.requests * missesPerRequestMax ? refused : 0) };
 }
 
-/** The wrk result, with the numbers of refused requests and of broken connections. */
+/** The wrk result, with how many requests were refused and how many connections broke. */
 interface WrkResult extends Omit<LoadResult, "failures"> {
   readonly refused: number;
   readonly broken: number;

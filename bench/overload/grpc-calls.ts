@@ -13,7 +13,7 @@ export async function openGrpcCalls(port: number, connectionCount: number = 16):
       turn += 1;
       const stream = sessions[turn % connectionCount]?.request(header);
       let fields: IncomingHttpHeaders = {};
-      // A response with an error may consist of a header only, which contains the status.
+      // An error response may consist only of a header, which contains the status.
       stream?.on("response", (response) => (fields = response));
       stream?.on("trailers", (trailer) => (fields = trailer));
       stream?.on("close", () => onOutcome(kindOf(fields)));
@@ -38,7 +38,7 @@ function kindOf(fields: IncomingHttpHeaders): Outcome {
   return fields["grpc-status"] === "8" && /^\d+$/.test(String(fields["grpc-retry-pushback-ms"])) ? "refused" : "other";
 }
 
-/** An envelope with DeletePlantRequest{id}: field 1 as a varint. */
+/** An envelope with DeletePlantRequest{id}, whose field 1 is a varint. */
 function messageOf(plant: number): Buffer {
   const varint: number[] = [];
   for (let rest = plant; rest > 0; rest >>>= 7) varint.push((rest & 0x7f) | (rest >= 0x80 ? 0x80 : 0));

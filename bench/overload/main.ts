@@ -1,7 +1,7 @@
 /**
- * Measures a server under more load than its store can handle: PostgreSQL limited to 2,000 deletions per second, under
- * nine tenths of that load first, then under three times as much.
- * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000] [--only rest,grpc] [--connections 500,5000]`
+ * Measures a server under more load than its store can handle. PostgreSQL is limited to 2,000 deletions per second, and
+ * gets nine tenths of that load first, then three times as much. `npx node bench/overload/main.ts [--seconds 10]
+ * [--offered 6000] [--only rest,grpc] [--connections 500,5000]`
  *
  * With --connections, only the overload, from each number of connections, with the latency of `/readyz` meanwhile.
  */
@@ -31,10 +31,10 @@ const heldTo = 2_000;
 /** Enough plants that none is deleted twice. */
 const plantsMade = 1_000_000;
 
-// The time until the server has adapted, which is reported on a separate line.
+// How long the server takes to adapt, which is reported on a separate line.
 const onsetS = 5;
 
-/** The size of the server's batches under overload. */
+/** The batch size that the server uses under overload. */
 const batchSize = 25;
 
 let plants = 0;
@@ -78,7 +78,7 @@ async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
   showColumns(protocol);
   await measure(protocol, 500, 3, [{ name: "warm-up", fromS: 0 }]);
   const [below] = await measure(protocol, capacityPerS * 0.9, seconds, [{ name: "below", fromS: 0 }]);
-  // A single load. Between two loads the store would be idle, which would end the overload.
+  // A single load, because between two loads the store would be idle, which would end the overload.
   const [, above] = await measure(protocol, Number(values.offered), onsetS + seconds, [
     { name: "onset", fromS: 0 },
     { name: "overload", fromS: onsetS },
@@ -88,7 +88,7 @@ async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
   console.log(`p99 of deletions ${(above.p99 / below.p99).toFixed(1)} x that below capacity\n`);
 }
 
-/** Creates a store in which each of two concurrent batches takes a millisecond for each of its plants. */
+/** Creates a store in which each of two concurrent batches takes a millisecond per plant. */
 async function createHeldStore(): Promise<string> {
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
@@ -116,7 +116,7 @@ async function measureConnection(offset: number): Promise<number> {
   return (batches * batchSize * 1_000) / (performance.now() - startedMs);
 }
 
-/** A part of a load, between two times in seconds. */
+/** Part of a load, between two times in seconds. */
 interface Part {
   readonly name: string;
   readonly fromS: number;
@@ -127,7 +127,7 @@ interface Shown {
   readonly p99: number;
 }
 
-/** Sends a load and prints each part of it, with the mean CPU time of the whole load. */
+/** Sends a load and prints each part, with the whole load's mean CPU time. */
 async function measure(
   protocol: OpenOrder["protocol"],
   callsPerS: number,

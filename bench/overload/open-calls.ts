@@ -2,12 +2,12 @@
 export interface OpenOrder {
   readonly protocol: "rest" | "grpc";
   readonly port: number;
-  /** Calls per second. The intervals between them are random, like those of independent callers. */
+  /** Calls per second, at random intervals, like those from independent callers. */
   readonly callsPerS: number;
   readonly durationS: number;
   /** The first plant's id. Each is deleted once. */
   readonly firstPlant: number;
-  /** The connections that are opened before the first call. By default 16 for gRPC, and as many as REST needs. */
+  /** How many connections are opened before the first call. By default 16 for gRPC, and as many as REST needs. */
   readonly connections?: number | undefined;
 }
 
@@ -15,12 +15,12 @@ export interface OpenOrder {
 export type Outcome = "deleted" | "refused" | "other";
 
 /**
- * The response to a call. The call starts when it is due, or, from a fixed number of connections, when one of them is
- * free. A caller with its own connection sends its next call after a response.
+ * The response to a call. The call starts when it is due, or, with a fixed number of connections, when one is free. A
+ * caller with its own connection sends its next call after a response.
  */
 export interface OpenResponse {
   readonly latencyMs: number;
-  /** The start of the call, since the start of the load. */
+  /** When the call started, since the load's start. */
   readonly startMs: number;
   readonly kind: Outcome;
 }
@@ -28,7 +28,7 @@ export interface OpenResponse {
 /** The open-client.ts result. */
 export interface OpenResult {
   readonly responses: readonly OpenResponse[];
-  /** The time from the first call to the last response. */
+  /** How long it took from the first call to the last response. */
   readonly tookS: number;
 }
 

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Milliseconds between two probes, and the longest wait for a response: that of usual load balancers. */
+/** Milliseconds between two probes, and the longest wait for a response, as in usual load balancers. */
 const intervalMs = 100;
 const responseTimeoutMs = 3_000;
 
 /**
  * Requests `/readyz` on a new connection again and again until the signal aborts.
  *
- * @returns each probe's latency in milliseconds; Infinity if it had no response with the status 200 in time
+ * @returns each probe's latency in milliseconds, or Infinity if it had no response with status 200 in time
  */
 export async function probeReadiness(port: number, signal: AbortSignal): Promise<readonly number[]> {
   const latencies: number[] = [];

@@ -17,7 +17,7 @@ export async function openRestCalls(port: number, connectionCount: number = 0): 
   await Promise.all(idle.map(({ socket }) => once(socket, "connect")));
   return {
     send: (plant, onOutcome) => {
-      // The one that has been idle for longest, so that all are used.
+      // Uses the one that has been idle for longest, so that all are used.
       const connection = idle.shift() ?? openConnection(port, idle);
       connection.onOutcome = onOutcome;
       connection.socket.write(
@@ -43,7 +43,7 @@ function openConnection(port: number, idle: Connection[]): Connection {
   return connection;
 }
 
-/** Returns the header of a response that has arrived completely, and removes the response. */
+/** Returns a complete response's header, and removes the response. */
 function takeAnswer(connection: Connection): string | undefined {
   const { received } = connection;
   const headerEnd = received.indexOf("\r\n\r\n");

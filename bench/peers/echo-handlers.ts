@@ -3,7 +3,7 @@ import { BytesValueSchema, UInt32ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { handleServerStreamingCall, MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 import { countPath, streamedBytes } from "../servers/echo-service.ts";
 
-// The streams of the echo service for grpc-js. The messages are those of protobuf-es, as in the other servers.
+// The echo service's streams for grpc-js. The messages are protobuf-es messages, as in the other servers.
 
 type Count = MessageShape<typeof UInt32ValueSchema>;
 type Bytes = MessageShape<typeof BytesValueSchema>;

@@ -4,7 +4,7 @@ import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
 import { certificate } from "../servers/tls.ts";
 
-// fastify 5 in its fastest form: without a schema, with callbacks instead of promises, and the credential checked in a
+// fastify 5 in its fastest form. It has no schema, uses callbacks instead of promises, and checks the credential in a
 // hook that runs before the body is read.
 const plants = createBenchPlants();
 const app = fastify({ https: certificate ?? null });

@@ -9,8 +9,8 @@ import {
 import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// The library on fastify 5. By default it has a schema for each body and response, like its users write it, and books are
-// plain objects. With LIBRARY_JSON=protobuf-es, it converts bodies to messages, like the gateway.
+// The library on fastify 5. By default it has a schema for each body and response, as its users write it, and books are
+// plain objects. With LIBRARY_JSON=protobuf-es, it converts bodies to messages, as the gateway does.
 const string = { type: "string" } as const;
 const int32 = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } as const;
 const int64 = { type: "string", pattern: "^-?[0-9]+$" } as const;

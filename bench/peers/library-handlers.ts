@@ -6,7 +6,7 @@ import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts
 const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(booksMax) }));
 const { books } = ListBooksResponse.decode(all);
 
-/** Handlers of grpc-js with the stubs and ts-proto messages. */
+/** grpc-js handlers with the stubs and ts-proto messages. */
 export const library: LibraryServiceServer = {
   getBook: (_, done) => done(null, books[0]),
   listBooks: ({ request }, done) => done(null, { books: books.slice(0, request.pageSize), nextPageToken: "" }),

@@ -3,9 +3,11 @@ import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigure
 /** A PostgreSQL page's bytes. */
 const pageBytes = 8_192;
 
-/** The costs that a plan uses: those measured by `measure.ts`, and that of a call, from the comparison of servers. */
+/**
+ * The costs that a plan uses, which `measure.ts` has measured, and a call's cost, from the comparison between servers.
+ */
 export interface Costs extends ScaleFigures {
-  /** CPU time of a process for one call over REST and over gRPC, without its store. */
+  /** CPU time that a process uses for one call over REST and over gRPC, without its store. */
   readonly restUs: number;
   readonly grpcUs: number;
 }
@@ -20,9 +22,9 @@ export function readCosts({ scale, calls }: Figures): Costs | undefined {
 }
 
 /**
- * Returns the CPU time of PostgreSQL for a deletion in a batch of this size. A statement has a cost and each deletion
- * in it another, so the cost is linear in 1 / batch: interpolated between the measured sizes, and extrapolated beyond
- * them.
+ * Returns the CPU time that PostgreSQL uses for a deletion in a batch with this size. A statement has a cost and each
+ * deletion in it another, so the cost is linear in 1 / batch. It is interpolated between the measured sizes, and
+ * extrapolated beyond them.
  */
 export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: number): number {
   const sorted = oneProcess.toSorted((one, other) => one.batch - other.batch);
@@ -34,9 +36,9 @@ export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: num
 }
 
 /**
- * Returns the CPU time of all Citus workers for a deletion in a batch for one of them: that of PostgreSQL, shifted to
- * the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard of the worker that has a
- * plant of the batch, whose cost is that measured with eight shards.
+ * Returns the CPU time that all Citus workers use for a deletion in a batch for one worker. It is PostgreSQL's, shifted
+ * to the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard on the worker that has a
+ * plant in the batch. Their cost is the one measured with eight shards.
  */
 export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number): number {
   const [one, four] = [citusPoint(costs, workersMeasured), citusPoint(costs, 4 * workersMeasured)];
@@ -46,7 +48,7 @@ export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number)
   return ofOneShard(batch) + shardUs * further(batch, shardsOfWorker);
 }
 
-/** Returns the coordinator's CPU time for a deletion: linear in 1 / batch, through two measured sizes. */
+/** Returns the coordinator's CPU time for a deletion, linear in 1 / batch, through two measured sizes. */
 export function coordinatorUsAt(costs: Costs, batch: number): number {
   const points = costs.citus?.points.filter(({ shards }) => shards === workersMeasured) ?? [];
   const [lower, upper] = points.toSorted((one, other) => one.batch - other.batch);
@@ -55,8 +57,9 @@ export function coordinatorUsAt(costs: Costs, batch: number): number {
 }
 
 /**
- * Returns the bytes of write-ahead log for a deletion from one checkpoint to the next: those of the deletion, and an
- * image of each page that is modified for the first time, in the table of plants and in the record index by plant.
+ * Returns how many bytes a deletion adds to the write-ahead log from one checkpoint to the next. They are the
+ * deletion's, and an image for each page that is modified for the first time, in the plants table and in the record
+ * index by plant.
  */
 export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<CheckpointFigures, "walBytes">): number {
   const pages = [plants * costs.plantTableBytes, records * costs.recordIndexBytes].map((bytes) => bytes / pageBytes);
@@ -64,7 +67,7 @@ export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<Ch
   return costs.walBytes + (images * pageBytes) / deletions;
 }
 
-/** The number of workers of the measured Citus. */
+/** How many workers the measured Citus has. */
 const workersMeasured = 2;
 
 /** Returns the point with this number of shards and the largest batches. */

@@ -9,7 +9,7 @@ export interface Turn {
   readonly deletions: number;
   /** A batch's mean size. */
   readonly batch: number;
-  /** CPU time per deletion of the process with callers that used least, in µs. */
+  /** CPU time per deletion in the process with callers that used least, in µs. */
   readonly processUs: number;
   /** Each meter's increase per deletion. */
   readonly metered: readonly number[];
@@ -32,15 +32,13 @@ export class Plants {
     this.#ofTurn = ofTurn;
   }
 
-  /**
-   * Runs a process for each number of callers, which delete for some seconds, and reads the meters before and after.
-   */
+  /** Runs a process for each number of callers, which delete for some seconds. Reads the meters before and after. */
   async delete(
     callers: readonly number[],
     seconds: number,
     readMeters: () => Promise<readonly number[]>,
   ): Promise<Turn> {
-    // Not pinned to cores. A machine with two cores has none to spare for callers.
+    // Not pinned to cores, because a machine with two cores has none to spare for callers.
     const children = callers.map((count) => {
       const order = { url: this.url, callers: count, seconds, plants: this.count, range: this.#assign(callers.length) };
       const program = fileURLToPath(new URL("callers.ts", import.meta.url));

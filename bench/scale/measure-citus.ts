@@ -6,7 +6,7 @@ import { type CitusFigures, type CitusPoint, measuredNow } from "../figures.ts";
 import { cpuUsOfCitus } from "../storage/cpu.ts";
 import { leastOf, Plants } from "./load.ts";
 
-/** The numbers of shards, and of callers in one process. The last point has small batches. */
+/** How many shards there are, and how many callers one process has. The last point has small batches. */
 const loads = [
   { shards: 2, callers: 256 },
   { shards: 8, callers: 256 },

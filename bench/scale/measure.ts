@@ -1,7 +1,7 @@
 /**
- * Measures the cost of plants, deletions and their records in PostgreSQL and, if it is built, Citus: the basis of the plan
- * in bench/README.md. With `--record` it updates that page. Takes less than five minutes on a quiet machine:
- * `npx node bench/scale/measure.ts [--record]`
+ * Measures what plants, deletions and their records cost in PostgreSQL and, if it is built, Citus. The plan in
+ * bench/README.md is based on these costs. With `--record` it updates that page. Takes less than five minutes on a
+ * quiet machine. Run it as `npx node bench/scale/measure.ts [--record]`.
  */
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -93,7 +93,7 @@ async function countDeletions(): Promise<number> {
   return (await numberOf(countSql)) - before;
 }
 
-/** Returns the bytes of write-ahead log, and the number of deletions that wrote them. */
+/** Returns how many bytes the write-ahead log grew by, and how many deletions wrote them. */
 async function measureLog(): Promise<{ readonly bytes: number; readonly deletions: number }> {
   const before = await numberOf(writtenSql);
   const deletions = await countDeletions();
@@ -122,8 +122,8 @@ async function measureAfterCheckpoint(): Promise<ScaleFigures["afterCheckpoint"]
 }
 
 /**
- * Deletes plants in SQL with a record of each, using the ids after those of all turns, until there are enough records to
- * determine the size of one.
+ * Deletes plants in SQL with a record for each, using the ids after those in all turns. Stops when there are enough
+ * records to determine one record's size.
  */
 async function measureThousands(): Promise<number> {
   const missing = Math.max(idsOfStatement, recordsMin - (await numberOf(countSql)));
@@ -141,7 +141,7 @@ async function measureThousands(): Promise<number> {
   return ((await cpuUsOfServer(postgres)) - before) / ids.length;
 }
 
-/** Returns the CPU time per deletion of the process that replays the log on a standby: the least of all turns. */
+/** Returns the CPU time per deletion of the process that replays the log on a standby, the lowest in all turns. */
 async function measureReplay(): Promise<number> {
   await using standby = await startStandby(postgres, "standby", settings);
   const at = url.replace(postgres.socketFolder, standby.socketFolder);
@@ -157,7 +157,7 @@ async function measureReplay(): Promise<number> {
   return leastUs;
 }
 
-/** Evaluates an expression in SQL whose result is a number, on the primary or at another URL. */
+/** Evaluates an SQL expression whose result is a number, on the primary or at another URL. */
 async function numberOf(sql: string, at: string = url): Promise<number> {
   const [row] = await runSql(at, `SELECT (${sql})::numeric AS number`);
   return Number(row?.["number"]);

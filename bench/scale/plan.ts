@@ -1,6 +1,6 @@
 /**
- * Estimates the machines for a store from the measured costs: `npx node bench/scale/plan.ts --plants 1e8 --deletions
- * 1e5 --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other machines.
+ * Estimates the machines for a store from the measured costs. Run it as `npx node bench/scale/plan.ts --plants 1e8
+ * --deletions 1e5 --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other machines.
  */
 import { readFigures } from "../figures.ts";
 import { numberFlags } from "../options.ts";
@@ -14,7 +14,7 @@ export interface Load {
   readonly days: number;
 }
 
-/** A kind of machine. */
+/** A machine type. */
 export interface Machine {
   readonly cores: number;
   readonly memoryGb: number;
@@ -25,36 +25,36 @@ export interface Machine {
 /** The plans' machines in bench/README.md. */
 export const usualMachine: Machine = { cores: 16, memoryGb: 64, diskTb: 4, networkGbit: 10 };
 
-/** The resource of the database machines that is exhausted first. */
+/** The resource that the database machines exhaust first. */
 export type Limit = "disk" | "cores" | "replay" | "network" | "memory";
 
 /** The machines that a load requires. */
 export interface Plan {
   /** The service processes, each of which uses {@link busyMax} of a core. */
   readonly processes: number;
-  /** Servers that share the plants: 1 is one PostgreSQL, more are Citus workers. */
+  /** How many servers share the plants. 1 is one PostgreSQL, and more are Citus workers. */
   readonly workers: number;
-  /** The deletions in a batch, and its duration. */
+  /** How many deletions a batch has, and how long it takes. */
   readonly batch: number;
   readonly latencyMs: number;
-  /** Busy cores: of the service, of all servers that share the plants, and of the coordinator. */
+  /** How many cores are busy in the service, in all servers that share the plants, and in the coordinator. */
   readonly cores: { readonly service: number; readonly workers: number; readonly coordinator: number };
-  /** Bytes of one copy of everything, and write-ahead log of all servers. */
+  /** Bytes that one copy of everything needs, and write-ahead log from all servers. */
   readonly diskTb: number;
   readonly walMbPerS: number;
   /** The resource that a single PostgreSQL exhausts first, and its use as a multiple of the limit. */
   readonly first: { readonly limit: Limit; readonly times: number };
-  /** The connections or CPU time of the coordinator as a multiple of the limit, or 0 without one. */
+  /** The coordinator's connections or CPU time as a multiple of the limit, or 0 without a coordinator. */
   readonly coordinatorTimes: number;
-  /** All machines, including standbys and a spare one of the service. */
+  /** All machines, including standbys and a spare one for the service. */
   readonly machines: { readonly service: number; readonly database: number; readonly coordinator: number };
 }
 
 /** A plan's assumptions. */
 export const assumed = {
-  /** A core's highest utilisation, disk or network. */
+  /** The highest utilisation of a core, disk or network. */
   busyMax: 0.7,
-  /** A commit's duration: a round trip, an fsync, and the same on a standby nearby. */
+  /** How long a commit takes, with a round trip, an fsync, and the same on a standby nearby. */
   commitMs: 3,
   /** A primary and two standbys. */
   copies: 3,
@@ -62,10 +62,10 @@ export const assumed = {
   shardsOfWorker: 4,
   /** Connections that a coordinator serves well. */
   connectionsMax: 2_000,
-  /** The pages per second that a disk reads and writes at random. */
+  /** How many pages per second a disk reads and writes at random. */
   diskPagesPerS: 200_000,
   checkpointMinutes: 15,
-  /** The share of the memory that caches pages. */
+  /** The share of memory that caches pages. */
   cacheShare: 0.6,
 } as const;
 
@@ -114,7 +114,7 @@ interface Shares {
   readonly workersCores: number;
   readonly coordinatorCores: number;
   readonly walMbPerS: number;
-  /** The use of each resource, as a multiple of what a database machine has. */
+  /** How much of each resource is used, as a multiple of what a database machine has. */
   readonly limits: readonly Plan["first"][];
 }
 
@@ -145,7 +145,7 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   const wal = walBytesAt(costs, { deletions: perS * checkpointMinutes * 60, plants, records });
   const hotBytes = plants * (costs.plantTableBytes + costs.plantIndexBytes) + records * costs.recordIndexBytes;
   const missed = 1 - Math.min(1, (machine.memoryGb * 1e9 * cacheShare) / hotBytes);
-  // The page of a plant and those of the two indexes. Each is read, and written at some time.
+  // A plant's page and those in the two indexes are each read, and written at some time.
   const diskPages = perS * 3 * 2 * missed;
   return {
     batch,
@@ -163,10 +163,10 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   };
 }
 
-/** Returns the size of a lane's batches at a deletion rate, and a batch duration. */
+/** Returns a lane's batch size at a deletion rate, and how long a batch takes. */
 function batchOf(perSOfLane: number, serverUs: (batch: number) => number): { batch: number; latencyMs: number } {
   let [batch, latencyMs] = [1, commitMs];
-  // A larger batch takes longer, during which more deletions arrive; the iteration converges.
+  // A larger batch takes longer, during which more deletions arrive, so the iteration converges.
   for (let step = 0; step < 200; step++) {
     latencyMs = commitMs + (serverUs(batch) * batch) / 1_000;
     batch = Math.min(batchMax, Math.max(1, (perSOfLane * latencyMs) / 1_000));

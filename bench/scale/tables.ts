@@ -2,7 +2,7 @@ import { formatRows, percent } from "../table.ts";
 import { type Costs, citusPoint, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 import { type Load, type Plan, planFor } from "./plan.ts";
 
-/** The page's loads: plants, and deletions per second. */
+/** The page's loads, each with plants, and deletions per second. */
 const loads = [
   [1e6, 1e3],
   [1e8, 1e5],
@@ -11,7 +11,7 @@ const loads = [
   [1e10, 1e6],
 ] as const;
 
-/** Returns a table of each plant's costs, deletion and record. */
+/** Returns a table with what each plant, deletion and record costs. */
 export function costsTable(costs: Costs): string {
   const curve = costs.oneProcess;
   const rows = [
@@ -52,7 +52,8 @@ function citusRows({ citus }: Costs): string[][] {
 }
 
 /**
- * Returns a table of the plan for each load, with records of 90 and of 7 days, or `undefined` without Citus results.
+ * Returns a table with the plan for each load, with records kept for 90 and for 7 days, or `undefined` without Citus
+ * results.
  */
 export function plansTable(costs: Costs): string | undefined {
   if (costs.citus === undefined) return undefined;
@@ -106,7 +107,7 @@ export interface Check {
   readonly planned: number;
 }
 
-/** Returns the points that check the plan; without Citus, the first two. */
+/** Returns the points that check the plan, or the first two without Citus. */
 export function checksOf(costs: Costs): readonly Check[] {
   const { twoProcesses, afterCheckpoint, citus } = costs;
   const all = [
@@ -133,7 +134,7 @@ export function checksOf(costs: Costs): readonly Check[] {
   ];
 }
 
-/** Returns a table of these points. */
+/** Returns a table with the points. */
 export function checksTable(costs: Costs): string {
   const rows = checksOf(costs).map(({ name, measured, planned }) => [
     name,

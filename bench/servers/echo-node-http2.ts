@@ -3,15 +3,18 @@ import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "
 import { countPath, streamedBytes } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// The floor of large messages and long streams: the core `stream` event of node:http2, which sends back the received bytes,
-// or a prepared message again and again with backpressure. Nothing is decoded.
+// The floor for large messages and long streams. node:http2's core `stream` event sends back the received bytes, or a
+// prepared message again and again with backpressure. Nothing is decoded.
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 
-// An envelope with BytesValue{value}: five envelope bytes, field 1 as a length and so many bytes.
+// An envelope with BytesValue{value}. It has five envelope bytes, field 1 as a length and so many bytes.
 const message = Buffer.from([0, 0, 0, 0, streamedBytes + 2, 0x0a, streamedBytes, ...Buffer.alloc(streamedBytes, "x")]);
 
-/** The number's offset in the request, an envelope with UInt32Value{value}: after the prefix and the tag of field 1. */
+/**
+ * The number's offset in the request, an envelope with UInt32Value{value}. It is after the prefix and the tag of field
+ * 1.
+ */
 const numberAt = 6;
 
 async function respond(stream: ServerHttp2Stream, path: string | undefined): Promise<void> {

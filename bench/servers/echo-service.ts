@@ -16,9 +16,9 @@ import {
 } from "../../packages/protobuf/src/gen/google/api/httpbody_pb.ts";
 import type { ExternalHttpRule } from "../../packages/gateway/src/index.ts";
 
-// A service that does nothing with its messages, to measure the cost of the messages themselves.
+// A service that does nothing with its messages, to measure what the messages themselves cost.
 
-/** The value's size in each message of a stream, in bytes. */
+/** The value's size in each stream message, in bytes. */
 export const streamedBytes = 16;
 
 const number = `.${UInt32ValueSchema.typeName}`;
@@ -55,13 +55,13 @@ export const EchoService: GenService<{
   0,
 );
 
-/** The path of the call that returns its message. */
+/** The path for the call that returns its message. */
 export const echoPath: string = `/${EchoService.typeName}/${EchoService.method.echo.name}`;
 
-/** The path of the call that returns a stream with the requested number of messages. */
+/** The path for the call that returns a stream with the requested number of messages. */
 export const countPath: string = `/${EchoService.typeName}/${EchoService.method.count.name}`;
 
-/** The path of the call that returns the message count in its stream. */
+/** The path for the call that returns how many messages its stream has. */
 export const collectPath: string = `/${EchoService.typeName}/${EchoService.method.collect.name}`;
 
 /** The path over REST that returns the byte count in its body. */

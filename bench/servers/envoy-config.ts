@@ -9,7 +9,7 @@ interface Ports {
   readonly upstreamPort: number;
 }
 
-/** Returns a minimal configuration of Envoy, which forwards gRPC and transcodes REST for the library. */
+/** Returns a minimal Envoy configuration, which forwards gRPC and transcodes REST for the library. */
 export function envoyConfig({ port, upstreamPort }: Ports): object {
   const transcoder = {
     "@type": `${extensions}.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder`,

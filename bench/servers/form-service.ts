@@ -23,7 +23,7 @@ const number = (value: Extract<FieldRules["type"], { case?: "int32" }>["value"])
   type: { case: "int32", value },
 });
 
-/** The fields, each with its rule and a valid value. The first three are those of "3". */
+/** The fields, each with its rule and a valid value. The first three are the fields for "3". */
 const fields: readonly (readonly [string, FieldRules, string | number])[] = [
   ["name", text({ minLen: 2n, maxLen: 50n }), "Ada Lovelace"],
   ["email", text({ wellKnown: { case: "email", value: true } }), "ada@example.com"],
@@ -44,13 +44,13 @@ export const form: Readonly<Record<string, string | number>> = Object.fromEntrie
   fields.map(([name, , value]) => [name, value]),
 );
 
-/** Rules in CEL that compare fields, as standard rules cannot. */
+/** CEL rules that compare fields, as standard rules cannot. */
 const expressions = ["this.name != this.email", "this.age > this.level", "this.note.size() > this.seats"];
 
 /**
  * Returns a service whose request has twelve fields.
  *
- * @param rules - "3" or "12" for that number of standard rules, "cel" for three rules in CEL; otherwise none
+ * @param rules - "3" or "12" for that many standard rules, "cel" for three CEL rules; otherwise none
  */
 export function formService(rules: string): DescService {
   const ruled = rules === "12" ? 12 : rules === "3" ? 3 : 0;

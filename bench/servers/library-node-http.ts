@@ -9,7 +9,7 @@ import {
 import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
-// The library on node:http, with the JSON of protobuf-es or, for the floor, with JSON.parse and JSON.stringify on plain
+// The library on node:http, with protobuf-es's JSON or, for the floor, with JSON.parse and JSON.stringify on plain
 // objects that are not validated.
 
 /** How JSON is read and written. */

@@ -11,7 +11,7 @@ import {
 import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
-// gRPC on the core `stream` event of node:http2, with protobuf-es for the messages.
+// gRPC on node:http2's core `stream` event, with protobuf-es for the messages.
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 const prefixBytes = 5;

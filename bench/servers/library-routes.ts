@@ -5,7 +5,7 @@ import { LibraryService } from "../../packages/testing/src/gen/library/v1/librar
 const books = makeBooks(booksMax);
 const [book] = books;
 
-/** The library, whose books are created in advance, so that a call's cost is that of its messages. */
+/** The library, whose books are created in advance, so that a call costs only what its messages cost. */
 export const library: ServiceImpl<typeof LibraryService> = {
   getBook: () => book ?? {},
   listBooks: ({ pageSize }) => ({ books: takeBooks(books, pageSize) }),

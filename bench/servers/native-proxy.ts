@@ -14,7 +14,7 @@ const program = process.env["PROXY"] ?? "";
 /** One worker, because each server has one core, and a separate base id, so that several can run. */
 const envoyOptions = ["--concurrency", "1", "--log-level", "error", "--use-dynamic-base-id"];
 
-/** The interval of the checks whether the program listens, in ms. */
+/** How often to check whether the program listens, in ms. */
 const checkIntervalMs = 50;
 
 await serve(async () => {
@@ -46,7 +46,7 @@ async function untilConnected(port: number): Promise<void> {
       await once(socket, "connect");
       return;
     } catch {
-      // Not yet.
+      // The program does not listen yet.
     } finally {
       socket.destroy();
     }

@@ -3,8 +3,8 @@ import { createServer as createTlsServer } from "node:https";
 import { listen, serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 
-// The floor of HTTP/1.1: node:http without credentials, routing and a store. The response to DELETE is status 204. The
-// response to any other method, after its body, is the empty Connect JSON message.
+// The floor for HTTP/1.1 is node:http without credentials, routing and a store. The response to DELETE has status 204.
+// The response to any other method, after its body, is the empty Connect JSON message.
 const emptyMessage = Buffer.from("{}");
 
 function respond(request: IncomingMessage, response: ServerResponse): void {

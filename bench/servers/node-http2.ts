@@ -2,8 +2,8 @@ import { createSecureServer, createServer, type ServerHttp2Stream } from "node:h
 import { listen, serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 
-// The floor of HTTP/2: the core `stream` event of node:http2 without credentials, routing and a store. The response to each
-// stream, after its body, is an empty gRPC message with the trailers of OK.
+// The floor for HTTP/2 is node:http2's core `stream` event without credentials, routing and a store. The response to
+// each stream, after its body, is an empty gRPC message with trailers that say OK.
 const emptyEnvelope = Buffer.alloc(5);
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };

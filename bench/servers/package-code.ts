@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 
-/** The checkout whose code runs: this one, or one to compare it with. */
+/** The checkout whose code runs, either this one or one to compare it with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
 /** The entries that these programs import, with their former paths, the newest first. */
@@ -21,7 +21,7 @@ const entries = {
 
 type Entry = keyof typeof entries;
 
-/** Imports an entry of the checkout, in which it may have a former path. */
+/** Imports an entry from the checkout, in which it may have a former path. */
 export async function importEntry<Module>(entry: Entry): Promise<Module> {
   return await import(pathToFileURL(findEntry(entry)).href);
 }

@@ -1,19 +1,20 @@
 /**
- * The plants of all bench servers: a set from which nothing is removed, so that the load can continue forever, and
- * which misses on every thousandth call. Removing plants and adding them again would add a tenth to the measured time.
+ * The plants on all bench servers. Nothing is removed from the set, so that the load can continue forever, and every
+ * thousandth call does not find its plant. Removing plants and adding them again would add a tenth to the measured
+ * time.
  */
 export interface BenchPlants {
-  /** Whether the plant was there. */
+  /** Returns whether the plant existed. */
   delete(id: bigint): boolean;
 }
 
-/** One of this many calls does not find a plant, so that errors are part of the measurement. */
+/** One in this many calls does not find a plant, so that errors are part of the measurement. */
 export const callsPerMiss = 1_000;
 
-/** The plant count: enough for a realistic set, and few enough that it fits into the cache. */
+/** Enough plants for a realistic set, and few enough that it fits into the cache. */
 const plantCount = 1_000;
 
-/** The token that the load sends and the servers check, with the length of one from `plantstore token create`. */
+/** The token that the load sends and the servers check, as long as one from `plantstore token create`. */
 export const benchToken = "bench-0123456789abcdefghijklmnopqrstuvwxyz-ABCD";
 
 /** Adds the plants 1 to 1000. */

@@ -11,7 +11,7 @@ import { serve } from "./serve.ts";
 // The plant store on an SQLite file. Each call is a durable deletion with its record. A plant can be deleted only once,
 // so a call deletes the next existing plant instead of the requested one. With `LOG=on`, calls are logged.
 
-/** More plants than a round deletes: 20 turns of a second at 100,000 per second. */
+/** More plants than a round deletes: 20 one-second turns at 100,000 per second. */
 const plantCount = 2_000_000n;
 
 const folder = createTempFolder();
@@ -27,7 +27,7 @@ const verifier = await openTokenVerifier(
 );
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 
-/** An id without a plant. As on the other servers, one of {@link callsPerMiss} calls does not find a plant. */
+/** An id without a plant. As on the other servers, one in {@link callsPerMiss} calls does not find a plant. */
 const absent = 0n;
 let calls = 0n;
 

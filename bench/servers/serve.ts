@@ -12,7 +12,7 @@ export interface Listening {
 }
 
 /**
- * Runs a server as a child process of the driver. Sends its port, then its usage for each request of the driver.
+ * Runs a server as the driver's child process. Sends its port, then its usage for each request from the driver.
  *
  * The process exits when the driver disconnects, even with open connections.
  */

@@ -4,7 +4,7 @@ interface Certificate {
   readonly key: string;
 }
 
-/** The certificate with which a server of a scenario over TLS serves, or `undefined` without TLS. */
+/** The certificate that a server in a TLS scenario uses, or `undefined` without TLS. */
 export const certificate: Certificate | undefined = readCertificate(process.env);
 
 function readCertificate({ BENCH_CERT: cert, BENCH_KEY: key }: NodeJS.ProcessEnv): Certificate | undefined {

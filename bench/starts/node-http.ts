@@ -1,5 +1,5 @@
-// The floor: no credentials, routing or store. The response to each request, after its body, is the empty Connect JSON
-// message.
+// The floor has no credentials, routing or store. The response to each request, after its body, is the empty Connect
+// JSON message.
 
 // Uses `require`, because an `import` evaluates the module's lazy exports, which loads WebSocket and fetch.
 const { createServer } = process.getBuiltinModule("node:http");

@@ -3,13 +3,13 @@ import { deleteScatteredPlants } from "./load.ts";
 import type { StoreLocation, StoreName } from "./stores.ts";
 import { type SubjectServer, startServer } from "./subject.ts";
 
-/** A store's results: medians over all rounds. */
+/** A store's results, as medians over all rounds. */
 export interface TurnResults {
   readonly name: StoreName;
   readonly requestsPerS: number;
   /** The time as a multiple of the first store's in the same round. */
   readonly requestsTimes: number;
-  /** CPU time of the thread that serves requests, in µs per request. */
+  /** CPU time in the thread that serves requests, in µs per request. */
   readonly mainUs: number;
   /** The difference to the first store in the same round. */
   readonly mainUsAbove: number;
@@ -21,7 +21,7 @@ export interface TurnResults {
 const sliceS = 1;
 
 /**
- * Loads servers in turns of a second. A store's cost is a small part of a request's cost, which changes from one minute
+ * Loads servers in one-second turns. A store's cost is a small part of a request's cost, which changes from one minute
  * to the next on a shared machine. The others are compared with the first store.
  */
 export async function measureByTurns(
@@ -39,7 +39,7 @@ export async function measureByTurns(
   for (let round = 0; round <= rounds; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const slice = await measureSlice(subject.server, subject.location.plants, connections, subject.begun);
-      // Requests that the end of the load interrupted may have deleted their plants as well.
+      // Requests that were interrupted when the load ended may have deleted their plants as well.
       subject.begun += slice.requests + connections;
       if (round > 0) subject.slices.push(slice);
     }

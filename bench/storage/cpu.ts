@@ -5,10 +5,13 @@ import type { CitusCluster } from "../../test/suites/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
 import { tickUs } from "../cores.ts";
 
-// How long the server may take to notice that a connection was closed, in ms. Before, its process is in neither sum.
+// How long the server may take to notice that a connection was closed, in ms. Until then, its process is in neither
+// sum.
 const endingMs = 200;
 
-/** Returns the CPU time of all processes of a PostgreSQL server, including those that have exited, in µs. */
+/**
+ * Returns the CPU time that all processes of a PostgreSQL server have used, including those that have exited, in µs.
+ */
 export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<number> {
   const [first] = readFileSync(join(socketFolder, "data", "postmaster.pid"), "utf8").split("\n");
   return await cpuUsOfChildren(Number(first));
@@ -28,7 +31,7 @@ export async function cpuUsOfCitus({ coordinator, workers }: CitusCluster): Prom
   return [first, others.reduce((sum, us) => sum + us, 0)];
 }
 
-/** Returns the CPU time of one process, in µs. */
+/** Returns a process's CPU time, in µs. */
 export function cpuUsOf(pid: number): number {
   return statOf(String(pid)).ownUs;
 }
@@ -38,7 +41,7 @@ export function cpuUsOfEnded(): number {
   return statOf("self").endedUs;
 }
 
-/** Returns a process's parent, its CPU time and that of its exited children, in µs. Zeros after it has exited. */
+/** Returns a process's parent, its CPU time and its exited children's, in µs. Zeros after it has exited. */
 function statOf(pid: string): {
   readonly parent: string | undefined;
   readonly ownUs: number;

@@ -3,8 +3,8 @@ import { percentilesOf } from "../load/load.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scattered } from "./scattered.ts";
 
-// A gRPC client that writes HTTP/2 frames itself, because one on node:http2 costs more than the server. Deletes each
-// plant once, in a scattered order, and prints its result as JSON. The program does not check the call status. Its
+// A gRPC client that writes HTTP/2 frames itself, because a node:http2 client costs more than the server. Deletes each
+// plant once, in a scattered order, and prints its result as JSON. The program does not check the calls' status. Its
 // caller counts the remaining plants.
 
 /** This client's options, an argument in JSON. */
@@ -31,7 +31,7 @@ const frameHeaderBytes = 9;
 
 const none = Buffer.alloc(0);
 
-// HPACK (RFC 7541): the first request adds its fields to the peer's dynamic table, and later ones refer to them.
+// HPACK (RFC 7541). The first request adds its fields to the peer's dynamic table, and later ones refer to them.
 const fields = {
   ":path": "/plantstore.v1.PlantService/DeletePlant",
   ":authority": "127.0.0.1",
@@ -61,7 +61,7 @@ const result: GrpcResult = {
 };
 process.stdout.write(JSON.stringify(result));
 
-/** Keeps a number of calls open on one connection, until the time is over or all plants are deleted. */
+/** Keeps some calls open on one connection, until the time is over or all plants are deleted. */
 async function run(socket: Socket): Promise<void> {
   socket.setNoDelay(true);
   const startMs = new Map<number, number>();

@@ -1,5 +1,5 @@
 /**
- * Measures an import's cost into PostgreSQL for the client and the server, in turns with `\copy` of `psql`. `npx node
+ * Measures what an import into PostgreSQL costs the client and the server, in turns with psql's `\copy`. `npx node
  * bench/storage/import.ts [--ids 500000] [--records 0] [--rounds 3]`
  */
 import { execFileSync } from "node:child_process";

@@ -6,7 +6,7 @@ import { readWrk } from "../load/wrk.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scatterStep } from "./scattered.ts";
 
-/** The result of a deletion load over REST. */
+/** The result when plants are deleted over REST. */
 export interface RestResult {
   readonly connections: number;
   readonly requests: number;
@@ -49,7 +49,7 @@ export function deleteScatteredPlants(
   return deletePlants(port, connections, seconds, prepare, "nextId()", run);
 }
 
-/** Deletes the plants whose ids an expression in Lua returns. */
+/** Deletes the plants whose ids a Lua expression returns. */
 async function deletePlants(
   port: number,
   connections: number,

@@ -1,7 +1,7 @@
 /**
- * Measures how a locked plant affects the deletion of others: 200 deletions per second over REST, in turns with and
- * without a transaction that locks another plant, which a caller tries to delete once a second.
- * `npx node bench/storage/locked.ts [--seconds 10] [--turns 4]`
+ * Measures how a locked plant affects the deletion of others. Sends 200 deletions per second over REST, in turns with
+ * and without a transaction that locks another plant, which a caller tries to delete once a second. `npx node
+ * bench/storage/locked.ts [--seconds 10] [--turns 4]`
  */
 import { setInterval as every } from "node:timers/promises";
 import { Client } from "pg";
@@ -16,10 +16,10 @@ import { startServer } from "./subject.ts";
 
 const { seconds, turns } = numberFlags({ seconds: 10, turns: 4 });
 
-/** Deletions per second of plants that are not locked. */
+/** Deletions per second for plants that are not locked. */
 const othersPerS = 200;
 
-/** The interval of calls for the locked plant, in ms. */
+/** How often the locked plant is called, in ms. */
 const lockedEveryMs = 1_000;
 
 const lockedPlant = 1;

@@ -1,6 +1,6 @@
 /**
- * Measures a deletion's cost by a lone caller: CPU of the process and of PostgreSQL, in turns with the same statement
- * without a store, for a caller that deletes one plant after another, and for one that pauses in between. `npx node
+ * Measures what a deletion by a lone caller costs. Reports CPU time in the process and in PostgreSQL, in turns with the
+ * same statement without a store. One caller deletes one plant after another, and one pauses in between. `npx node
  * bench/storage/lone.ts [--seconds 2] [--rounds 5] [--pause 2]`
  */
 import { execFileSync } from "node:child_process";

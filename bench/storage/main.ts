@@ -1,7 +1,7 @@
 /**
- * Measures durable deletions of random plants end to end, on each store, compared with the same server with one
- * transaction per request, with the same server in memory, and with the store without a server.
- * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
+ * Measures durable deletions of random plants end to end, on each store. Compares them with the same server with one
+ * transaction per request, with the same server in memory, and with the store without a server. `npx node
+ * bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
@@ -14,8 +14,8 @@ import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subj
 // One caller, and enough callers to fill a queue.
 const connections = [1, 32, 256];
 
-// Of measurements in turns, regardless of the options: enough for a meaningful median, and twice the plants that the
-// fastest store deletes in this time.
+// Applies to measurements in turns, regardless of the options. It is enough for a meaningful median, and twice the
+// plants that the fastest store deletes in this time.
 const rounds = 15;
 const plantsOfRounds = 2_000_000;
 
@@ -103,7 +103,7 @@ async function byTurns(compared: readonly StoreName[], callers: number): Promise
   return await measureByTurns(locations, callers, rounds);
 }
 
-/** Creates a store of this kind with `count` plants. */
+/** Creates a store with this name and `count` plants. */
 function prepare(name: StoreName, count: number): Promise<StoreLocation> {
   return createStore(name, count, folder.file(`${++storesMade}.db`), postgres);
 }
@@ -129,7 +129,7 @@ function rowOf(name: string, row: Measurement): string {
   );
 }
 
-/** Returns a table row: a name, and values in columns with a width in characters. */
+/** Returns a table row, with a name and values in columns that have a width in characters. */
 function tableRow(name: string, ...cells: readonly (readonly [value: number | string, width: number])[]): string {
   return name.padEnd(16) + cells.map(([value, width]) => String(value).padStart(width)).join("");
 }

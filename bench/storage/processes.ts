@@ -15,7 +15,7 @@ import { startServer, type SubjectServer } from "./subject.ts";
 const flags = numberFlags({ processes: 2, callers: 256, seconds: 5, turns: 5, plants: 4_000_000 });
 const { processes, callers, seconds, plants } = flags;
 
-/** The cores for a meaningful result: one for each process and its callers, and as many for the database. */
+/** The cores for a meaningful result, one for each process and its callers, and as many for the database. */
 const coresMin = 3 * processes;
 
 // On disk, because its speed is part of the result.
@@ -26,7 +26,7 @@ await using started = new AsyncDisposableStack();
 const servers: SubjectServer[] = [];
 while (servers.length < processes) servers.push(started.use(await startServer("postgres", { file: "", url, plants })));
 
-// The number of load generators is the same in both cases. Each has separate plants.
+// The number of load generators is the same in both cases, and each has separate plants.
 const begun = servers.map((_, lane) => lane * Math.floor(plants / processes));
 const one = servers.map(() => servers[0]?.port ?? 0);
 const all = servers.map(({ port }) => port);
@@ -69,7 +69,7 @@ async function deletionsPerS(ports: readonly number[]): Promise<number> {
     }),
   );
   if (results.some(({ missed }) => missed > 0)) throw new Error("too few plants: increase --plants");
-  // Requests that the end of a load interrupted may have deleted their plants as well.
+  // Requests that were interrupted when a load ended may have deleted their plants as well.
   for (const [lane, { requests }] of results.entries()) begun[lane] = (begun[lane] ?? 0) + requests + callers;
   return results.reduce((sum, { requestsPerS }) => sum + requestsPerS, 0);
 }

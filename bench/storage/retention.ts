@@ -1,8 +1,8 @@
 /**
- * Measures the cost of dropping old deletion records in PostgreSQL and SQLite, in turns with and without idempotency keys:
- * dropped records per second, and deletions per second by 256 callers, with as many records that are kept, and while
- * records are dropped.
- * `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns 3]`
+ * Measures what dropping old deletion records costs in PostgreSQL and SQLite, in turns with and without idempotency
+ * keys. Reports dropped records per second, and deletions per second by 256 callers, with as many records that are
+ * kept, and while records are dropped. `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns
+ * 3]`
  */
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
@@ -150,7 +150,7 @@ async function measure({
   dropped,
 }: Shape): Promise<void> {
   await fill();
-  // As many records that are kept, so that the disk has as much to write.
+  // Adds as many records that are kept, so that the disk has as much to write.
   await addRecords(10);
   alone.push(await measureAlone(store, location, seconds));
   await fill();

@@ -1,4 +1,4 @@
-/** The step from one id to the next. A prime, so that it is coprime with all numbers of plants except its multiples. */
+/** The step from one id to the next. A prime, so that it is coprime with every plant count except its multiples. */
 export const scatterStep = 2_654_435_761n;
 
 /** Yields the ids from 1 to `last`, each once, in a scattered order, without the first `skipped` ones. */

@@ -6,7 +6,7 @@ import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-/** The location of a subject's store, an SQLite file or a PostgreSQL URL, and the plant count. */
+/** Where a subject's store is, an SQLite file or a PostgreSQL URL, and how many plants it has. */
 export interface StoreLocation {
   readonly file: string;
   readonly url: string;
@@ -18,7 +18,7 @@ export interface StoreLocation {
 /** A store's name in the comparison. */
 export type StoreName = "memory" | "sqlite" | "sqlite single" | "postgres" | "postgres single";
 
-/** The stores that are compared. The single ones run one transaction per request, like a service without a queue. */
+/** The stores that are compared. The single ones run one transaction per request, as a service without a queue does. */
 export const stores: Readonly<Record<StoreName, (location: StoreLocation) => Promise<PlantStore>>> = {
   memory: ({ plants }) => Promise.resolve(openMemoryStore(new Set(idsTo(plants)))),
   sqlite: ({ file }) => openPlantStore({ kind: "sqlite", path: file }),
@@ -27,7 +27,6 @@ export const stores: Readonly<Record<StoreName, (location: StoreLocation) => Pro
   "postgres single": ({ url }) => Promise.resolve(openSinglePostgres(url)),
 };
 
-/** Returns whether a string is a store's name. */
 export function isStoreName(text: string): text is StoreName {
   return Object.hasOwn(stores, text);
 }
@@ -71,7 +70,7 @@ function openSingleSqlite(file: string): PlantStore {
   });
 }
 
-// The typical number of connections of such a service.
+// How many connections such a service typically has.
 const connections = 10;
 
 function openSinglePostgres(url: string): PlantStore {

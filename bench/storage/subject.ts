@@ -14,11 +14,11 @@ import type { StoreLocation, StoreName } from "./stores.ts";
 
 /** A server's result under one load. */
 export interface Measurement extends RestResult {
-  /** CPU time of the thread that serves requests, per request, in µs. */
+  /** CPU time in the thread that serves requests, per request, in µs. */
   readonly mainUsPerRequest: number;
-  /** The CPU time of all server threads, without the database's processes. */
+  /** The CPU time in all server threads, without the database's processes. */
   readonly allUsPerRequest: number;
-  /** The latency of an unrelated request during the load, in µs. */
+  /** How long an unrelated request takes during the load, in µs. */
   readonly pingUs: Percentiles;
 }
 
@@ -114,7 +114,7 @@ async function measureLoad(
   };
 }
 
-// The pause between two unrelated requests, in ms: a few hundred per second, which is a negligible load.
+// The pause between two unrelated requests, in ms. It makes a few hundred per second, which is a negligible load.
 const pingIntervalMs = 3;
 
 async function ping(port: number, loadEnd: AbortSignal): Promise<Percentiles> {

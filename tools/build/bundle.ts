@@ -25,7 +25,7 @@ export interface Bundle {
 }
 
 /**
- * Bundles the code of a package into a few files.
+ * Bundles a package's code into a few files.
  *
  * Node takes a third of a millisecond to find and read a module, and the gateway has two hundred, which would double
  * the time to the first response. Dependencies remain imports, so that a user's `ConnectError` is the same class as the
@@ -95,7 +95,7 @@ export async function bundle(
   };
 }
 
-/** Returns the packages that a file of the bundle loads, directly or through other bundle files. */
+/** Returns the packages that a file in the bundle loads, directly or through other bundle files. */
 function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk[]): string[] {
   const files = new Set(imports);
   for (const file of files) {
@@ -127,7 +127,7 @@ function isPath(specifier: string): boolean {
   return /^[./]/.test(specifier);
 }
 
-/** Returns whether a specifier names a package of this project. */
+/** Returns whether a specifier names one of this project's packages. */
 function isSibling(specifier: string): boolean {
   return specifier.startsWith("@plantstore/");
 }
@@ -136,7 +136,7 @@ function packageOf(specifier: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
 }
 
-/** Rejects imports of packages that are not declared as dependencies, and of files of other packages. */
+/** Rejects imports from packages that are not declared as dependencies, and imports of other packages' files. */
 function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, included: readonly string[]): Plugin {
   const declared = new Set([...Object.keys({ ...dependencies, ...peerDependencies }), ...included]);
   return {
@@ -157,8 +157,8 @@ function packageFolderOf(file: string): string {
 }
 
 /**
- * Imports the built files of other packages of this project instead of their entries for node, which would check the
- * installation again with a top-level await, and `require` cannot load a module with one.
+ * Imports the built files of this project's other packages instead of their entries for node. The entries would check
+ * the installation again with a top-level await, and `require` cannot load a module with one.
  */
 function importBuiltSiblings(included: readonly string[]): Plugin {
   return {
@@ -182,8 +182,8 @@ const includeLog: Plugin = {
 };
 
 /**
- * Escapes all characters that are not ASCII: V8 keeps the source of a module in memory, with one byte for each
- * character only if none needs two. Does not support such characters in `String.raw`.
+ * Escapes all characters that are not ASCII. V8 keeps a module's source in memory, with one byte for each character
+ * only if none needs two. Does not support such characters in `String.raw`.
  */
 const toAscii: Plugin = {
   name: "to ASCII",

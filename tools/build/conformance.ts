@@ -12,7 +12,7 @@ const copies = {
   [`${folder}/cases`]: "cases",
   [`${folder}/proto`]: "proto",
   [`${folder}/README.md`]: "README.md",
-  // The contract's imports, apart from the well-known types of protobuf.
+  // The contract's imports, apart from protobuf's well-known types.
   "packages/protobuf/proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
   "packages/protobuf/proto/google/api/http.proto": "proto/google/api/http.proto",
   "packages/protobuf/proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",

@@ -1,8 +1,8 @@
 import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-// A package's code is in lib/. Node imports and requires the files of node/ instead, which check that the peers are
-// installed and then load those of lib/, with types for CommonJS.
+// A package's code is in lib/. Node imports and requires the files in node/ instead, which check that the peers are
+// installed and then load those in lib/, with types for CommonJS.
 
 /** A built entry of a package. */
 export interface Entry {
@@ -15,7 +15,8 @@ export interface Entry {
 }
 
 /**
- * Writes the folder `node/` of a package: its entries for `import` and for `require`, and their types for CommonJS.
+ * Writes a package's folder `node/`, which has its entries for `import` and for `require`, and their types for
+ * CommonJS.
  *
  * @param optionalPeers - the packages that only some entries need
  */
@@ -26,7 +27,7 @@ export function writeNodeEntries(built: string, entries: readonly Entry[], optio
     const needed = packages.filter((name) => optionalPeers.includes(name));
     const check = `require("${requirements}")${needed.map((name) => `.check("${name}")`).join("")};`;
     writeFileSync(`${file}.js`, `"use strict";\n${check}\nmodule.exports = require("${code}");\n`);
-    // Uses `import` only: tsx converts required files to CommonJS, which would load a second copy of the peers.
+    // Uses only `import`, because tsx converts required files to CommonJS, which would load a second copy of the peers.
     const exported = `export const { ${names.join(", ")} } = await import("${code}");`;
     const checked = [
       `import requirements from "${requirements}";`,

@@ -15,10 +15,10 @@ import {
 import { writeNotice } from "./notice.ts";
 import { bundleTypes } from "./types.ts";
 
-// Builds a folder in dist/ for each package, to be packed and published: `npm pack ./dist/gateway`. The package.json files
-// of the checkout name source files, so that it runs without a build. conformance.ts builds dist/conformance.
+// Builds a folder in dist/ for each package, to be packed and published with `npm pack ./dist/gateway`. The checkout's
+// package.json files name source files, so that it runs without a build. conformance.ts builds dist/conformance.
 
-/** The folder to which tsc has written the declarations of all sources (tsconfig.build.json). */
+/** The folder to which tsc has written the declarations for all sources (tsconfig.build.json). */
 const declarations = join(projectFolder, "dist/types");
 
 /** A package's build options. */
@@ -26,26 +26,26 @@ interface PackageOptions {
   /** Source files that are not imported, because they are started as a thread. */
   readonly threads?: readonly string[];
   /**
-   * Packages to bundle into its code: those that are not published by themselves, or for a package that browsers load,
-   * which must not depend on code that only servers need.
+   * Packages to bundle into its code, because they are not published by themselves. A package that browsers load
+   * bundles others too, because it must not depend on code that only servers need.
    */
   readonly included?: readonly string[];
   /** Whether entries share a few files. */
   readonly hasSharedChunks?: boolean;
-  /** Whether to write source maps, which are larger than the code; node reads them with `--enable-source-maps`. */
+  /** Whether to write source maps, which are larger than the code. node reads them with `--enable-source-maps`. */
   readonly hasSourceMaps?: boolean;
   /**
    * Packages to bundle into its commands, with their imports, so that they start from few files. Without them, commands
    * start from `node/`, which reports missing peers.
    */
   readonly includedInCommands?: readonly string[];
-  /** Other files and folders of the project, with their paths in the package. */
+  /** Other project files and folders, with their paths in the package. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Folders of `lib/` that cannot be imported. */
+  /** Folders in `lib/` that cannot be imported. */
   readonly unexported?: readonly string[];
 }
 
-/** The build options of packages, by their folders in dist/. */
+/** The packages' build options, by their folders in dist/. */
 const packageOptions: Readonly<Record<string, PackageOptions>> = {
   gateway: {
     included: gatewayParts,

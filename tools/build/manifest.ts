@@ -8,7 +8,7 @@ export const projectFolder: string = resolve(import.meta.dirname, "../..");
 export interface Manifest {
   readonly name: string;
   readonly version: string;
-  /** The repository's URL, in the package.json of the project only. Other URLs are derived from it. */
+  /** The repository's URL, only in the project's package.json. Other URLs are derived from it. */
   readonly repository?: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Manifest {
   readonly peerDependenciesMeta?: Readonly<Record<string, object>>;
 }
 
-/** The folders of the packages in the checkout, by their folders' names in dist/, dependencies first. */
+/** The packages' folders in the checkout, by their folder names in dist/, dependencies first. */
 export const packageFolders: ReadonlyMap<string, string> = new Map([
   ...[
     "gateway",
@@ -53,12 +53,12 @@ export function publishedSpecifier(specifier: string): string {
   return isOfPart ? specifier.replace("@plantstore/", "@plantstore/gateway/") : specifier;
 }
 
-/** Reads a package's manifest in packages/ by its folder. That of the gateway includes its parts' entries. */
+/** Reads a package's manifest in packages/ by its folder. The gateway's manifest includes the entries of its parts. */
 export function readPackage(name: string): Manifest {
   const manifest = readManifest(join(projectFolder, "packages", name, "package.json"));
   if (name !== "gateway") return manifest;
   const entries = gatewayParts.map((part) => part.replace("@plantstore/", "")).flatMap(entriesOfPart);
-  // MCP and validation have an entry of the gateway, with the same exports.
+  // MCP and validation each have a gateway entry, with the same exports.
   return { ...manifest, exports: { ...manifest.exports, ...Object.fromEntries(entries), ...manifest.exports } };
 }
 
@@ -72,7 +72,7 @@ function entriesOfPart(part: string): readonly (readonly [string, string])[] {
 /** A package.json's members that concern only the checkout and are not published. */
 const unpublished = new Set(["private", "workspaces", "scripts", "devDependencies", "allowScripts"]);
 
-/** Reads a package.json of the checkout, in which exports and commands are source files. */
+/** Reads a package.json in the checkout, whose exports and commands are source files. */
 export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
@@ -90,13 +90,15 @@ function isSource(entry: readonly [string | undefined, string]): entry is [strin
   return entry[0] !== undefined;
 }
 
-/** Returns the path in the published package of a source file of the package, or of a part of the gateway. */
+/**
+ * Returns a source file's path in the published package. The file belongs to the package, or to a part of the gateway.
+ */
 function pathOf(source: string): string | undefined {
   const [, part = "", path] = /^\.(?:\.\/([\w-]+\/))?\/?src\/(.*)\.ts$/.exec(source) ?? [];
   return path === undefined ? undefined : part + path;
 }
 
-/** Returns an export's conditions: node loads a file that first checks for peers, others load the code directly. */
+/** Returns an export's conditions. Node loads a file that first checks for peers, and others load the code directly. */
 function builtExport(source: string): object | string {
   const path = pathOf(source);
   if (path === undefined) return source;
@@ -140,7 +142,7 @@ export interface Publishing {
   readonly included: readonly string[];
   /** The folder that commands are started from. */
   readonly commandFolder: string;
-  /** Folders of `lib/` that cannot be imported. */
+  /** Folders in `lib/` that cannot be imported. */
   readonly unexported: readonly string[];
 }
 

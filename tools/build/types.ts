@@ -14,14 +14,14 @@ const declarationsOfSources = {
   },
 } as const;
 
-/** Returns whether an import is of a part of the gateway. */
+/** Returns whether an import refers to a part of the gateway. */
 function isOfPart(specifier: string): boolean {
   return publishedSpecifier(specifier) !== specifier;
 }
 
 /**
- * Rolls up the types of a package's entries: a file for each entry, and shared types in `types/`. Names that no entry
- * exports remain internal.
+ * Rolls up the types in a package's entries, with a file for each entry, and shared types in `types/`. Names that no
+ * entry exports remain internal.
  *
  * @param declarations - the folder of the declarations that tsc has written, for the package folder
  * @param sources - the entries: the source files by their paths in the folder to write to, without an extension
@@ -34,7 +34,7 @@ export async function bundleTypes(
   built: string,
   included: readonly string[],
 ): Promise<void> {
-  // Other packages import the types of the gateway's parts from the gateway.
+  // Other packages import the types in the gateway's parts from the gateway.
   const declarationsOfParts = {
     name: "declarations-of-parts",
     resolveId: {

@@ -1,4 +1,4 @@
-// Prints the modules that a warm call of DeletePlant enters, in order: one line for each protocol and format. Usage:
+// Prints the modules that a warm DeletePlant call enters, in order, with one line for each protocol and format. Usage:
 // `node --import ./tools/call-path/record-modules.ts tools/call-path/main.ts`.
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
 import { createGateway } from "../../packages/gateway/src/index.ts";

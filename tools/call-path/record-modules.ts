@@ -1,4 +1,4 @@
-// Preloaded with `--import`: instruments each function of the gateway, its parts and the engine to report its module
+// Preloaded with `--import`. Instruments each function in the gateway, its parts and the engine to report its module
 // when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -8,13 +8,13 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node } from "../mutants/syntax.ts";
 
 declare global {
-  /** Called with the module of each function that is called, while a call is recorded. */
+  /** Called with each called function's module, while a call is recorded. */
   var moduleEntered: ((module: string) => void) | undefined;
 }
 
 const packages = join(import.meta.dirname, "../../packages");
 
-/** Module paths from their names: the rows of the READMEs in `src` of these packages, longest path first. */
+/** Maps names in the README tables in these packages' `src` to module paths, longest path first. */
 const modules: ReadonlyMap<string, string> = new Map(
   ["gateway", "http", "http-engine", "protobuf", "protocols", "serve"]
     .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
@@ -22,7 +22,7 @@ const modules: ReadonlyMap<string, string> = new Map(
     .toSorted(([a], [b]) => b.length - a.length),
 );
 
-/** Returns a file's module: that of the innermost folder with a row in a README. */
+/** Returns a file's module: the innermost folder with a row in a README. */
 function moduleOf(file: string): string | undefined {
   return [...modules].find(([folder]) => file.startsWith(folder))?.[1];
 }

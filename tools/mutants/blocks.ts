@@ -5,11 +5,11 @@ import { childrenOf, isNode, isType, type Node } from "./syntax.ts";
 export interface Block {
   readonly start: number;
   readonly end: number;
-  /** Whether it is an expression: an arrow function's body. */
+  /** Whether it is an expression that is an arrow function's body. */
   readonly isExpression: boolean;
 }
 
-/** Returns a TypeScript source's blocks: first the file, then its functions, branches, loops and cases. */
+/** Returns a TypeScript source's blocks, first the file, then its functions, branches, loops and cases. */
 export function blocksOf(source: string): Block[] {
   // Nothing may be inserted before a `#!` line.
   const start = /^#!.*\n/.exec(source)?.[0].length ?? 0;

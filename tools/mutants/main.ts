@@ -10,10 +10,10 @@ import { findUnnoticedSettings } from "./setting-mutants.ts";
 import type { TestRequest } from "./test-server.ts";
 
 // `npm run mutants`: mutation testing. The program mutates a copy of the project, one change at a time, runs the tests
-// that enter the changed block, and lists the mutants that survive. Related tests run first: those of the same folder,
-// of its parent folders and of the contract. A first run of all tests without any mutation records which blocks each
-// test enters. Mutants that do not compile do not count. A line with a comment "equivalent mutant: " and the reason, at
-// its end or above it, is not mutated.
+// that enter the changed block, and lists the mutants that survive. Related tests run first. They are in the same
+// folder or its parent folders, or test the contract. A first run of all tests without any mutation records which
+// blocks each test enters. Mutants that do not compile do not count. A line with a comment "equivalent mutant: " and
+// the reason, at its end or above it, is not mutated.
 //
 //   --module gateway/json    only the mutants of a module; may be repeated
 //   --file packages/auth/src/challenge.ts    only the mutants of a file, with its related tests; may be repeated
@@ -46,8 +46,8 @@ const { values: options } = parseArgs({
 if (options.settings) process.exit((await findUnnoticedSettings()).length === 0 ? 0 : 1);
 
 /**
- * Returns the mutants in the order of a hash, so that a change of one file does not affect the draw of the others: one
- * of each module in turn, and in a module one of each kind in turn.
+ * Returns the mutants in the order of a hash, so that changing one file does not affect the draw for the others.
+ * Modules take turns, and within a module the kinds take turns.
  */
 function draw(mutants: readonly Mutant[]): Mutant[] {
   const repetitions = new Map<string, number>();
@@ -71,7 +71,7 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-/** How many seconds of unrelated tests to run for a mutant. Some blocks are entered by most tests. */
+/** How many seconds unrelated tests may run for a mutant. Some blocks are entered by most tests. */
 const unrelatedTestsSecondsMax = 60;
 
 /** Returns the tests that enter a mutant's block, in two groups, related and others, the fastest first. */

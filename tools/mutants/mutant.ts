@@ -12,14 +12,14 @@ export interface Mutant extends Pick<Mutation, "kind"> {
   readonly change: string;
   /** The file's text with the mutation. */
   readonly source: string;
-  /** The block's index that contains the mutation, among the {@link blocksOf} the file. */
+  /** The index of the block that contains the mutation, in {@link blocksOf} the file. */
   readonly block: number;
 }
 
-/** Starts the comment, at the end of a line or above it, that says why mutants of the line are equivalent to it. */
+/** Starts the comment, at the end of a line or above it, that says why the line's mutants are equivalent to it. */
 const equivalentMark = /\/\/ equivalent mutant: /i;
 
-/** Returns all mutants of a file of the project, in the order of its source, without equivalent ones. */
+/** Returns a project file's mutants, in source order, without equivalent ones. */
 export function mutantsIn(file: string): Mutant[] {
   const source = readFileSync(file, "utf8");
   const lines = source.split("\n");

@@ -4,11 +4,11 @@ import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /**
  * A mistake that a programmer could make: a missing statement, half of a condition, `await` or member of a literal,
- * another name of the same type, two steps in the wrong order, or the opposite of a condition or value.
+ * another name with the same type, two steps in the wrong order, or the opposite of a condition or value.
  */
 export type MutationKind = "statement" | "half" | "await" | "member" | "sibling" | "order" | "flip";
 
-/** A small change of a source file that a test should detect. */
+/** A small source change that a test should detect. */
 export interface Mutation {
   readonly kind: MutationKind;
   readonly start: number;
@@ -25,13 +25,13 @@ const otherMethod = new Map(
   Object.entries({ min: "max", max: "min", some: "every", every: "some", shift: "pop", push: "unshift" }),
 );
 
-/** Changes of SQL statements that remain valid. */
+/** Changes to SQL statements that remain valid. */
 const otherSql = { " AND ": " OR ", " IMMEDIATE": "", " FOR UPDATE": "", " DESC": "", " < ": " <= ", " > ": " >= " };
 
 /** Methods that return their object, or a promise like it, and can be removed from a chain. */
 const chained = new Set(["finally", "unref"]);
 
-/** Returns all mutations of a TypeScript source, in the order of their positions. */
+/** Returns a TypeScript source's mutations, in the order of their positions. */
 export function mutationsOf(source: string): Mutation[] {
   const program: unknown = parseAst(source, { lang: "ts" });
   if (!isNode(program)) return [];
@@ -140,13 +140,13 @@ function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Mutati
   }
 }
 
-/** Returns a node and the nodes in it that run with it: all that are not in a nested function. */
+/** Returns a node and the nodes in it that run with it, so none in a nested function. */
 function partsOf(node: Node): Node[] {
   if (/Function/.test(node.type)) return [];
   return [node, ...childrenOf(node).flatMap(partsOf)];
 }
 
-/** A call of a method: `this.#socket` and `end` of `this.#socket.end()`, and its first argument. */
+/** A method call, which for `this.#socket.end()` is `this.#socket`, `end` and its first argument. */
 type MethodCall = Readonly<Record<"object" | "method" | "argument", string>>;
 
 function callsIn(step: Node, textOf: TextOf): MethodCall[] {
@@ -158,7 +158,7 @@ function callsIn(step: Node, textOf: TextOf): MethodCall[] {
 }
 
 /**
- * Returns whether two calls of an object may be swapped: both only read it, they set different properties or register
+ * Returns whether two calls to an object may be swapped. Both only read it, they set different properties or register
  * different events or metrics, or the object is a namespace.
  */
 function canSwap(a: MethodCall, b: MethodCall): boolean {
@@ -179,7 +179,7 @@ function otherLiterals(node: Node, text: string): string[] {
       return [text === "true" ? "false" : "true"];
     case "bigint":
       return [`${node["value"] + 1n}n`];
-    // Large numbers are doubled: no test distinguishes a time of 250 ms from one of 251 ms.
+    // Large numbers are doubled, because no test distinguishes 250 ms from 251 ms.
     case "number":
       return [String(node["value"] >= 100 ? node["value"] * 2 : node["value"] + 1)];
     default:

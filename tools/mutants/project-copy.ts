@@ -44,7 +44,7 @@ export class ProjectCopy implements Disposable {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Writes a file of the project. Disposing of the result restores the old text. */
+  /** Writes a project file. Disposing of the result restores the old text. */
   replace(file: string, text: string): Disposable {
     const path = join(this.folder, file);
     const before = readFileSync(path, "utf8");
@@ -56,7 +56,7 @@ export class ProjectCopy implements Disposable {
     return { [Symbol.dispose]: () => write(before) };
   }
 
-  /** Runs test files, repeats failures twice, and returns which blocks of the sources each test enters. */
+  /** Runs test files, repeats failures twice, and returns which source blocks each test enters. */
   async runAllTests(
     files: readonly string[],
     sources: readonly string[],
@@ -81,7 +81,7 @@ export class ProjectCopy implements Disposable {
   /** Runs tests until one fails. A run that takes longer than `seconds` has failed. */
   async runTests(tests: TestRequest["tests"], seconds: number): Promise<TestResult> {
     if (this.#testServer === undefined) {
-      // A shorter deadline of each test is enough to detect one that hangs, but not while coverage is recorded, when
+      // A shorter deadline for each test is enough to detect one that hangs, but not while coverage is recorded, when
       // workers take longer to start.
       const deadline = "packages/testing/src/deadline.ts";
       this.replace(deadline, readFileSync(join(this.folder, deadline), "utf8").replace("= 30_000;", "= 6_000;"));
@@ -98,7 +98,7 @@ export class ProjectCopy implements Disposable {
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
     const server = fork(join(this.folder, "tools/mutants/test-server.ts"), flags, {
       cwd: this.folder,
-      // Without a night's seed. Results must not depend on chance, and more inputs would take longer.
+      // Omits a night's seed, because results must not depend on chance, and more inputs would take longer.
       env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined },
       stdio: "ignore",
       // A separate process group, so that it is killed together with everything that its tests have started.
@@ -138,13 +138,13 @@ function linkPackages(from: string, to: string): void {
   for (const name of readdirSync(from).filter((each) => !each.startsWith(".") || each === ".bin")) {
     const [path, link] = [join(from, name), join(to, name)];
     if (name.startsWith("@")) linkPackages(path, link);
-    // A package of the project: its relative link leads to the one in the copy.
+    // For a project package, the relative link leads to the one in the copy.
     else if (lstatSync(path).isSymbolicLink()) symlinkSync(readlinkSync(path), link);
     else symlinkSync(path, link);
   }
 }
 
-/** Reads a line for each test or test file: its id and the blocks that it enters, separated by spaces. */
+/** Reads a line for each test or test file, with its id and the blocks that it enters, separated by spaces. */
 function readCoverage(lines: string): EnteredBlocks {
   const parts = lines.split("\n").map((line) => line.split(" "));
   return new Map(parts.map(([id = "", ...blocks]) => [id, new Set(blocks)]));

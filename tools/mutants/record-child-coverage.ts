@@ -1,7 +1,8 @@
 import { appendFileSync } from "node:fs";
 import { childCoverageFile } from "./coverage-files.ts";
 
-// Loaded by the instrumented source in a process or thread that a test has started: records the blocks entered there.
+// Loaded by the instrumented source in a process or thread that a test has started, and records the blocks entered
+// there.
 
 const recorded = new Set<string>();
 

@@ -2,8 +2,8 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import { childCoverageFile, coverageFile } from "./coverage-files.ts";
 
-// A setup file of vitest: records which blocks of the source each test enters. A block that is entered outside every
-// test, or by a process or thread that a test has started, is recorded for the test file.
+// A vitest setup file that records which source blocks each test enters. A block that is entered outside every test, or
+// by a process or thread that a test has started, is recorded for the test file.
 
 const running = new Set<string>();
 const entered = new Map<string, Set<string>>();

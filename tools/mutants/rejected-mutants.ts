@@ -14,8 +14,8 @@ export async function rejectedMutants(folder: string, mutants: readonly Mutant[]
 }
 
 /**
- * Returns the mutants that one run of the compiler rejects. Each is written to a separate file next to the original, so
- * that one run checks thousands of them.
+ * Returns the mutants that one compiler run rejects. Each is written to a separate file next to the original, so that
+ * one run checks thousands of them.
  */
 async function rejectedInOneRun(folder: string, mutants: readonly Mutant[]): Promise<Set<Mutant>> {
   const mutated = new Map(mutants.map((mutant, at) => [mutant.file.replace(/\.ts$/, `.mutant-${at}.ts`), mutant]));

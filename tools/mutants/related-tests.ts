@@ -3,14 +3,16 @@ import { basename, dirname } from "node:path";
 import { filePatternsOf } from "../../packages/testing/src/suite.ts";
 import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
-/** All test files of the suites that mutation testing runs. */
+/** All test files in the suites that mutation testing runs. */
 export const allTests: readonly string[] = suitesForMutants().flatMap((suite) => {
   const { include, exclude } = filePatternsOf(suite);
   return globSync(include, { exclude });
 });
 const sources = new Map(allTests.map((file) => [file, readFileSync(file, "utf8")]));
 
-/** Returns the test files that are related to a source file by folder, import or name, and those of the contract. */
+/**
+ * Returns the test files that are related to a source file by folder, import or name, and those that test the contract.
+ */
 export function relatedTests(file: string): string[] {
   const folder = `${dirname(file).replace(/(^|\/)src(?=\/|$)/, "$1test")}/`;
   return allTests.filter((test) => {

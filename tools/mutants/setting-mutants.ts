@@ -8,9 +8,9 @@ import type { PassedFile } from "./test-server.ts";
 
 /** A setting that has no effect, or less. A comparison of its values must fail. */
 export interface SettingMutant extends Mutant {
-  /** Returns whether a test compares values of the setting. The tests for which it returns true run first. */
+  /** Returns whether a test compares the setting's values. The tests for which it returns true run first. */
   readonly isCompared: (test: string) => boolean;
-  /** Whether a failure of any other comparison counts too. */
+  /** Whether it also counts if any other comparison fails. */
   readonly hasOthers: boolean;
 }
 
@@ -62,14 +62,14 @@ const proxy: SettingsProgram = {
   ),
 };
 
-/** Members with a setting's name that do not pass it on, by the start of their text. */
+/** Members with a setting's name that do not pass it on, by how their text starts. */
 const notPassedOn = [
   // The log's fields.
   "port: address.port",
   "publicUrl: publicUrl?.href",
   // The setting names in messages.
   "tokenHashesFile: credentialSettings",
-  // A part of the server, which is not ready without descriptors.
+  // Part of the server, which is not ready without descriptors.
   "descriptors: { problem",
   // Only for MCP on standard input, which has its own tests.
   "delayMs →",

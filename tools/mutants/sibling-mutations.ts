@@ -5,8 +5,9 @@ import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 type Declared = readonly [name: string, type: string];
 
 /**
- * Returns the mutations that replace a name by another of the same type that is declared next to it: another parameter
- * of the function, another field of the type or class, another constant of the file whose number has the same unit.
+ * Returns the mutations that replace a name by another with the same type that is declared next to it. The other name
+ * is a parameter of the same function, a field of the same type or class, or a constant in the file whose number has
+ * the same unit.
  */
 export function siblingMutations(program: Node, source: string): Mutation[] {
   const typeOf = (node: unknown): string => {
@@ -42,7 +43,7 @@ export function siblingMutations(program: Node, source: string): Mutation[] {
   return mutations;
 }
 
-/** Maps each name to the next one of its type. Omits names that are declared in several places. */
+/** Maps each name to the next one with its type. Omits names that are declared in several places. */
 function siblings(lists: readonly (readonly Declared[])[]): ReadonlyMap<string, string> {
   const others = new Map<string, string>();
   const known = new Set<string>();
@@ -93,7 +94,7 @@ function isNumber(node: unknown): boolean {
   return typeof value === "number" || (node.type === "BinaryExpression" && isNumber(left) && isNumber(right));
 }
 
-/** Returns the fields of each type and class of a source. */
+/** Returns the fields of each type and class in a source. */
 function declaredFields(node: Node, typeOf: (node: unknown) => string): Declared[][] {
   const { type, members, body } = node;
   const fields = type === "TSTypeLiteral" ? members : /^(TSInterfaceBody|ClassBody)$/.test(type) ? body : [];

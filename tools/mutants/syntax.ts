@@ -1,4 +1,4 @@
-/** A node of a source's syntax tree. */
+/** A node in a source's syntax tree. */
 export type Node = {
   readonly type: string;
   readonly start: number;

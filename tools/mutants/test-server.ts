@@ -3,14 +3,14 @@ import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestS
 import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
 // Runs tests for mutation testing in the folder where it is started, one mutant after another. Loading vitest and
-// transforming all sources for each mutant would take three times as long as most of the tests do.
+// transforming all sources for each mutant would take three times as long as most tests do.
 //
 // `node test-server.ts` stops at the first failure. With `--all` it runs all tests, repeats failures up to twice, and
-// records which blocks of the source each test enters.
+// records which source blocks each test enters.
 
 /** Which tests to run, one file after the other. */
 export interface TestRequest {
-  /** The ids of each file's tests. An empty list selects all of them. */
+  /** The ids of each file's tests. An empty list selects all tests. */
   readonly tests: Readonly<Record<string, readonly string[]>>;
   /** The files that were written since the last request. */
   readonly changed: readonly string[];
@@ -27,12 +27,12 @@ export interface TestResult {
 export interface PassedFile {
   readonly file: string;
   readonly id: string;
-  /** The seconds that it took to load the file and to run what its tests share. */
+  /** How many seconds it took to load the file and to run what its tests share. */
   readonly seconds: number;
   readonly passed: readonly { readonly id: string; readonly name: string; readonly seconds: number }[];
 }
 
-/** Runs files in the order of the request. Vitest would start with the slowest. */
+/** Runs files in the requested order. Vitest would start with the slowest. */
 class InOrder extends BaseSequencer {
   override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     return Promise.resolve(specifications);

@@ -17,7 +17,7 @@ class Perennials extends Set<bigint> {
   }
 }
 
-/** Returns a gateway's options that serves the plant store, without a log or readiness checks. */
+/** Returns options for a gateway that serves the plant store, without a log or readiness checks. */
 export function contractOptions(): GatewayOptions {
   const store = openSituationStore(new Perennials([plant]));
   return createPlantGatewayOptions({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog });
@@ -41,5 +41,5 @@ const noCalls: readonly NamedRequest[] = noCallTable.flatMap(({ name, request })
   { ...request, name: `${name}, without a credential` },
 ]);
 
-/** The requests of the plant store's contract. */
+/** The requests in the plant store's contract. */
 export const contractRequests: readonly NamedRequest[] = [...calls, ...rest, ...noCalls];

@@ -3,7 +3,7 @@ import { cpSync, globSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../build/manifest.ts";
 
-/** Builds the packages and copies the declarations of all their entries into a folder. */
+/** Builds the packages and copies the declarations for all their entries into a folder. */
 export function writeDeclarations(folder: string): void {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: projectFolder, stdio: ["ignore", "ignore", "inherit"] });
   const dist = join(projectFolder, "dist");

@@ -40,7 +40,7 @@ export class Http1Recorder implements Disposable {
   }
 }
 
-/** Returns the bytes of one or more responses as text. Chunks are joined, because their boundaries depend on timing. */
+/** Returns the bytes in one or more responses as text. Chunks are joined, because their boundaries depend on timing. */
 export function renderHttp1(bytes: Buffer): string {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) return bytes.byteLength === 0 ? "" : `${renderBytes(bytes)}\n`;

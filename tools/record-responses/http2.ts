@@ -16,10 +16,10 @@ import { renderBytes, renderFields } from "./render.ts";
 const frameBytesMax = 16_384;
 const streamIdMax = 2 ** 31 - 1;
 
-/** Records HTTP/2 responses: all stream frames, with header blocks decoded and as bytes. */
+/** Records HTTP/2 responses as all stream frames, with header blocks decoded and as bytes. */
 export class Http2Recorder implements Disposable {
   readonly #address: Address;
-  /** Whether header blocks are also shown as bytes. Not for node, whose blocks contain the current date. */
+  /** Whether header blocks are also shown as bytes. Always false for node, whose blocks contain the current date. */
   readonly #showsBlocks: boolean;
   #connection: FrameConnection | undefined;
   #decoder = new HpackDecoder(Infinity);

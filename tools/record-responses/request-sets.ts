@@ -21,7 +21,7 @@ import { streamingOptions, streamRequests } from "./streams.ts";
 export interface OpenRequestSet extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly requests: readonly NamedRequest[];
-  /** Returns the arguments of all calls of the gateway's hooks since this method's last call, as text. */
+  /** Returns the arguments in all calls to the gateway's hooks since this method's last call, as text. */
   takeEvents(): Promise<string>;
 }
 
@@ -42,7 +42,7 @@ const unaryCalls: readonly NamedRequest[] = Object.values(wireFormats).flatMap((
   return rows.map((row) => ({ ...row.request(format), name: `${row.name} by ${format.name}` }));
 });
 
-/** All sets of requests, by the names of the files in which their responses are recorded. */
+/** All request sets, by the names of the files in which their responses are recorded. */
 export const requestSets: readonly { readonly name: string; readonly open: () => Promise<OpenRequestSet> }[] = [
   { name: "corpus", open: () => openSet(kitchenSinkOptions, corpus) },
   { name: "transcoding", open: () => openSet(echoOptions, transcoding) },

@@ -19,7 +19,7 @@ import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
-/** A gateway's options for the greenhouse, without interceptors. A sensor's name is an order for the handler. */
+/** Options for the greenhouse's gateway, without interceptors. A sensor's name is an order for the handler. */
 export const streamingOptions: GatewayOptions = {
   readMaxBytes,
   routes: (router) =>
@@ -112,7 +112,7 @@ const variants: readonly Variant[] = [
   { name: ", with a malformed message", envelop: () => encodeEnvelope(0, Buffer.from("\x7f{")) },
 ];
 
-/** Calls of each kind of stream in each RPC protocol. */
+/** Calls for each kind of stream in each RPC protocol. */
 export const streamRequests: readonly NamedRequest[] = Object.values(wireFormats)
   .filter(({ protocol }) => protocol !== "rest")
   .flatMap((format) => calls.flatMap((call) => variants.map((variant) => toRequest(asStream(format), call, variant))));

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageFolders, projectFolder as project, readManifest } from "../build/manifest.ts";
 
-/** The folder of a release's files: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
+/** The folder for a release's files: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
 export const releaseFolder: string = join(project, "dist/release");
 
-/** The output of `npm sbom` is half a megabyte today. */
+/** The output that `npm sbom` prints is half a megabyte today. */
 const outputLimitBytes = 16 * 1024 * 1024;
 
 /** The folders in dist/ that become packages, dependencies first. */
@@ -24,7 +24,7 @@ function tarballName(name: string, version: string): string {
   return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
 }
 
-/** Writes a release's files from the output of `npm run build`. */
+/** Writes a release's files from what `npm run build` has written. */
 export function makeArtifacts(version: string, notes: string): void {
   execFileSync("npm", ["pack", "--silent", "--pack-destination", releaseFolder, ...folders], {
     cwd: project,
@@ -35,7 +35,7 @@ export function makeArtifacts(version: string, notes: string): void {
   writeFileSync(join(releaseFolder, "SHA256SUMS"), checksums(releaseFolder));
 }
 
-/** Returns a line for each file of a folder, as `sha256sum --check` reads it. */
+/** Returns a line for each file in a folder, as `sha256sum --check` reads it. */
 function checksums(folder: string): string {
   const lines = readdirSync(folder)
     .toSorted()
@@ -48,7 +48,7 @@ function checksums(folder: string): string {
   return lines.join("");
 }
 
-/** Returns the bill of materials of an installation of all packages, in the CycloneDX format. */
+/** Returns the bill of materials for an installation with all packages, in the CycloneDX format. */
 function billOfMaterials(version: string): string {
   const parent = mkdtempSync(join(tmpdir(), "installation-"));
   // npm names the installation after its folder.
@@ -79,7 +79,7 @@ export function withoutFiles(bill: string): string {
 
 type Command = readonly [program: string, ...args: string[]];
 
-/** The commands that publish one package of a release. */
+/** The commands that publish one package in a release. */
 export interface Publication {
   /** Its name and version, such as `plantstore@0.2.0`. */
   readonly id: string;
@@ -92,7 +92,7 @@ export interface Publication {
 /**
  * Returns the commands that publish a version's packages, dependencies first.
  *
- * @param folder - the tarball folder; default: that of a release
+ * @param folder - the tarball folder, by default a release's
  */
 export function publicationsOf(version: string, folder: string = releaseFolder): Publication[] {
   // npm requires a tag for a version that is not to be installed by default.

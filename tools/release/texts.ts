@@ -2,7 +2,7 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { gatewayParts, packageFolders, projectFolder as project } from "../build/manifest.ts";
 
-/** The package.json of each package, relative to the project's folder, dependencies first. */
+/** The packages' package.json files, relative to the project's folder, dependencies first. */
 export const manifests: readonly string[] = [
   ...gatewayParts.map((name) => name.replace("@plantstore", "packages")),
   ...packageFolders.values(),
@@ -53,7 +53,7 @@ export function releaseNotes(changelog: string, version: string): string {
   return `${lines.join("\n").trim()}\n`;
 }
 
-/** Returns a package.json with a new version of the packages that are released together. */
+/** Returns a package.json with a new version for the packages that are released together. */
 export function releaseManifest(text: string, before: string, version: string): string {
   const own = new RegExp(`("(?:version|@plantstore/[\\w-]+)": )"${before.replaceAll(".", "\\.")}"`, "g");
   return text.replaceAll(own, `$1"${version}"`);

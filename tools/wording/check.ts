@@ -18,8 +18,8 @@ export function forbiddenPhrases(): Phrase[] {
 }
 
 /**
- * Returns where the project uses phrases that it should not, one a line: file, line, phrase and what to write instead.
- * Checks messages, comments, declared names, test names, pages, and the lines of all other files.
+ * Returns where the project uses phrases that it should not, one per line, with file, line, phrase and what to write
+ * instead. Checks messages, comments, declared names, test names, pages, and all lines in other files.
  */
 export function wordingErrors(phrases: readonly Phrase[]): string[] {
   const filter = roughPattern(phrases);

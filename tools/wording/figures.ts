@@ -2,7 +2,7 @@ import { projectFolder } from "../build/manifest.ts";
 import { subjectsOf } from "./other-projects.ts";
 import { pageFiles, pageTexts, sourceFiles, sourceTexts, testFiles, testTitles, toolFiles } from "./project-texts.ts";
 
-/** A property of the project's texts that makes them hard to read when it is frequent. */
+/** A property that makes the project's texts hard to read when it is frequent. */
 export interface Figure {
   readonly name: string;
   /** A percentage, a number per 100 words, or a number. */

@@ -7,12 +7,12 @@ import { pageTextsOf, textsOf } from "./texts-of.ts";
 const excluded = /(?:^|\/)(?:node_modules|dist|build|gen|generated|vendor|third_party|\.git)$/;
 const testPath = /(?:^|[/._-])(?:tests?|spec|__tests__)(?=[/._-])/;
 
-/** The number of latest commits whose subjects are read. */
+/** How many commits to read subjects from, the latest first. */
 const subjectsRead = 200;
 
 /**
- * Returns the texts of checkouts of other projects with this project's filters: those of TypeScript and JavaScript, of
- * pages in Markdown, and the subjects of commits.
+ * Returns the texts in other projects' checkouts with this project's filters. They are from TypeScript and JavaScript,
+ * Markdown pages, and commit subjects.
  *
  * @param folder - has a folder for each project
  */

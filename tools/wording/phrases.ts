@@ -10,7 +10,7 @@ export interface Phrase {
 }
 
 /**
- * Returns the phrases that the page of terms rules out: the code spans in its tables' last column, up to the word
+ * Returns the phrases that the page of terms rules out: the code spans in the last column of its tables, up to the word
  * "except". The first column has what to write instead.
  */
 export function phrasesOf(page: string): Phrase[] {

@@ -11,7 +11,7 @@ export interface PlacedText extends Text {
 /** The page that lists the project's terms. */
 export const termsPage = "tools/wording/terms.md";
 
-/** Returns the contents of a file of the project. */
+/** Returns a project file's contents. */
 export function readProjectFile(file: string): string {
   return readFileSync(join(projectFolder, file), "utf8");
 }
@@ -24,17 +24,17 @@ function filesOf(...patterns: readonly string[]): string[] {
   return globSync(patterns, { cwd: projectFolder, exclude: isExcluded }).toSorted();
 }
 
-/** Returns the program files: the plant store and the packages. */
+/** Returns the source files of the plant store and the packages. */
 export function sourceFiles(): string[] {
   return filesOf("src/**/*.ts", "packages/!(testing)/src/**/*.ts", "packages/conformance/runner/**/*.ts");
 }
 
-/** Returns the files of tools and benchmarks. */
+/** Returns the files with tools and benchmarks. */
 export function toolFiles(): string[] {
   return filesOf("tools/**/*.ts", "bench/**/*.ts");
 }
 
-/** Returns the test files and of what they share. */
+/** Returns the test files and the files that they share. */
 export function testFiles(): string[] {
   return filesOf("test/**/*.ts", "packages/*/test/**/*.ts", "packages/testing/src/**/*.ts");
 }

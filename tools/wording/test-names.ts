@@ -4,9 +4,9 @@ import { childrenOf, isNode, type Node, nodesIn } from "../mutants/syntax.ts";
 export interface TestName {
   /** The titles of the groups around the test and its own title, separated by " > ". */
   readonly text: string;
-  /** The position of the title, or of a row value that appears in it. */
+  /** Where the title is, or a row value that appears in it. */
   readonly start: number;
-  /** Whether the text is only the value of a row, because the test title is in another file. */
+  /** Whether the text is only a row's value, because the test title is in another file. */
   readonly isRow: boolean;
 }
 
@@ -14,8 +14,8 @@ export interface TestName {
 const placeholder = /\$([a-z]\w*)|%[sdijo]/gi;
 
 /**
- * Returns the names of a source's tests. A test with a table in the same file has one name for each row, with the
- * strings and numbers of the row in place of `$name` or `%s`.
+ * Returns the names of a source's tests. A test with a table in the same file has one name for each row, with the row's
+ * strings and numbers in place of `$name` or `%s`.
  *
  * @param stringOf - returns the string of a literal or template, or `undefined` for other nodes
  */
@@ -74,14 +74,14 @@ export function testNamesOf(program: Node, source: string, stringOf: (node: Node
   return names.filter(({ start }, index) => index === names.findIndex((name) => name.start === start));
 }
 
-/** Returns the titles of a source's tests, without the titles of their groups and with `$name` or `%s` as written. */
+/** Returns the titles of a source's tests, without their groups' titles and with `$name` or `%s` as written. */
 export function testTitlesOf(program: Node, source: string, stringOf: (node: Node) => string | undefined): TestName[] {
   const call = callOf(program, source, stringOf);
   const own = call === undefined || call.isGroup ? [] : [{ text: call.title, start: call.start, isRow: false }];
   return [...own, ...childrenOf(program).flatMap((child) => testTitlesOf(child, source, stringOf))];
 }
 
-/** Returns the values of a table row: by name for an object, by place for an array or a single value. */
+/** Returns the values in a table row, by name for an object, by place for an array or a single value. */
 function valuesOf(row: Node): { readonly byName: ReadonlyMap<string, Node>; readonly byPlace: readonly Node[] } {
   const byName = nodesIn(row["properties"]).flatMap(({ key, value }): [string, Node][] =>
     isNode(key) && isNode(value) ? [[String(key["name"]), value]] : [],

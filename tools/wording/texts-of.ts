@@ -2,7 +2,7 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
 import { testNamesOf, testTitlesOf } from "./test-names.ts";
 
-/** The kind of a text: messages are a program's strings that people read; "docs" and "cell" are parts of pages. */
+/** What a text is. Messages are a program's strings that people read, and "docs" and "cell" are parts of pages. */
 export type TextKind = "message" | "name" | "comment" | "test name" | "test title" | "commit subject" | "docs" | "cell";
 
 /** A text that people read, with its position. */
@@ -11,23 +11,25 @@ export interface Text {
   /** The text in one line. `${}` stands for each interpolated value. */
   readonly text: string;
   /**
-   * Where the text is used: for a message, the function that is called with it, such as `new TypeError`; for a name,
-   * its declaration; for a sentence of a comment, the sentence before it; for a test name, "row" if the test title is
-   * in another file; for a sentence of a page, the sentence with its code; otherwise empty.
+   * Where the text is used. For a message, the function that is called with it, such as `new TypeError`. For a name,
+   * its declaration. For a comment's sentence, the sentence before it. For a test name, "row" if the test title is in
+   * another file. For a page's sentence, the sentence with its code. Otherwise empty.
    */
   readonly context: string;
   /** The line, counted from 1. */
   readonly line: number;
 }
 
-/** Strings of at least three words are prose. */
+/** Strings with at least three words are prose. */
 const prose = /^\s*\S*[A-Za-z]\S* .*\S+ .*\S/su;
 
-/** Strings that start with a statement or clause of SQL, or contain one. */
+/** Strings that start with an SQL statement or clause, or contain one. */
 const sql =
   /^\W*(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER|WITH|SET|BEGIN|PRAGMA|DROP|GRANT|REVOKE|COPY|LOCK|EXISTS|RETURN|EXECUTE|DECLARE|CASE|DO|AND|ISOLATION)\b|\b(?:FROM|WHERE|VALUES|RETURNING|ORDER BY|PRIMARY KEY|NOT NULL|IS NULL)\b|::\w|= ANY\(/;
 
-/** Strings with operators, calls or JavaScript blocks, header fields, tags or flags: not written for people. */
+/**
+ * Strings with operators, calls or JavaScript blocks, header fields, tags or flags, which are not written for people.
+ */
 const code =
   /=>|===?|!==|\+\+|>>>|[;{}](?:\s|\\n)*$|!=|^\s*(?!\$\{)[{}]|\b(?:const|let) \w+ =|\b(?:if|for|while|switch) \(|\breturn [^.]*;|[\w}]\((?![)\w]*\))|\\r\\n|;\s?(?:q|charset|\w+)=|<\w+ \w+=|^-\w |^(?:from [\w.]+ import|except|HTTP\/1\.1|PRI \*) |: f"|: `Bearer/;
 
@@ -41,8 +43,8 @@ const declarations = new Set([
 ]);
 const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
 /**
- * Returns a TypeScript source's texts, in the order of its lines: comments, declared names, and messages or, with
- * `isTest`, test names.
+ * Returns a TypeScript source's texts, in the order of its lines. They are comments, declared names, and messages or,
+ * with `isTest`, test names.
  */
 export function textsOf(source: string, isTest: boolean): Text[] {
   const lineOf = lineFinder(source);
@@ -82,13 +84,13 @@ export function titlesOf(source: string): Text[] {
   });
 }
 
-/** Returns the texts of a page in Markdown, without code and the link targets. */
+/** Returns a Markdown page's texts, without code and the link targets. */
 export function pageTextsOf(page: string): Text[] {
   const lineOf = lineFinder(page);
   const visible = page
     .replaceAll(/^ *```[\s\S]*?^ *```|<!--[\s\S]*?-->/gm, blank)
     .replaceAll(/(`+)(?!`)[^`]+\1|(?<=\])\([^)]*\)/g, blank);
-  // Table cells and headings, each in one line, or the lines of a paragraph or of an item of a list.
+  // Table cells and headings, each in one line, or the lines in a paragraph or a list item.
   const blocks = visible.matchAll(/(?<=^\|.*)[^|\n]+|^#.*|(?:^(?![|#]).*\S.*\n?(?! *[-*|#] | *\d+\. ))+/gm);
   return [...blocks].flatMap(({ 0: block, index: start }) => {
     const kind = /^#|^\|/.test(visible.slice(visible.lastIndexOf("\n", start) + 1)) ? "cell" : "docs";
@@ -155,7 +157,7 @@ function stringOf(node: Node, source: string): string | undefined {
   return source.slice(node.start + 1, node.end - 1).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "${}");
 }
 
-/** Returns a text with a single space for each run of white space. */
+/** Replaces each run of white space by a single space. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -22,7 +22,7 @@ export function countOutcomes(results: readonly Result[]): Tally {
   };
 }
 
-/** Returns whether a run failed, which is an unknown failure in a `must` case, or a known failure that passed. */
+/** Returns whether a run failed, because an unknown `must` case failed or a known failure passed. */
 export function hasFailed(results: readonly Result[], strict: boolean): boolean {
   return results.some(
     ({ case: { level }, outcome }) => outcome === "fixed" || (outcome === "fail" && (strict || level === "must")),

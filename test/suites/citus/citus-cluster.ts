@@ -27,7 +27,7 @@ export async function startCitus(): Promise<CitusCluster> {
   const built = citusBuild();
   if (built === undefined) throw new Error("Citus is not built; run `node test/suites/citus/build.ts`");
   const folder = mkdtempSync(join(tmpdir(), "plantstore-citus-"));
-  // The servers' user may not be able to read the home directory of the tests' user.
+  // The servers run as another user, who may not be able to read the home directory.
   cpSync(join(built, "usr"), join(folder, "usr"), { recursive: true, verbatimSymlinks: true });
   const programs = join(folder, programsFolder);
   const owner = serverOwner();

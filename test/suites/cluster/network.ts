@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
 
-/** A machine, which is a separate network namespace with its processes. */
+/** A machine: a separate network namespace with its processes. */
 export interface Machine {
   /** Its name in /etc/hosts: node-1, node-2, node-3. */
   readonly name: string;

@@ -102,8 +102,8 @@ describe("a server whose clock jumps", () => {
   });
 });
 
-// The database server dates the records, and the store's clock is the true one here. If the store used its own clock, it
-// would drop too much or too little.
+// The database server dates the records, and the store's clock is the true one here. If the store used its own clock,
+// it would drop too much or too little.
 test.each(["+100d", "-100d"])("records are dropped by the database's clock, even when %s away", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });

@@ -27,7 +27,7 @@ const warmUpConnections = 1000;
 /** Concurrent connections. */
 const concurrentConnections = 20;
 
-/** A leak per connection has at least a socket or a session, which are kilobytes. 200 bytes each are heap noise. */
+/** A leak per connection is at least a socket or a session, some kilobytes. 200 bytes each are heap noise. */
 const growthLimitBytes = connections * 200;
 
 function http2Call(streamId: number, procedure: string): Buffer[] {

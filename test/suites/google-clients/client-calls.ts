@@ -26,14 +26,14 @@ export interface ClientCall {
   /** The rule's path for which the request has values. */
   readonly path: string;
   readonly request: JsonObject;
-  /** The handler's responses, which are one, a stream, pages, or an operation that runs and that is done. */
+  /** The handler's responses: one, a stream, pages, or an operation that runs and that is done. */
   readonly responses: readonly JsonObject[];
   /**
    * The types that a client's results have, the last one also for further results. Excludes items that are not
    * messages.
    */
   readonly resultTypes: readonly DescMessage[];
-  /** What a client returns, which is each response, each item on all pages, or an operation's response and metadata. */
+  /** What a client returns: each response, each item on all pages, or an operation's response and metadata. */
   readonly results: readonly JsonValue[];
 }
 
@@ -66,7 +66,7 @@ interface Path {
   readonly body: string;
 }
 
-/** Returns an RPC's paths. From the shared services' rules, returns those with the version of the client's service. */
+/** Returns an RPC's paths. For shared services, returns the rules with the version of the client's service. */
 function pathsOf(method: DescMethod, client: DescService): readonly Path[] {
   const external = configRules.find(({ selector }) => selector === `${method.parent.typeName}.${method.name}`);
   const rule: HttpRule = external === undefined ? getOption(method, http) : create(HttpRuleSchema, external);

@@ -34,7 +34,7 @@ const clients: readonly Client[] = [
   {
     language: "Node",
     run: (...files) => buildStep("node", [join(suiteFolder, "call.ts"), ...files]),
-    // Its methods for locations send the annotation's path instead of Cloud Tasks's.
+    // Its methods for locations send the annotation's path instead of the one for Cloud Tasks.
     offersShared: (client) => client === "google.firestore.admin.v1.FirestoreAdmin",
     errorOf: ({ code }) => ({ code, message: errorMessage, details: Object.values(errorDetails) }),
   },

@@ -7,7 +7,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 
-/** Values for scalar fields in JSON, which are limits, and characters that have a meaning in URLs and in JSON. */
+/** Values for scalar fields in JSON: limits, and characters that have a meaning in URLs and in JSON. */
 const scalars: Readonly<Record<ScalarType, JsonValue>> = {
   [ScalarType.STRING]: 'é ?&=+%2F"\\/#',
   [ScalarType.BYTES]: "AP/+7wo=",

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server[Symbol.asyncDispose]());
 
-/** What a client gets, which is the tool names, and for each call the structured result or the error's text. */
+/** What a client gets: the tool names, and for each call the structured result or the error's text. */
 type Results = Readonly<Record<"tools" | "deleted" | "repeated" | "notFound" | "invalid", unknown>>;
 
 function expectedFor(plant: string): Results {

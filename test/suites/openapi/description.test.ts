@@ -26,7 +26,7 @@ const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
-/** Lints a document with the specification's rules, the default rules, or redocly.yaml's stricter ones. */
+/** Lints a document with the specification's rules, the default rules, or the stricter ones in redocly.yaml. */
 async function lint(file: string, rules: "spec" | "default" | "strict"): Promise<string> {
   const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };

@@ -10,8 +10,7 @@ import { projectFolder, type ProgramResult, runProgram } from "../../../packages
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// `npm run release` in a separate repository, which is a copy of this project with one commit, and a remote that must
-// stay empty.
+// `npm run release` in a separate repository, a copy of this project with one commit and a remote that must stay empty.
 
 const copy = new ProjectCopy(projectFolder);
 const remote = createTempFolder();

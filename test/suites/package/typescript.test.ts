@@ -4,8 +4,8 @@ import { compilers } from "../../support/package/compilers.ts";
 import { webEntries } from "../../support/package/web-entries.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// Compiles all entries' types with each TypeScript version, each module resolution and each platform's types, with
-// `skipLibCheck` off.
+// Compiles the types of all entries with each TypeScript version, each module resolution and the types of each
+// platform, with `skipLibCheck` off.
 
 let user: UserProject;
 

@@ -22,7 +22,7 @@ const openFilesMax = 100;
 /** How many MiB a server may grow in the second half, which begins just after its start. */
 const growthMiBMax = 150;
 
-/** Lines that a log must not have, which are stack traces, also in JSON, and Node's own failures. */
+/** Lines that a log must not have: stack traces, also in JSON, and failures of Node itself. */
 const forbidden = /^\s+at \S.*:\d+:\d+\)?$|\\n\s+at |uncaught|unhandled|ERR_HANDLER_FAILED|FATAL ERROR/im;
 
 /** Returns a sentence for each log in a folder with a forbidden line. */

@@ -8,7 +8,7 @@ export interface Call {
   readonly requestId: string;
 }
 
-/** The response to a deletion, which is `deleted`, `not found` or an error's identifier. */
+/** The response to a deletion: `deleted`, `not found` or an error's identifier. */
 export interface Message {
   readonly requestId: string;
   readonly outcome: string;

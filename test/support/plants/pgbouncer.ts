@@ -20,7 +20,7 @@ export interface Pgbouncer extends AsyncDisposable {
 
 const port = 6_432;
 
-/** Fewer than its clients' connections, so that they take turns, including one client's own. */
+/** Fewer than the connections of its clients, so that they take turns, even those of one client. */
 const serverConnections = 2;
 
 /** Options for {@link startPgbouncer}. */

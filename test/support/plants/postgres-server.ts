@@ -329,8 +329,8 @@ function giveToOwner(path: string): void {
 }
 
 /**
- * Returns the user that runs a server's programs, or `undefined` if the tests' user does. PostgreSQL and PgBouncer do
- * not run as root.
+ * Returns the user that runs a server's programs, or `undefined` if the user of the tests does. PostgreSQL and
+ * PgBouncer do not run as root.
  */
 export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;

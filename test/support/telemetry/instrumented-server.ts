@@ -12,7 +12,7 @@ import { listenOnLoopback } from "../../../packages/testing/src/http/listen-on-l
 import { configOf } from "../plants/postgres-server.ts";
 
 // A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. The program serves the
-// gateway by itself and in a node:http server. Its arguments are the collector's and the database's URL.
+// gateway by itself and in a node:http server. Its arguments are the URLs of the collector and the database.
 
 const [collector = "", database = ""] = process.argv.slice(2);
 new NodeSDK({

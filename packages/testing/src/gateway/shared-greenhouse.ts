@@ -1,6 +1,6 @@
 // A greenhouse on connections that its parent hands over. Its sensors return this process's id. The parent's messages:
-// "ping", which "pong" responds to; "drain"; "drain at the next", which drains when a connection has arrived and is not
-// accepted yet; "fill at the next", which then fills the channel to the parent.
+// "ping", for which it sends "pong"; "drain"; "drain at the next", which drains when a connection has arrived and is
+// not accepted yet; "fill at the next", which then fills the channel to the parent.
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";

@@ -27,8 +27,8 @@ import {
 } from "./test-service.ts";
 
 // gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with grpc-js handlers, on grpc-js's
-// server and on a gateway. The clients are grpc-js's and grpc-go's. Excludes the cases about compression and
-// credentials. grpc-js handlers do not see whether a message was compressed, and the gateway verifies no credentials.
+// server and on a gateway. The clients use grpc-js and grpc-go. Excludes the cases about compression and credentials.
+// grpc-js handlers do not see whether a message was compressed, and the gateway verifies no credentials.
 
 interface TestServer extends AsyncDisposable {
   readonly port: number;

@@ -42,7 +42,7 @@ const notOnNode: ReadonlySet<string> = new Set([
   "3: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
 ]);
 
-/** Milliseconds until a response, long enough to open more streams than allowed. */
+/** Milliseconds until a response: long enough to open more streams than allowed. */
 const respondAfterMs = 20;
 
 /** How many connections make HPACK round trips, which takes a few seconds. */

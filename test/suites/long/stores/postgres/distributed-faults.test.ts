@@ -23,8 +23,8 @@ interface DistributedProxy extends PostgresProxy {
 const lacking =
   /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b|pg_logical_emit_message/i;
 
-// A message's header in the PostgreSQL protocol ("Message Formats"), which is its type, and its length including the
-// length field.
+// A message's header in the PostgreSQL protocol ("Message Formats"): its type, and its length including the length
+// field.
 const headerBytes = 5;
 
 /** A statement whose outcome is lost. The response is the same whether or not the server has run it. */

@@ -526,7 +526,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running)).toEqual([]);
   });
 
-  // A notice's fields, which are its severity in any language, SQLSTATE, message, and the routine that sent it.
+  // A notice's fields: its severity in any language, SQLSTATE, message, and the routine that sent it.
   test.each([
     {
       notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
@@ -753,7 +753,7 @@ describe("a URL with several hosts", () => {
   });
   afterAll(() => standby[Symbol.asyncDispose]());
 
-  /** Opens a session with these hosts, which are a folder without a socket, a standby, or the server. */
+  /** Opens a session with these hosts: a folder without a socket, a standby, or the server. */
   function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
     const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
     const names = hosts.map((host) => folders[host]).join();

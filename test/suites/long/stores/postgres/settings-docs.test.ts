@@ -76,7 +76,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
   });
 });
 
-/** Returns the SQL to search for, which is a setting's name, or the statement that creates another kind of state. */
+/** Returns the SQL to search for: a setting's name, or the statement that creates another kind of state. */
 function wordsOf(name: string): string {
   const made: Readonly<Record<string, string>> = { "temporary tables": "TEMP TABLE", cursors: "DECLARE" };
   return made[name] ?? `\\b(?:SET|-c)\\s*${name}\\b|${name} ?=`;

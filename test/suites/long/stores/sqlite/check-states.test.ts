@@ -195,7 +195,7 @@ function check(folder: TempFolder): ReturnType<typeof runCommand> {
   return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}` });
 }
 
-/** Returns the contents of a folder's files, except of a log's index, in which readers are recorded. */
+/** Returns the contents of the files in a folder, except a log's index, in which readers are recorded. */
 function contentOf(folder: TempFolder): readonly (readonly [name: string, content: string])[] {
   const files = readdirSync(folder.path).filter(
     (name) => !name.endsWith("-shm") && statSync(folder.file(name), { throwIfNoEntry: false })?.isFile() === true,

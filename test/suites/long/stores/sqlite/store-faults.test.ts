@@ -198,7 +198,7 @@ describe("an SQLite store with a permanent problem", () => {
       isSpoiltBefore: true,
       spoil: (file) => {
         const bytes = readFileSync(file);
-        // All but each table's and index's first page.
+        // All but the first page of each table and index.
         writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
       },
       problem: "the file is damaged",

@@ -543,7 +543,7 @@ test("an upstream sends at most the flow-control windows to an idle caller", asy
     before = sent;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  // The limit includes the caller's and the proxy's windows, socket buffers, and messages in between.
+  // The limit includes the windows of caller and proxy, socket buffers, and messages in between.
   expect(sent).toBeGreaterThan(262_144);
   expect(sent).toBeLessThan(700_000);
   stream.close();
