@@ -180,7 +180,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     expect(answered).toEqual([]);
   });
 
-  describe("ignores requests after a response of the gateway that closes the connection,", () => {
+  describe("a response that closes the connection", () => {
     const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
@@ -198,7 +198,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       ],
       ["that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
       ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
-    ])("after an empty body %s", async (_, request, want) => {
+    ])("to an empty body %s is the last one", async (_, request, want) => {
       const { handler, checkContinue, watered } = createBeds();
       await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
@@ -208,7 +208,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
     });
 
-    test("but handles requests sent before it, even late ones", async () => {
+    test("leaves earlier requests unaffected, even late ones", async () => {
       const { handler, watered } = createBeds();
       const allThere = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -224,7 +224,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect(watered).toEqual(["6"]);
     });
 
-    test("but passes on the other server's requests, even late ones", async () => {
+    test("leaves the other server's requests unaffected, even late ones", async () => {
       const { handler } = createBeds();
       const passedOn = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -295,7 +295,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     expect(JSON.parse(String(answer.body))).toMatchObject({ note: "n alice" });
   });
 
-  describe("passes on unmatched requests", () => {
+  describe("an unmatched request", () => {
     const others: readonly HttpRequest[] = [
       { httpMethod: "GET", path: "/", header: [] },
       { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("orders") },
@@ -305,7 +305,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
-    test.each(others)("to the fallback unchanged, without admit ($httpMethod $path)", async (request) => {
+    test.each(others)("goes to the fallback unchanged, without admit ($httpMethod $path)", async (request) => {
       let asked = false;
       const handler = mount({
         fallback: application,
@@ -323,7 +323,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
 
     test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
       {
-        name: "which writes without checking whether it is node:http or node:http2",
+        name: "that writes without checking whether it is node:http or node:http2",
         fallback: (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
@@ -331,24 +331,24 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         },
       },
       {
-        name: "which sends a header and a string without checking whether it is node:http or node:http2",
+        name: "that sends a header and a string without checking whether it is node:http or node:http2",
         fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
       },
       {
-        name: "which was written for node:http",
+        name: "that was written for node:http",
         fallback: (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss"),
       },
       {
-        name: "which was written for node:http2",
+        name: "that was written for node:http2",
         fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
       },
-    ])("to the fallback, $name", async ({ fallback }) => {
+    ])("with a fallback $name gets its response", async ({ fallback }) => {
       await using server = await serve(version, mount({ fallback }));
       const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
       expect(String(answer.body)).toBe("moss");
     });
 
-    test("to next() instead of the fallback", async () => {
+    test("goes to next() instead of the fallback", async () => {
       const handler = mount({
         fallback: () => {
           throw new Error("not to be called");
@@ -365,14 +365,14 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       ).toBe("GET /x ");
     });
 
-    test("but responds with 404 if there is neither a fallback nor next()", async () => {
+    test("gets 404 if there is neither a fallback nor next()", async () => {
       await using server = await serve(version, mount());
       expect((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).httpStatus).toBe(
         404,
       );
     });
 
-    test("but not requests of which only the path matches", async () => {
+    test("with a matching path is refused by the gateway", async () => {
       await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
       const wrongMethod = await exchange(server.address, version, {
         httpMethod: "PUT",
@@ -401,7 +401,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     }
   });
 
-  describe("that is mounted after something that consumes the body", () => {
+  describe("a handler after a body parser", () => {
     test("passes an error to next(), without calling admit", async () => {
       let admitted = 0;
       const handler = mount({ admit: () => void (admitted += 1) });
@@ -523,50 +523,50 @@ describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s",
 
   test.each([
     {
-      title: "and sends a field that only the application sets",
+      title: "sends a field that only the application sets",
       host: { "x-host": "1" },
       name: "x-host",
       values: ["1"],
     },
     {
-      title: "and sends each value of a list",
+      title: "sends each value of the application's list",
       host: { link: ["</a>", "</b>"] },
       name: "link",
       values: ["</a>", "</b>"],
     },
     {
-      title: "except a field that the gateway sets too",
+      title: "replaces a field that the gateway sets too",
       host: { "x-both": "host" },
       name: "x-both",
       values: ["gateway"],
     },
-    { title: "and joins Vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
+    { title: "joins Vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
     {
-      title: "and sends the cookies of both",
+      title: "sends the cookies of both",
       host: { "set-cookie": ["a=1", "b=2"] },
       name: "set-cookie",
       values: ["a=1", "b=2", "gateway=1"],
     },
     {
-      title: "except the content type of its page",
+      title: "replaces the content type of the application's page",
       host: { "content-type": "text/html" },
       name: "content-type",
       values: ["application/json"],
     },
     {
-      title: "except the content length of its page",
+      title: "replaces the content length of the application's page",
       host: { "content-length": "5" },
       name: "content-length",
       values: ["2"],
     },
     {
-      title: "except the content coding of its page",
+      title: "removes the content coding of the application's page",
       host: { "content-encoding": "br" },
       name: "content-encoding",
       values: [],
     },
-    { title: "except the ETag of its page", host: { etag: '"page"' }, name: "etag", values: [] },
-  ])("keeps the application's fields $title", async ({ host, name, values }) => {
+    { title: "removes the ETag of the application's page", host: { etag: '"page"' }, name: "etag", values: [] },
+  ])("$title", async ({ host, name, values }) => {
     const header = await ask(host);
     expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);
   });

@@ -13,8 +13,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     options?: Parameters<typeof startGreenhouse>[1],
   ) => startGreenhouse(implementation, options, calling.listen);
 
-  describe("gives its handler", () => {
-    test("a context that can be destructured", async () => {
+  describe("the handler", () => {
+    test("gets a context that can be destructured", async () => {
       await using greenhouse = await start({
         waterBed: ({ bed }, context) => {
           const { method, service, protocolName, requestMethod, url, timeoutMs, values, ...rest } = context;
@@ -43,7 +43,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(received["trailer"]?.get("x-trailer")).toBe("last");
     });
 
-    test("binary metadata and repeated values", async () => {
+    test("gets binary metadata and repeated values", async () => {
       await using greenhouse = await start({
         waterBed: (_, { requestHeader, responseHeader, responseTrailer }) => {
           responseHeader.append("x-twice", "a");
@@ -117,7 +117,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
         want: "sent again false",
       },
-    ])("the request of an interceptor that $name", async ({ interceptor, want }) => {
+    ])("gets the request of an interceptor that $name", async ({ interceptor, want }) => {
       await using greenhouse = await start(
         {
           waterBed: (_, { requestHeader, values, signal }) => ({
@@ -131,7 +131,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(response.note).toBe(want);
     });
 
-    test("the remaining milliseconds, which a client can use as its deadline", async () => {
+    test("gets the remaining milliseconds, which a client can use as its deadline", async () => {
       await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
       const client = greenhouseClient(calling, behind.address);
       await using greenhouse = await start({
@@ -141,14 +141,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(/^1[0-9]{4}$/);
     });
 
-    test("the message that an interceptor has replaced", async () => {
+    test("gets the message that an interceptor has replaced", async () => {
       await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
       expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
     });
   });
 
-  describe("responds with the result of an interceptor:", () => {
-    test("a changed header, trailer and message", async () => {
+  describe("an interceptor", () => {
+    test("can change the header, trailer and message", async () => {
       await using greenhouse = await start(
         {
           waterBed: (_, { responseHeader }) => {
@@ -170,7 +170,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(received).toEqual(["replaced", null, "replaced"]);
     });
 
-    test("a response without calling the handler", async () => {
+    test("can respond without calling the handler", async () => {
       let ran = false;
       await using greenhouse = await start(
         {
@@ -185,14 +185,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(ran).toBe(false);
     });
 
-    test("metadata of an error that it throws", async () => {
+    test("can throw an error with metadata", async () => {
       await using greenhouse = await start({}, { interceptors: [refuse] });
       const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
       expect(error).toMatchObject({ code: Code.FailedPrecondition, rawMessage: "no more water" });
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
-    test("an internal error if it passes on a created request", async () => {
+    test("that passes on a created request causes an internal error", async () => {
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
       expect(await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).toMatchObject({
         code: Code.Internal,
@@ -203,7 +203,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "null", returned: "null" },
       { name: "an empty object", returned: "{}" },
       { name: "a number", returned: "5" },
-    ])("an internal error if $name is returned", async ({ returned }) => {
+    ])("that returns $name causes an internal error", async ({ returned }) => {
       // JSON.parse returns any, which the compiler does not check.
       const untyped: Interceptor = () => () => JSON.parse(returned);
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });
@@ -211,7 +211,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.code).toBe(Code.Internal);
     });
 
-    test("a response that passes through the interceptors in their listed order", async () => {
+    test("wraps the interceptors listed after it", async () => {
       const order: string[] = [];
       const named =
         (name: string): Interceptor =>

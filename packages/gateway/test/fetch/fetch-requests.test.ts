@@ -168,10 +168,10 @@ describe("a request over Fetch", () => {
     }
   });
 
-  describe("gets one response, as if its body was read before, if the program", () => {
+  describe("a body that the program consumes", () => {
     const readers = [
-      { how: "locks", take: (request: Request) => void request.body?.getReader() },
-      { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
+      { how: "locked", take: (request: Request) => void request.body?.getReader() },
+      { how: "read", take: async (request: Request) => void (await request.arrayBuffer()) },
     ];
     const calls = [
       { path: "/beds/7:water", type: "application/json", sent: "{}", status: 500 },
@@ -183,7 +183,7 @@ describe("a request over Fetch", () => {
     const hooks = ["admit", "requestGate"] as const;
     const rows = readers.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
 
-    test.each(rows)("$how it in $hook: $path of $type", async ({ take, hook, path, type, sent, status }) => {
+    test.each(rows)("$how in $hook causes one error response ($path, $type)", async ({ take, hook, path, type, sent, status }) => {
       const handled: unknown[] = [];
       const answered: unknown[] = [];
       const headers = { "content-type": type };

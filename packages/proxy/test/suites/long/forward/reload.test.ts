@@ -166,7 +166,7 @@ function bothSucceeded(lastSuccessMs: number): object[] {
   return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
 }
 
-describe("the last reload of each of two upstreams is recorded:", () => {
+describe("the last reload of two upstreams", () => {
   const greenhouse = descriptorSetOf(GreenhouseService.file);
   const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
   const invalid = Buffer.from("no descriptors");
@@ -203,7 +203,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
         want: [/not a binary/, /^no file/],
       },
     ],
-  )("$name", async ({ next, want }) => {
+  )("$name, which is recorded", async ({ next, want }) => {
     let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
     const upstreams = [0, 1].map((at) => ({
       upstream: `http://127.0.0.1:${at + 1}`,
