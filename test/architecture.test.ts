@@ -190,7 +190,7 @@ test("imports have no cycles, not even of types", () => {
 /** Files that are loaded by their path: the page in the browser, and a thread. */
 const loadedByPath = ["docs-page/files/page.ts", "plantstore/stores/sqlite/worker.ts"];
 
-test("every file is imported, so that no format or protocol is missing in its list", () => {
+test("every file is imported, so lists of formats and protocols are complete", () => {
   const entered = [...manifests].flatMap(([name, { exports, bin }]) =>
     [...Object.values(exports), ...Object.values(bin ?? {})]
       .filter((path) => path.endsWith(".ts"))
@@ -229,14 +229,14 @@ test("the Fetch gateway does not load Node.js modules, which create-gateway.ts p
   expect([...loaded].filter((file) => ofNode.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the SQLite storage thread loads no packages, which would delay the start of a store", () => {
+test("the SQLite storage thread loads no packages", () => {
   const loaded = new Set(["plantstore/stores/sqlite/worker.ts"]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofPackage = /^(?:import|export) (?!type )[^;]*?from "(?!node:|\.)/m;
   expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the transcoding suite imports nothing of this repository, because it tests any server", () => {
+test("the transcoding suite imports nothing of this repository", () => {
   const folder = join(root, "packages/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = sources.flatMap((file) =>

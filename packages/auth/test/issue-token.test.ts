@@ -15,7 +15,7 @@ function valueOf<T>(result: ParseResult<T>): T {
 }
 
 describe("issueToken", () => {
-  test("creates a token with 256 bits, and a line with only its hash", async () => {
+  test("creates a 256-bit token, and a line with its hash", async () => {
     const { token, line } = valueOf(await issueToken(request));
     expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);

@@ -33,7 +33,7 @@ describe.each([restPath, connectPath])("an Any at %s, without a registry,", (pat
     expect(httpStatus).toBe(400);
   });
 
-  test("with an unknown type in a response is reported only to the operator", async () => {
+  test("in a response with an unknown type is reported only to operators", async () => {
     const faults: unknown[] = [];
     const any = create(AnySchema, { typeUrl: "type.googleapis.com/secret.Type" });
     const gateway = createGateway({

@@ -95,7 +95,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
-    ])("if $name, fails the message stream", async ({ end }) => {
+    ])("fails the message stream if $name", async ({ end }) => {
       const received = Promise.withResolvers<void>();
       const outcome = Promise.withResolvers<string>();
       await using greenhouse = await startGreenhouse(
@@ -126,7 +126,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the response ends", end: (_, respond) => respond() },
-    ])("if $name, fails the message stream", async ({ end }) => {
+    ])("fails the message stream if $name", async ({ end }) => {
       const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
       const response = Promise.withResolvers<void>();
       await using greenhouse = await startGreenhouse(

@@ -459,7 +459,7 @@ describe("AIP-203: a field", () => {
     expect([names.includes("shelf.key"), names.includes("shelf.builtAt")]).toEqual([true, false]);
   });
 
-  test("of the query is not required if a message around it may be missing", () => {
+  test("of the query is optional if a surrounding message may be missing", () => {
     const rules = [getRule("kitchensink.v1.Shelves.ChooseShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
     expect(parameters.map(({ name }) => name)).toContain("shelf.widthMm");

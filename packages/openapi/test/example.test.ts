@@ -153,7 +153,7 @@ describe("an example", () => {
 test.each([
   { name: "one value", values: ["ONLY"], want: { kind: "ONLY" } },
   { name: "two values", values: ["UNSPECIFIED", "SECOND"], want: { kind: "SECOND" } },
-])("the example of an enum with $name is not the unspecified one if there is another", ({ values, want }) => {
+])("the example of an enum with $name prefers a specified value", ({ values, want }) => {
   const label = FieldDescriptorProto_Label.OPTIONAL;
   const file = create(FileDescriptorProtoSchema, {
     name: "kinds.proto",

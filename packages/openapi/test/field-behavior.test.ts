@@ -95,7 +95,7 @@ test.each<{ readonly name: string; readonly annotations: Annotations; readonly w
   expect(described(annotations)).toEqual(want);
 });
 
-test("a field with REQUIRED and OUTPUT_ONLY in a oneof of one field is optional", () => {
+test("a REQUIRED, OUTPUT_ONLY field in a oneof of one is optional", () => {
   expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({
     schema: { isRequired: false },
   });

@@ -192,7 +192,7 @@ test("an error's pushback for gRPC clients is kept despite Retry-After", async (
   expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
 });
 
-test("an error reported as a response's fault is not one when a handler throws it", async () => {
+test("an error already reported as a fault is not one when thrown", async () => {
   const faults: Fault[] = [];
   const shared = new ConnectError("not now", Code.Unavailable);
   const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
@@ -380,7 +380,7 @@ describe("the fault for an unwritable response", () => {
   });
 });
 
-test("an error thrown by admit is reported, and not sent to the client", async () => {
+test("an error thrown by admit is reported but not sent", async () => {
   const faults: Fault[] = [];
   await using greenhouse = await startGreenhouse({}, { admit: throws(new TypeError("secret")), ...collecting(faults) });
   const response = await exchange(greenhouse.address, "2", water);

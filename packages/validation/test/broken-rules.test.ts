@@ -138,7 +138,7 @@ test.for(typeErrors)("an expression that %s prevents the gateway's start", ([, r
   );
 });
 
-test("a type error of a nested message is listed once, with the name of that message", () => {
+test("a nested message's type error is listed once, with its name", () => {
   const celExpression = ["this.title == 'x'"];
   const text = "cannot use the validation rules:\n- notes.Note: field not found: title";
   expect(() => start({ ofMessage: { celExpression }, isNested: true })).toThrow(
@@ -156,7 +156,7 @@ const dependingOnMessages: readonly (readonly [string, Rules])[] = [
 ];
 
 test.for(dependingOnMessages)(
-  "the gateway starts with an expression that %s, and may fail for some messages",
+  "an expression that %s does not prevent the gateway's start",
   ([, rules]) => {
     expect(() => start(rules)).not.toThrow();
   },

@@ -15,7 +15,7 @@ function isReported(
   return takeFault(rules.errorFor(type, new Error(text))) !== undefined;
 }
 
-test("the failure of a rule is reported once a minute, in each minute", () => {
+test("a rule's failure is reported once in each minute", () => {
   const rules = new FailedRules();
   for (let minute = 0; minute < 3; minute++) {
     expect([isReported(rules, "a"), isReported(rules, "a")]).toEqual([true, false]);
@@ -34,7 +34,7 @@ test("the failures of two rules and of two types are reported separately", () =>
   ]);
 });
 
-test("at most 64 failures are reported in a minute, and 64 more in the next", () => {
+test("at most 64 failures are reported in each minute", () => {
   const rules = new FailedRules();
   const reportedOf100 = (): number =>
     Array.from({ length: 100 }, (_, at) => isReported(rules, `failure ${at}`)).filter(Boolean).length;

@@ -10,7 +10,7 @@ const rules = {
   expressions: new Map<string, string>(),
 };
 
-test("a message is checked again if the process did not run during the time limit", async () => {
+test("a message is checked again if the process did not run meanwhile", async () => {
   const limit = openTimeLimit();
   let checks = 0;
   const checkOf = prepareLimited(rules, limit, () => () => () => {

@@ -37,7 +37,7 @@ test.each(places)("the expressions of %s name the field as their owner", (_, at)
   ]);
 });
 
-test("the patterns of keys, values and bytes are added to those of fields", () => {
+test("patterns of keys, values and bytes are added to field patterns", () => {
   const string: Given = { type: { case: "string", value: { pattern: "ab" } } };
   const bytes: Given = { type: { case: "bytes", value: { pattern: "c" } } };
   const map: Given = { type: { case: "map", value: { keys: string, values: bytes } } };

@@ -64,7 +64,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     return await exchange(files.address, version, request);
   };
 
-  test("is sent as the response, with its content type, its length and the handler's fields", async () => {
+  test("is sent with its content type, its length and the handler's fields", async () => {
     await using files = await startFiles(http2, {
       getFile: ({ name }, { responseHeader }) => {
         responseHeader.set("content-disposition", `attachment; filename="${name}"`);
@@ -308,7 +308,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { length: 4, turns: 0 },
     { length: 6, turns: 0 },
   ])(
-    "responds with an error when the handler announces $length bytes instead of 5, after $turns turns without data",
+    "is an error if $length bytes are announced instead of 5, after $turns turns",
     async (row) => {
       const faults: unknown[] = [];
       await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
@@ -323,7 +323,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   );
 
   test.each(["GET", "HEAD"])(
-    "responds to %s with an error when its only piece is longer than announced",
+    "for %s is an error if its piece exceeds the announced length",
     async (method) => {
       await using files = await startFiles(
         http2,
@@ -352,7 +352,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each([
     { length: 4, turns: 1 },
     { length: 6, turns: 1 },
-  ])("is truncated when the handler announces $length bytes instead of 5, after $turns turns", async (row) => {
+  ])("is truncated if $length bytes are announced instead of 5, after $turns turns", async (row) => {
     await using files = await startFiles(http2, inTwoPieces(row), { onFault: () => undefined });
     await expect(ask(files, ["GET", "/downloads/a"]).then(toWhole)).rejects.toThrow();
   });
@@ -369,7 +369,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(answer.body).toEqual(Buffer.concat([bytes, Buffer.from("abc")]));
   });
 
-  test("is received in pieces, and the first one has the content type and the fields of the URL", async () => {
+  test("is received in pieces, the first with content type and URL fields", async () => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload });
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
@@ -411,7 +411,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect([answer.httpStatus, fieldValue(answer.header, "content-type"), answer.body]).toEqual([200, "c/d", bytes]);
   });
 
-  test("gets the error response of a unary call when it fails before its first piece", async () => {
+  test("gets a unary error response if it fails before its first piece", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", "5");
@@ -441,7 +441,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 });
 
-test("a connection is reused after a body of bytes in pieces with a Content-Length", async () => {
+test("a connection is reused after a body in pieces with a Content-Length", async () => {
   await using files = await startFiles("listening", {
     async *download(_, { responseHeader }) {
       responseHeader.set("content-length", String(2 * bytes.byteLength));
@@ -457,7 +457,7 @@ test("a connection is reused after a body of bytes in pieces with a Content-Leng
   }
 });
 
-test("a body of bytes that is shorter than its Content-Length does not reach the handler", async () => {
+test("a body shorter than its Content-Length does not reach the handler", async () => {
   let called = false;
   await using files = await startFiles("listening", {
     echo: (message) => {

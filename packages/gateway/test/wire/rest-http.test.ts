@@ -104,7 +104,7 @@ describe.each(transports)("REST over %s", (transport) => {
   });
 
   test.each(codings)(
-    "responds in $name when that is accepted and the body is large enough",
+    "responds in $name if accepted and the body is large enough",
     async ({ name, unpack }) => {
       const text = "a".repeat(5000);
       const answer = await exchange(transport, get(`/v1/string/${text}`, ["accept-encoding", name]));
@@ -235,7 +235,7 @@ describe.each(transports)("REST over %s", (transport) => {
     { header: ["grpc-timeout", "0n"] },
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
-  ])("responds with 504 to the timeout $header, which has passed, regardless of the URL", async ({ header }) => {
+  ])("responds with 504 to the passed timeout $header at any URL", async ({ header }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(transport, get(path, header));
       expect(answer.httpStatus).toBe(504);
@@ -243,7 +243,7 @@ describe.each(transports)("REST over %s", (transport) => {
     }
   });
 
-  test("does not parse the URL before the request gate has admitted the call", async () => {
+  test("parses the URL only after the request gate has admitted the call", async () => {
     const seen: string[] = [];
     await using gated = await startKitchenSink({
       rest: { service: () => ({ lenient: true }), onIgnored: () => void seen.push("ignored") },
@@ -257,7 +257,7 @@ describe.each(transports)("REST over %s", (transport) => {
     expect(seen).toEqual(["gate", "gate", "gate"]);
   });
 
-  test("sends metadata as header fields, except for fields of the connection or the body", async () => {
+  test("sends metadata as header fields, except connection and body fields", async () => {
     const answer = await exchange(transport, get("/api/check/me"), talking);
     const header = headerOf(answer);
     expect(answer.httpStatus).toBe(200);
@@ -299,7 +299,7 @@ describe("Expect: 100-continue", () => {
     expect(answer.httpStatus).toBe(200);
   });
 
-  test("gets no 100 (Continue) when the request is not admitted, and the body is never sent", async () => {
+  test("gets no 100 (Continue) when the request is not admitted", async () => {
     await using closed = await startKitchenSink({
       admit: () => {
         throw new ConnectError("stay out", Code.Unauthenticated);

@@ -135,7 +135,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect(answer.body.toString()).toBe(`{"result":{"sensor":"s0"}}\n{"error":${record}}\n`);
   });
 
-  test("responds with an error status and record to an error before the first message", async () => {
+  test("responds to an error before the first message with status and record", async () => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
@@ -174,7 +174,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended, "the end of the stream");
   });
 
-  test("that fails before its first message has an error after its early header", async () => {
+  test("that fails before its first message has an error after the header", async () => {
     const fail = Promise.withResolvers<never>();
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
@@ -201,7 +201,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended.promise, "the end of the call");
   });
 
-  test("responds with an error when its header cannot be sent before the first message", async () => {
+  test("responds with an error when its header cannot be sent early", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -218,7 +218,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect((await get(greenhouse, "/sensors/a/readings")).httpStatus).toBe(500);
   });
 
-  test("has the status of an error that is thrown a few turns after its start", async () => {
+  test("has the status of an error thrown a few turns later", async () => {
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
       watchReadings: async function* () {
@@ -234,7 +234,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     { coding: "gzip", decoder: () => createGunzip() },
     { coding: "br", decoder: () => createBrotliDecompress() },
     { coding: "zstd", decoder: () => createZstdDecompress() },
-  ])("is compressed in $coding so that each message can be read when it was sent", async ({ coding, decoder }) => {
+  ])("is compressed in $coding and readable message by message", async ({ coding, decoder }) => {
     const next = new EventEmitter();
     await using greenhouse = await start({
       async *watchReadings({ count }) {
@@ -409,7 +409,7 @@ describe("a server stream on REST", () => {
     expect((await answer).httpStatus).toBe(404);
   });
 
-  test("fails with an error status if the process was blocked until the header was due", async () => {
+  test("fails with an error status if the process was blocked meanwhile", async () => {
     await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
     const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
@@ -513,7 +513,7 @@ describe("a server stream on REST", () => {
     expect(asked * 10_000).toBeLessThan(64 * 1024 * 1024);
   });
 
-  test("can end with an error record that has numbers outside of the range of JavaScript", async () => {
+  test("can end with an error record that has numbers beyond JavaScript's range", async () => {
     const id: JsonValue = Reflect.apply(Reflect.get(JSON, "rawJSON"), JSON, ["9007199254740993"]);
     await using greenhouse = await startGreenhouse(
       { watchReadings },
@@ -524,7 +524,7 @@ describe("a server stream on REST", () => {
     expect(body.toString()).toBe('{"sensor":"s0"}\n{"@error":{"id":9007199254740993}}\n');
   });
 
-  test("can be excluded by its selector, which must be that of an RPC", () => {
+  test("can be excluded by its selector, which must name an RPC", () => {
     const omit = [selector];
     const struct = { selector, pattern: { case: "get", value: "/x" }, body: "nothing" } as const;
     expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is not a field');

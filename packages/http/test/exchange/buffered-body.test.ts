@@ -17,7 +17,7 @@ function drain(held: BufferedBody): Uint8Array[] {
 test.each([
   { bytes: 10, read: 10 },
   { bytes: 11, read: undefined },
-])("a body with $bytes bytes is buffered up to 10 bytes (read: $read)", ({ bytes, read }) => {
+])("a $bytes-byte body is buffered up to 10 bytes (read: $read)", ({ bytes, read }) => {
   const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
   body.onData(new Uint8Array(bytes), true);
   const received: (number | undefined)[] = [];

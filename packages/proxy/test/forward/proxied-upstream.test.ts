@@ -6,7 +6,7 @@ import type { ServiceDescriptors } from "../../src/forward/descriptors.ts";
 import { OpenUpstream, typesOf } from "../../src/forward/proxied-upstream.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
-test("a change that a source finds after its watch was stopped is ignored", async () => {
+test("a change found after the watch was stopped is ignored", async () => {
   const listeners: (() => void)[] = [];
   const descriptors = {
     read: () => Promise.resolve(new Uint8Array()),
@@ -41,7 +41,7 @@ function descriptorsWith(name: string, messages: readonly string[]): ServiceDesc
   return { services, types, omitted: new Map(), restricted: new Set(), labels: new Set() };
 }
 
-test("a type of several upstreams is that of the first, and the others are kept", () => {
+test("a type of several upstreams is taken from the first", () => {
   const all = [
     descriptorsWith("first.proto", ["Note"]),
     descriptorsWith("second.proto", ["Note", "Page"]),

@@ -35,7 +35,7 @@ test("routes at the path of an endpoint are left out", () => {
   expect(omit).toEqual(["library.v1.LibraryService.ListBooks", "library.v1.LibraryService.CreateBook"]);
 });
 
-test("a route at the path of a rule is left out, and its RPC keeps the others", () => {
+test("a route at a rule's path is omitted, not the RPC's others", () => {
   const rule = { selector: "a.B.C", pattern: { case: "post", value: "/v1/shelves:get" } } as const;
   const { conflicts, rules, omit } = share({ rules: [rule] });
   expect(conflicts).toEqual([["route POST /v1/shelves:get belongs to a rule of the configuration"], []]);

@@ -20,7 +20,7 @@ function mayBeNew(paths: UnknownPaths, path: string): boolean {
   return paths.mayBeNew(path);
 }
 
-test("an unknown path may be new if it names a known package or starts like a route", () => {
+test("an unknown path may be new in a known package or prefix", () => {
   const paths = new UnknownPaths();
   know(paths, [GreenhouseService]);
   expect(mayBeNew(paths, "/greenhouse.v1.OtherService/Call")).toBe(true);
@@ -31,7 +31,7 @@ test("an unknown path may be new if it names a known package or starts like a ro
   expect(mayBeNew(paths, "/")).toBe(false);
 });
 
-test("paths of replaced services are no longer new, and those of their successors are", () => {
+test("only the paths of the current services may be new", () => {
   const paths = new UnknownPaths();
   const successors: readonly DescService[] = [GreenhouseService, LibraryService, GreenhouseService];
   for (const service of successors) {

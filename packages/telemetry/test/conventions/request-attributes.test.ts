@@ -113,7 +113,7 @@ test("requests share a series if and only if their attributes are equal", () => 
   );
 });
 
-test("calls to one method share a series if and only if their attributes are equal", () => {
+test("calls to one method share a series only with equal attributes", () => {
   const calls = outcomes
     .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
     .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));

@@ -54,7 +54,7 @@ test("a call is logged as one line with all fields", () => {
   ]);
 });
 
-test("an error is logged with its code, and with its errorCode if it has one", () => {
+test("an error is logged with its code and any errorCode", () => {
   const withErrorCode = Object.assign(new ConnectError("no such order", Code.NotFound), {
     errorCode: "ERR_ORDER_NOT_FOUND",
   });
@@ -67,7 +67,7 @@ test("an error is logged with its code, and with its errorCode if it has one", (
   }
 });
 
-test("an error is logged with the option that accepts the request, if there is one", () => {
+test("an error is logged with any option that accepts the request", () => {
   const error = problem("ERR_BODY_TOO_LARGE", "the message is too large", { option: "readMaxBytes" });
   expect(linesOf(requestWith({ error }))).toMatchObject([{ option: "readMaxBytes" }]);
   expect(linesOf(requestWith({ error: problem("ERR_NO_ROUTE", "no route") }))[0]).not.toHaveProperty("option");
@@ -119,7 +119,7 @@ test("createCallLog returns undefined at level silent", () => {
   expect(createCallLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
 });
 
-test("at level warn, a success is not logged and auditOf is not called", () => {
+test("at level warn, a success is not logged", () => {
   const { log, lines } = openLogLines("warn");
   let calls = 0;
   createCallLog({ log, auditOf: () => ({ trail: "refusals", fields: { calls: (calls += 1) } }) })?.(requestWith({}));

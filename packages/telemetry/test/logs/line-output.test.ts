@@ -35,7 +35,7 @@ test("flush calls back when all lines are written", async () => {
   expect(String(stream.read())).toBe("one\n");
 });
 
-test("lines above the buffer limit are dropped, and reported once the log is read", async () => {
+test("lines above the buffer limit are dropped and later reported", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   const line = `${"x".repeat(1023)}\n`;
@@ -84,7 +84,7 @@ test("lines that are dropped after a report are reported separately", async () =
   expect(received).toEqual(["dropped 100", "the next", "dropped 7", "the next"]);
 });
 
-test("reserve lines are written while others are dropped, up to a separate limit", async () => {
+test("reserve lines are written while others are dropped, up to a limit", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   const written = 10_000;

@@ -3,7 +3,7 @@ import { runProgram } from "../../../testing/src/process/child-program.ts";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-test("a line is a JSON object with the level's name and the UTC time", () => {
+test("a line is a JSON object with level and UTC time", () => {
   const { log, lines } = openLogLines("info");
   log.info({ orders: 3 }, "hello");
   expect(lines()).toEqual([
@@ -11,7 +11,7 @@ test("a line is a JSON object with the level's name and the UTC time", () => {
   ]);
 });
 
-test("an error is logged with its causes, without properties that may contain a credential", () => {
+test("an error is logged with its causes, but without other properties", () => {
   const { log, lines, text } = openLogLines("info");
   const cause = Object.assign(new Error("connection refused"), {
     headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
@@ -26,13 +26,13 @@ test("an error is logged with its causes, without properties that may contain a 
   expect(text()).not.toContain("s3cret");
 });
 
-test("a thrown value that is not an Error is logged as a string", () => {
+test("a thrown value other than an Error is logged as a string", () => {
   const { log, lines } = openLogLines("info");
   log.error({ err: "out of soil" }, "fault");
   expect(lines()[0]?.["err"]).toEqual({ type: "string", message: "out of soil" });
 });
 
-test("an error that is its own cause is logged with five nested causes", () => {
+test("an error that causes itself is logged with five nested causes", () => {
   const { log, lines } = openLogLines("info");
   const error = new Error("again");
   error.cause = error;

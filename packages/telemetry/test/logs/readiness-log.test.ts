@@ -18,7 +18,7 @@ const readyAgain = (part: string, problem: string) => ({
   lastedMs: expect.any(Number),
 });
 
-test("a part is logged when it becomes unready, with its cause, and when it is ready", async () => {
+test("a part is logged when it becomes unready, and when ready again", async () => {
   const store: { problem?: string | undefined } = {};
   const credentials: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");

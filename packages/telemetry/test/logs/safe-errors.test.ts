@@ -53,7 +53,7 @@ test.each([
   { name: "a ConnectError with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
   { name: "a ConnectError with the code Unknown", reason: new ConnectError("SQLITE_CORRUPT", Code.Unknown) },
   { name: "a ConnectError with the code DataLoss", reason: new ConnectError("SQLITE_CORRUPT", Code.DataLoss) },
-])("$name becomes Internal without its message and is logged with the request id", ({ reason }) => {
+])("$name becomes Internal and is logged with the request id", ({ reason }) => {
   const { error, requestId, lines } = outcomeOf(reason);
   expect({ code: error.code, message: error.rawMessage }).toEqual({ code: Code.Internal, message: "internal error" });
   expect(errorCodeOf(error)).toBe("ERR_HANDLER_FAILED");
@@ -69,7 +69,7 @@ test.each([
 });
 
 // The error interceptor and the gateway's toError get the same error, even after the call was aborted.
-test("an already converted error is returned unchanged, and its fault is logged once", () => {
+test("an already converted error is returned unchanged and logged once", () => {
   const { log, lines } = openLogLines("info");
   const controller = new AbortController();
   const context = contextWith(controller.signal);

@@ -105,7 +105,7 @@ describe("the content type of /metrics", () => {
 describe("a metric", () => {
   const metric = { name: "a", unit: "", description: "A" };
 
-  test("counts a value in the first bucket whose bound is at least the value", () => {
+  test("counts a value in the first bucket that includes it", () => {
     const metrics = new Metrics();
     const series = metrics.histogram(metric, [1, 2]).with({});
     for (const value of [0, 1, 1.5, 2, 2.1, 1e9]) series.record(value);
@@ -113,7 +113,7 @@ describe("a metric", () => {
     expect(family?.points).toEqual([{ attributes: {}, counts: [2, 2, 2], sum: 1e9 + 6.6 }]);
   });
 
-  test("has one series per attribute set, and a shared one above a thousand", () => {
+  test("has one series per attribute set, up to a thousand", () => {
     const metrics = new Metrics();
     const counter = metrics.counter(metric);
     for (let at = 0; at < 1_500; at++) counter.with({ at }).add(1);

@@ -213,7 +213,7 @@ describe("a span", () => {
     expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
   });
 
-  test("the active span, which may belong to another request, is not the parent", () => {
+  test("the active span of another request is not the parent", () => {
     using _ = registerSdk();
     const contextValues = createContextValues();
     const other = trace.getTracer("application").startSpan("of another request");

@@ -113,7 +113,7 @@ describe("span attributes", () => {
     { code: Code.InvalidArgument, status: SpanStatusCode.UNSET },
     { code: Code.Internal, status: SpanStatusCode.ERROR },
     { code: Code.Unavailable, status: SpanStatusCode.ERROR },
-  ])("code $code sets the span status to ERROR only if it is a server error", async ({ code, status }) => {
+  ])("code $code sets span status ERROR only for a server error", async ({ code, status }) => {
     using sdk = registerSdk();
     const fail = (): never => {
       throw new ConnectError("no", code);
@@ -140,7 +140,7 @@ test("a span has no attributes for unknown addresses", async () => {
   ]);
 });
 
-test("a sampler gets the final span name, or HTTP if no route matches", async () => {
+test("a sampler gets the final span name, or HTTP without a route", async () => {
   const names: string[] = [];
   const shouldSample: Sampler["shouldSample"] = (_, _id, name) => {
     names.push(name);

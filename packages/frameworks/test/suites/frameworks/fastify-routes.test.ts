@@ -170,7 +170,7 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect(await bodyOf(app, "/beds/7", "PUT")).toBe("404");
   });
 
-  test("two RPCs whose rules have the same path are served by their methods", async () => {
+  test("two RPCs at the same path are served by their methods", async () => {
     const app = create();
     const selectors = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}.${name}`);
     const [get = "", put = ""] = selectors;

@@ -129,7 +129,7 @@ describe("behind Express's body parsers", () => {
     expect(await ask(parsers, { ...packed, header, body: gzipSync(body) })).toEqual([200, watered]);
   });
 
-  test("json: an integer that was rounded is refused with the name of its field", async () => {
+  test("json: a rounded integer is refused with its field's name", async () => {
     const [httpStatus, body] = await ask([express.json()], post(waterBed, lossless));
     expect([httpStatus, body]).toEqual([
       400,
@@ -148,7 +148,7 @@ describe("behind Express's body parsers", () => {
     expect([httpStatus, body]).toEqual([200, expect.stringContaining('"count":1')]);
   });
 
-  test("a form is refused because of its content type, whether or not it was parsed", async () => {
+  test("a form is refused by its content type, parsed or not", async () => {
     const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
     const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
     expect([httpStatus, body]).toEqual([415, expect.stringMatching(/must be application\/json/)]);

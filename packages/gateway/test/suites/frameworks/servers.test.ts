@@ -51,7 +51,7 @@ test.each([
   },
 );
 
-test("servers/workers.ts exits on a signal without an error, also after a worker has died", async () => {
+test("servers/workers.ts exits cleanly on a signal, even after a worker died", async () => {
   await using server = await startExample("servers/workers.ts");
   const { pid } = server.process;
   const ask: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
@@ -64,7 +64,7 @@ test("servers/workers.ts exits on a signal without an error, also after a worker
   expect(server.stderr()).toBe("");
 });
 
-test("servers/operations.ts has health, reflection, probes, a page, and metrics on a separate port", async () => {
+test("servers/operations.ts has health, reflection, probes, a page and separate metrics", async () => {
   await using server = await startExample("servers/operations.ts");
   const [, admin = ""] = await server.find(/\n(http:\S+)\n/);
   const textOf = async (path: string): Promise<string> => {

@@ -135,7 +135,7 @@ describe.each([
   { kind: "a gateway below a path", start: startGateway },
   { kind: "a proxy", start: startProxy },
 ])("$kind", ({ start }) => {
-  test.each(clients)("lets $name sign in and call a tool, without any setting but its URL", async ({ call }) => {
+  test.each(clients)("lets $name, which knows only its URL, call a tool", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     await using server = await start(authorization);
     expect(await call(server.url, `${greenhouse}_WaterBed`)).toEqual({ note: "ada" });
@@ -145,7 +145,7 @@ describe.each([
     expect(authorization.tokenRequests).toMatchObject([{ grant_type: "authorization_code", resource: server.url }]);
   });
 
-  test.each(clients)("lets $name ask its user for a scope that the first token lacks", async ({ call }) => {
+  test.each(clients)("lets $name ask its user for a missing scope", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     // The user first consents to reading only.
     authorization.grant = (requested) => (authorization.consentRequests.length === 1 ? "orders:read" : requested);

@@ -7,7 +7,7 @@ import { startProgram } from "../../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
-test("validation in workerd refuses a message that violates a rule, and accepts others", async () => {
+test("validation in workerd refuses only messages that violate a rule", async () => {
   using folder = createTempFolder();
   await bundleForWeb("packages/testing/src/gateway/signup-worker.ts", folder.file("worker.mjs"));
   const command = resolveRuntime("@cloudflare/workerd-linux-64/bin/workerd");

@@ -154,7 +154,7 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   );
 
   test.each(["AddTrees", "TradeTrees"] as const)(
-    "a call of %s whose guard never ends holds one request until its deadline",
+    "a call of %s whose guard never ends lasts until its deadline",
     async (method) => {
       let held = 0;
       const countRequests: ServerInterceptor = (_definition, call) =>

@@ -53,7 +53,7 @@ test.each(methods)("an interceptor of grpc-js sees the status of %s once", async
   expect(statuses).toEqual([status.OK, status.OK]);
 });
 
-test.each(methods)("an interceptor of grpc-js that throws at the start of %s is INTERNAL", async (method) => {
+test.each(methods)("a grpc-js interceptor that throws when %s starts is INTERNAL", async (method) => {
   await using garden = await startGarden(allHandlers(read), { interceptors: [failing] });
   for (const _ of [1, 2]) {
     expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.INTERNAL });
@@ -64,7 +64,7 @@ test.each(methods)("an interceptor of grpc-js that throws at the start of %s is 
 
 type Listener = Parameters<ServerInterceptingCall["start"]>[0];
 
-test.each(methods)("the %s handler is not called if an interceptor delays its start beyond the end", async (method) => {
+test.each(methods)("the %s handler is not called if its start is delayed beyond the end", async (method) => {
   const passed: string[] = [];
   const called: string[] = [];
   const handlers = allHandlers((call) => void called.push(call.getPath()));
@@ -113,7 +113,7 @@ test.each(
     ),
   ),
 )(
-  "if $method responds $when, an exception in $part of interceptor $outer is INTERNAL",
+  "when $method responds $when, an exception in interceptor $outer's $part is INTERNAL",
   async ({ part, when, method, outer }) => {
     const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
     const handlers = allHandlers((call, callback) =>

@@ -116,7 +116,7 @@ test.each([
   await closed.promise;
 });
 
-test("a generator that waits for an event closes when its message cannot be serialized", async () => {
+test("a waiting generator closes when its message cannot be serialized", async () => {
   const source = new EventEmitter();
   const aborted = Promise.withResolvers<boolean>();
   const listTrees = async function* (_request: unknown, { signal }: Context): AsyncGenerator {

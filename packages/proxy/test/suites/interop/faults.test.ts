@@ -52,7 +52,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
     return fieldValue([...response.header, ...response.trailer], "grpc-status");
   };
 
-  test("keeps a stream open on which both sides are silent for five keepalive intervals", async () => {
+  test("keeps a stream open that is silent for five keepalive intervals", async () => {
     using connection = await openHttp2(proxy.address);
     const { call, end } = openStream(connection);
     await expect.poll(() => upstream.load.calls).toBe(1);

@@ -75,7 +75,7 @@ const statusesOf = (counts: Load["unary"]): readonly (string | undefined)[] =>
   [...counts.keys()].toSorted((one, other) => Number(one) - Number(other));
 
 test.each(echoServers.filter(({ argsAt }) => argsAt !== undefined))(
-  "no unary call fails, and streams end with the status of the service, when servers of $name restart one by one",
+  "no unary call fails while servers of $name restart one by one",
   async ({ name, build, argsAt }) => {
     await using opened = new AsyncDisposableStack();
     const built = await build();

@@ -42,23 +42,23 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
 
   afterAll(() => opened.disposeAsync());
 
-  describe("passes the transcoding suite", () => {
+  describe("the transcoding suite", () => {
     let proxy: TestProxy;
 
     beforeAll(async () => {
       proxy = opened.use(await startProxy(server.address, echoFiles));
     });
 
-    test("over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
+    test("passes over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
       expect(await failures(allCases, createHttp1Exchange(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
     });
 
-    test("over HTTP/2", { timeout: suiteLimitMs }, async () => {
+    test("passes over HTTP/2", { timeout: suiteLimitMs }, async () => {
       expect(await failures(byHand, createHttp2Exchange(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
     });
   });
 
-  describe("passes the corpus,", () => {
+  describe("the corpus", () => {
     let http1: Http1Connection;
     let http2: Http2Connection;
 
@@ -68,13 +68,13 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
       http2 = opened.use(await openHttp2(address));
     });
 
-    test.each(corpus.filter(({ only }) => only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {
+    test.each(corpus.filter(({ only }) => only === undefined))("passes over HTTP/1.1 ($rule: $requestLine)", async (row) => {
       const request = toRequest(row);
       http1.request(request);
       expectResponse(await http1.readResponse(request.httpMethod), row.want);
     });
 
-    test.each(corpus)("$rule: $requestLine over HTTP/2", async (row) => {
+    test.each(corpus)("passes over HTTP/2 ($rule: $requestLine)", async (row) => {
       expectResponse(await http2.exchange(toRequest(row)), row.want);
     });
   });

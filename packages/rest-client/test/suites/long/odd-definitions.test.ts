@@ -83,7 +83,7 @@ test.each([
   { name: "slashes", others: ["/x/{a}/{b}", "/x/{a}/{b}:peek"], value: "y/:peek", read: "/x/{a}/{b}" },
   { name: "colons", others: ["/x/{a}:peek"], value: "y/z:peek", read: "/x/{a}:peek" },
   { name: "slashes and colons", others: ["/x/{a}/{b}:peek"], value: "y/z:peek", read: "/x/{a}/{b}:peek" },
-])("a value is refused if decoding its $name would make another RPC's path", ({ others, value, read }) => {
+])("a value is refused if its decoded $name is another RPC's path", ({ others, value, read }) => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
   expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
   const path = `/x/${encodeURIComponent(value)}`;
@@ -101,7 +101,7 @@ test("literals are sent without unnecessary escapes, also inside a variable", ()
   expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
 });
 
-test("a response to HEAD without a body is the empty message, even with response_body", () => {
+test("a bodyless HEAD response is the empty message, even with response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);
   if (rule === undefined) throw new Error("the rule is missing");
@@ -129,7 +129,7 @@ test("a field whose names are all ambiguous is refused in a query", () => {
   expect(targetOf(list, { a: "1" })).toBe("a: each of its names is ambiguous with another field");
 });
 
-test("useProtoFieldName uses the JSON name in a query if the proto name is ambiguous", () => {
+test("useProtoFieldName uses the JSON name if the proto name is ambiguous", () => {
   const [list] = defineRpcs({ a: "b", b: "c" }, ["/x"]);
   expect(targetOf(list, { a: "1", b: "2" })).toBe("/x?a=1&c=2");
   expect(targetOf(list, { b: "2" }, { useProtoFieldName: true })).toBe("/x?c=2");
@@ -181,7 +181,7 @@ test.each<StreamRow>([
   expect(results).toEqual(want);
 });
 
-test("a string that is named value only in JSON is not read as bytes", () => {
+test("a string named value only in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
   const errors = { readErrorBody: undefined, registry: createRegistry(...types) };
@@ -220,7 +220,7 @@ test.each([
   );
 });
 
-test("a message that no query can represent is sent in a later binding's body", () => {
+test("a message that no query can hold is sent by a later binding", () => {
   const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
   const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
   if (desc === undefined) throw new Error("the RPC is missing");

@@ -296,7 +296,7 @@ const namesProgram: Interceptor = (next) => async (request) => {
   return await next(request);
 };
 
-test("a call with Connect's protocol uses the transport's options and follows no redirect", async () => {
+test("a Connect call uses the transport's options and follows no redirect", async () => {
   await using server = await startRestServer((response, { body }) => {
     if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
     else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
@@ -314,7 +314,7 @@ test("a call with Connect's protocol uses the transport's options and follows no
   expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
-test("the caller's Accept is sent, and a request without a body has no content type", async () => {
+test("the caller's Accept is sent, and no content type without body", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });

@@ -117,7 +117,7 @@ describe("createRestTransport", () => {
     expect(error).toMatchObject(want);
   });
 
-  test("a redirect in a web page, where its target is hidden, is an error", async () => {
+  test("a redirect whose target a web page hides is an error", async () => {
     const properties = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
     const hidden = Object.defineProperties(new Response(), properties);
     expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
@@ -168,7 +168,7 @@ describe.each([200, 201, 204])("a %i without a body", (status) => {
   });
 });
 
-test("an HTML page is an error, even if the message has no fields", async () => {
+test("an HTML page is an error, even for an empty message", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, "<p>Log in", "text/html"));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await expect(client.remove({ fInt64: 1n })).rejects.toMatchObject({ code: Code.Unknown });

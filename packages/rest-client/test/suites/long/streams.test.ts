@@ -367,7 +367,7 @@ describe("a client stream", () => {
   });
 });
 
-test("a call fails with an error thrown by the client's messages after the response began", async () => {
+test("a call fails with a late error from the client's messages", async () => {
   await using files = await startFiles("listening", {
     async *pipe(pieces) {
       for await (const { data } of pieces) yield { data };
@@ -392,7 +392,7 @@ test.each([
   { count: 0, code: Code.InvalidArgument, ended: 0 },
   { count: 1, code: Code.Unavailable, ended: 0 },
   { count: 2, code: Code.InvalidArgument, ended: 1 },
-])("an input with $count messages for one message is closed early $ended times", async ({ count, code, ended }) => {
+])("an input of $count messages for one is closed early $ended times", async ({ count, code, ended }) => {
   const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
   let [remaining, ends] = [count, 0];
   const end = { done: true, value: undefined } as const;

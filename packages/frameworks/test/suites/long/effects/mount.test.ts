@@ -88,7 +88,7 @@ test.each(Object.entries(effects))("the option %s of plugins has an effect", asy
   await expect(comparison()).resolves.toBeInstanceOf(Differs);
 });
 
-test("close aborts calls after its timeout if the application has a shutdown signal too", async () => {
+test("close aborts calls after its timeout, even with a shutdown signal", async () => {
   const options = { shutdownSignal: new AbortController().signal, closeTimeoutMs: 10 };
   expect(await afterClose(options, (mount) => mount.close())).toContain("the server is shutting down");
 });
@@ -97,7 +97,7 @@ test("close aborts no call before its timeout", async () => {
   expect(await afterClose({}, (mount) => mount.close())).toBe("still running");
 });
 
-test("the request prefix of a gateway applies to the paths that a plugin serves", async () => {
+test("a gateway's request prefix applies to the paths of a plugin", async () => {
   const statuses = await observe({ requestPathPrefix: "/api" }, Object, async (baseUrl) => {
     const responses = await Promise.all([fetch(`${baseUrl}/api${reading}`), fetch(baseUrl + reading)]);
     await Promise.all(responses.map((response) => response.text()));

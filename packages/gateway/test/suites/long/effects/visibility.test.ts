@@ -198,7 +198,7 @@ describe.each(Object.entries(engines))("on %s", (_, engine) => {
     return [response.status, await response.text()];
   }
 
-  test("over REST, what is hidden gets the responses of what does not exist", async () => {
+  test("over REST, what is hidden does not seem to exist", async () => {
     const paths = ["/sensors/a/reading", "/sensors/a/nothing"].map((path) => fetch(urlOf(partnersAt) + path));
     const [hidden, unknown] = await Promise.all(
       (await Promise.all(paths)).map(async (each) => [each.status, await each.text()]),

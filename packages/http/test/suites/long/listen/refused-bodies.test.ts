@@ -105,7 +105,7 @@ describe.each([
   { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Transport },
   { name: "HTTP/2", http2: "listening", open: openHttp2Transport },
 ] as const)("over $name", ({ http2, open }) => {
-  test("the part of a body that arrives before its request is refused is released", async () => {
+  test("a partial body is released when its request is refused", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
     const events = new EventEmitter();
     const admit: Admit = () => {
@@ -129,7 +129,7 @@ describe.each([
     expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
   });
 
-  test("the part of a body that arrives before its client disconnects is released, although admit is pending", async () => {
+  test("a partial body is released when its client disconnects during admit", async () => {
     const undecided = Promise.withResolvers<void>();
     const events = new EventEmitter();
     const admit: Admit = () => {
@@ -181,7 +181,7 @@ const refuse: Admit = () => {
 
 // Each test only waits, for a second, so they run concurrently.
 test.concurrent.for(http2Servers)(
-  "over HTTP/2 (%s), a client that continues its body is asked to stop",
+  "an HTTP/2 client (%s) that continues its body is asked to stop",
   async (http2) => {
     await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
     using connection = await openFrames(greenhouse.address);

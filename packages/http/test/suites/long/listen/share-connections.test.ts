@@ -146,7 +146,7 @@ test("8 long-lived gRPC connections and 1,000 HTTP/1.1 connections are distribut
   expect(countsOf(await Promise.all(sockets.map(ask)))).toEqual(new Map(pids.map((pid) => [pid, 500])));
 });
 
-test("a process whose connections close gets the next ones, and processes with equal counts take turns", async () => {
+test("the process with the fewest connections gets the next one", async () => {
   const shared = await share();
   const [first, second] = [await startWorker(shared), await startWorker(shared)];
   const sockets = await openMany(shared, 4);
@@ -253,7 +253,7 @@ test("a draining process finishes its connections, and exits", async () => {
 });
 
 test.each(["a port", "a Unix socket"])(
-  "a process reads nothing from a connection of %s before its confirmation is sent",
+  "a process reads a connection of %s only after its confirmation",
   async (name) => {
     using folder = createTempFolder();
     const shared = await share(name === "a port" ? {} : { path: folder.file("socket") });
@@ -265,7 +265,7 @@ test.each(["a port", "a Unix socket"])(
   },
 );
 
-test("a connection for which a process has no file descriptor is closed when it confirms the next one", async () => {
+test("a connection without a file descriptor is closed at the next confirmation", async () => {
   const shared = await share();
   const limited = spawn("sh", ["-c", 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -298,7 +298,7 @@ test("a process terminates TLS itself", async () => {
   expect(await ask(secure)).toBe(worker.pid);
 });
 
-test("a process responds to a client that half-closes, and node:http closes the connection", async () => {
+test("a process responds to a client that half-closes", async () => {
   const shared = await share();
   const worker = await startWorker(shared);
   const halfOpen = open(shared);
@@ -306,7 +306,7 @@ test("a process responds to a client that half-closes, and node:http closes the 
   expect(await answererOf(halfOpen)).toBe(isNodeEngine ? "closed" : worker.pid);
 });
 
-test("a Unix socket is shared like a port, and its peers count as the trusted proxy unix:", async () => {
+test("a Unix socket is shared, and its peers are the proxy unix:", async () => {
   using folder = createTempFolder();
   const shared = await share({ path: folder.file("socket") });
   const worker = await startWorker(shared, { proxyProtocol: true });

@@ -88,7 +88,7 @@ test.each([
   { coding: "zstd", most: 32 },
   { coding: "br", most: 16 },
 ] as const)(
-  "the gateway reads $most bodies in $coding at the same time, and refuses the next one",
+  "the gateway reads $most bodies in $coding, and refuses the next",
   async ({ coding, most }) => {
     await using greenhouse = await start();
     const others = await fill(greenhouse, coding, most);

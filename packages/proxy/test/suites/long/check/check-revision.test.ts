@@ -84,7 +84,7 @@ describe("a git revision", () => {
     expect(readdirSync(temporary)).toEqual([]);
   });
 
-  test("leaves the index, the files and the packages of the repository as they are", async () => {
+  test("changes neither the index nor the files of the repository", async () => {
     const status = async (): Promise<ProgramResult> => await run(outer, "git", "status", "--porcelain", "--ignored");
     const before = await status();
     await check(inner, "HEAD");

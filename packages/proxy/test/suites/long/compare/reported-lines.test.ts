@@ -25,7 +25,7 @@ enum Kind {\n${hidden("enum")}\nNONE = 0;\nUNO = 1;\n}\nInner inner = 1;\nKind k
   },
 };
 
-test("a report has the line of the element, or of what contained it", async () => {
+test("a report has the line of the element or its parent", async () => {
   const built = await buildCases([change]);
   const [old, now] = [built.old, built.now].map((set) => readDescriptorSet(set).services);
   const lines = toProto({ ...change.old, ...change.now }, "c0").split("\n");

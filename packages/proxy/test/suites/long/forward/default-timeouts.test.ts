@@ -52,7 +52,7 @@ test.each<{ readonly name: string; readonly options: Options; readonly own: Meth
     own: { timeoutMs: 60_000 },
     wantMs: 20_000,
   },
-])("the settings of a method with $name apply before those of its upstream", async ({ options, own, wantMs }) => {
+])("a method's settings with $name override those of its upstream", async ({ options, own, wantMs }) => {
   for (const protocol of ["rest", "grpc"] as const)
     await expectTimeout(protocol, { ...options, methodSettings: () => own }, wantMs);
 });

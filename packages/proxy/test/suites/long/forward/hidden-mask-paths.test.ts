@@ -77,7 +77,7 @@ describe.each(Object.entries(openers))("in a %s", (_, open) => {
   ];
 
   test.each(transports)(
-    "over %s, a path of a hidden field is refused like an unknown path",
+    "over %s, a hidden field's path is refused like an unknown path",
     async (_name, transport) => {
       received.length = 0;
       const client = createClient(Shelves, transport());
@@ -101,7 +101,7 @@ describe.each(Object.entries(openers))("in a %s", (_, open) => {
     expect(received).toEqual([paths]);
   });
 
-  test("over REST, a path of a hidden field is refused like an unknown path", async () => {
+  test("over REST, a hidden field's path is refused like an unknown path", async () => {
     const update = async (path: string): Promise<string> => {
       const answer = await fetch(`${baseUrl}/v1/shelves/1?updateMask=${path}`, {
         method: "PATCH",

@@ -164,7 +164,7 @@ const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
   for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});
 };
 
-test("what the process of a proxy serves itself is hidden too, next to an upstream", async () => {
+test("what the proxy's process serves itself is hidden too", async () => {
   const statusFor = async (...allow: readonly string[]): Promise<readonly [number, string[]]> => {
     await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
       routes: maintenanceRoutes,

@@ -121,7 +121,7 @@ test("calls are distributed evenly over the reachable servers", async () => {
   await Promise.all(calls);
 });
 
-test("new addresses of a name are used, and connections to removed ones are closed after their calls", async () => {
+test("new addresses of a name are used, and removed ones closed", async () => {
   const responders: (() => void)[] = [];
   await using three = await startThreeServers({
     request: (connection, id) => {
@@ -156,7 +156,7 @@ test("new addresses of a name are used, and connections to removed ones are clos
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a name is resolved again when a connection is lost, at most once a second", async () => {
+test("a name is resolved again after a lost connection, once a second", async () => {
   // Simulates a process that has run for a while.
   vi.advanceTimersByTime(60_000);
   let lookups = 0;
@@ -181,7 +181,7 @@ test("a name is resolved again when a connection is lost, at most once a second"
   expect(lookups).toBe(2);
 });
 
-test("a queued call goes to the new address of a name whose server is lost", async () => {
+test("a queued call goes to the new address after a loss", async () => {
   let hosts = ["127.0.0.1"];
   const old = await startScriptedServer({});
   const port = portOf(old.baseUrl);
@@ -201,7 +201,7 @@ test("a queued call goes to the new address of a name whose server is lost", asy
   expect([await queued, other.requests]).toEqual(["ok", 1]);
 });
 
-test("a call that waits for a connection to a removed address goes to the new one", async () => {
+test("a call waiting for a removed address goes to the new one", async () => {
   const hosts = ["127.0.0.1"];
   let connections = 0;
   // Never completes the TLS handshake.
@@ -227,7 +227,7 @@ test("a call that waits for a connection to a removed address goes to the new on
   silent.close();
 });
 
-test("a watcher is called when a server is connected, and when one is lost while others remain", async () => {
+test("a watcher is called when a server is connected or lost", async () => {
   await using first = await startScriptedServer(respondWatered);
   const second = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
@@ -293,7 +293,7 @@ test.each([
   { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
   { name: "gets no response", lookup: () => new Promise<never>(() => undefined), reason: "timed out after 50 ms" },
 ])(
-  "calls to a name that $name fail, and the name is not resolved again during the backoff",
+  "calls to a name that $name fail without lookups during the backoff",
   async ({ lookup, reason }) => {
     let lookups = 0;
     await using client = openGreenhouse({
@@ -316,7 +316,7 @@ test.each([
   },
 );
 
-test("a name keeps its servers while lookups fail, and the backoff is reset afterwards", async () => {
+test("a name keeps its servers while lookups fail", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -353,7 +353,7 @@ test("a successful connection resets the backoff of a server", async () => {
   expect(await wateringOf(client)).toBe("ok");
 });
 
-test("names are resolved by the system, and with TLS the certificate must contain the name", async () => {
+test("names are resolved by the system, and TLS checks them", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");
@@ -420,7 +420,7 @@ test("connections are replaced at their maximum age without losing a call", asyn
   expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
 });
 
-test("an upstream shared by transports stays open when one of them is disposed of", async () => {
+test("a shared upstream stays open when one transport is disposed of", async () => {
   await using server = await startScriptedServer(respondWatered);
   const upstream = createUpstream({ addresses: server.baseUrl });
   for (let i = 0; i < 3; i++) {

@@ -220,7 +220,7 @@ test("calls go only to healthy servers as the reported health changes", async ()
   expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
 });
 
-test("a watch that ends after a message is repeated a second after its start", async () => {
+test("a watch that ends is repeated a second after its start", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   // After this many watches without a message, the backoff would be a minute.
@@ -295,7 +295,7 @@ const waitingProgram = `
   console.log(liters, process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
 `;
 
-test("a call that waits for the health of a server keeps the process running, but a health watch alone does not", async () => {
+test("a waiting call keeps the process running, a health watch does not", async () => {
   await using server = await startWatchedServer(() => []);
   const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], {
     folder: projectFolder,

@@ -34,7 +34,7 @@ function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">
   return openGreenhouse({ addresses, ...options });
 }
 
-test("waits grow exponentially up to a maximum, ±20 %, and are reset by a connection", () => {
+test("waits grow exponentially up to a maximum, until a connection succeeds", () => {
   const backoffs = Array.from({ length: 100 }, () => new ConnectBackoff());
   for (let failures = 0; failures < 20; failures += 1) {
     const waits = backoffs.map((backoff) => backoff.failed(5_000) - 5_000);
@@ -113,7 +113,7 @@ function text(count: number): string {
   return count.toLocaleString("en");
 }
 
-test("toClientLimits sets no blocked timeout, and a stall timeout of at most keepaliveMs", () => {
+test("toClientLimits sets no blocked timeout and a limited stall timeout", () => {
   const limits = { ...upstreamLimits, callsPerConnection: 10, headerBytes: 2 ** 21 };
   expect(toClientLimits(limits, 5, 7)).toMatchObject({
     concurrentStreams: 10,
@@ -157,7 +157,7 @@ test("a connection has at most callsPerConnection concurrent calls", async () =>
   await Promise.all(calls);
 });
 
-test("before SETTINGS, a connection gets streamsBeforeSettings calls, or as many as the last connection allowed", async () => {
+test("before SETTINGS, a connection gets streamsBeforeSettings calls or the last limit", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });
@@ -211,7 +211,7 @@ test("closing the upstream cancels a connection attempt", async () => {
   await expect.poll(() => server.sockets.size, { timeout: 5_000 }).toBe(0);
 });
 
-test("a queued call gets a new connection as soon as the server sends GOAWAY on the first", async () => {
+test("a queued call gets a new connection at GOAWAY", async () => {
   // The periodic check is disabled.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -238,7 +238,7 @@ test("calls without a response fail after closeTimeoutMs", async () => {
   expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
 });
 
-test("a drain waits for calls, serves late ones over other connections, and resolves when all have finished", async () => {
+test("a drain waits for calls, and serves late ones", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
     request: (connection, id) => {
@@ -264,7 +264,7 @@ test("a drain waits for calls, serves late ones over other connections, and reso
   expect(await outcomeOf(greenhouse.waterBed({}))).toMatch(/^Unavailable/);
 });
 
-test("a drain starts calls that are queued for a stream, and fails the rest after its timeout", async () => {
+test("a drain starts queued calls, and fails the rest after its timeout", async () => {
   const responders: (() => void)[] = [];
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 1)],
@@ -286,7 +286,7 @@ test("a drain starts calls that are queued for a stream, and fails the rest afte
   expect(responders).toHaveLength(2);
 });
 
-test("an idle connection is closed, and the next call opens a new one", async () => {
+test("an idle connection closes, and the next call opens another", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using client = clientOf(server.baseUrl, { limits: { idleTimeoutMs: 50 } });
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");

@@ -3,7 +3,7 @@ import { startRelay } from "../../../../../testing/src/http/relay.ts";
 import { openGreenhouse, respondWatered, wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-test("a server that was frozen gets calls only after it has sent SETTINGS again", async () => {
+test("a frozen server gets calls only after it sends SETTINGS again", async () => {
   await using frozen = await startScriptedServer(respondWatered);
   await using relay = await startRelay({ address: "127.0.0.1", port: Number(new URL(frozen.baseUrl).port) });
   await using server = await startScriptedServer(respondWatered);

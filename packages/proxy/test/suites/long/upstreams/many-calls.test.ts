@@ -150,7 +150,7 @@ async function respondToAll(server: HeldServer, calls: readonly Promise<string>[
   return [...new Set(await outcomes)];
 }
 
-test("connections are opened as calls need them, up to the maximum, within the stream limit of each", async () => {
+test("connections open as calls need them, up to the maximum", async () => {
   await using server = await startHeld(2);
   await using client = await openWithSettings(server, { connections: 5 });
   const calls = call(client, 7);
@@ -208,7 +208,7 @@ async function settingsAcknowledged({ frames }: ScriptedServer, count: number): 
     .toBe(count);
 }
 
-test("a server that allows no streams gets no additional connections, and calls wait until it does", async () => {
+test("calls to a server that allows no streams wait", async () => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, {});
   const calls = call(client, 1);
@@ -224,7 +224,7 @@ test("a server that allows no streams gets no additional connections, and calls 
   expect(server.scripted.connections).toBe(1);
 });
 
-test("each call that gets no stream fails when its own queue timeout has passed", async () => {
+test("a call without a stream fails after its own queue timeout", async () => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
   const [first = Promise.resolve("")] = call(client, 1);
@@ -300,7 +300,7 @@ test.each([
   expect(server.scripted.requests).toBe(3);
 });
 
-test("calls queued when the server sends GOAWAY are sent once, over other connections", async () => {
+test("calls queued at GOAWAY are sent once, over other connections", async () => {
   const processed: string[] = [];
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 4)],
@@ -323,7 +323,7 @@ test("calls queued when the server sends GOAWAY are sent once, over other connec
   expect(server.connections).toBe(15);
 });
 
-test("a server that refuses additional connections keeps its calls, and the first connection is reopened without backoff", async () => {
+test("a server that refuses additional connections keeps its calls", async () => {
   const sockets: Socket[] = [];
   await using held = await startHeld(1);
   let accepts = 1;

@@ -76,7 +76,7 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstream[]; problem: string
   await proxy.close();
 });
 
-test("an upstream with a file needs no services next to one with reflection", async () => {
+test("next to reflection, an upstream with a file needs no services", async () => {
   const upstreams: readonly ProxiedUpstream[] = [
     { upstream, descriptors: "reflection" },
     { upstream, descriptors: set },

@@ -18,7 +18,7 @@ test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
   expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
 });
 
-test("a compiled function has the values of its scope, and is in strict mode", () => {
+test("a compiled function has its scope's values, in strict mode", () => {
   const compiled = compileFunction<() => unknown>("function () { return [value, this]; }", { value: 7 });
   expect(compiled()).toEqual([7, undefined]);
 });

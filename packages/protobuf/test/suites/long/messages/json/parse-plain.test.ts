@@ -85,7 +85,7 @@ describe("parsePlain() and countStrings()", () => {
   });
 });
 
-test("a name with an escape is read correctly after JSON.parse has read a name of one backslash", () => {
+test("an escaped name is read correctly after a name of one backslash", () => {
   // V8 13 and 14 read the second text as if its name were a backslash (nodejs/node#63785).
   const parsed: unknown = JSON.parse('{"h":[],"\\\\":0}');
   expect(parsed).toBeDefined();
@@ -130,7 +130,7 @@ describe("a JSON name of two fields", () => {
   });
 });
 
-test("a proto2 field that is null stays unset in a message with fields from the path", () => {
+test("a null proto2 field stays unset in a message with path fields", () => {
   const begun = create(LegacySchema, { name: "a" });
   const rules = { bound: new Map(), sameAsBound: false };
   const { message } = readPartialJson(LegacySchema, '{"number":null,"shade":"SHADE_DARK"}', {}, rules, begun);
@@ -140,7 +140,7 @@ test("a proto2 field that is null stays unset in a message with fields from the 
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "an object that cannot be converted to a primitive is refused for %s, with the name of the field",
+  "an unconvertible object is refused for %s with the field's name",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
@@ -167,7 +167,7 @@ test("common JSON is read on the fast path", () => {
   expect(read(BookSchema, named)).toEqual(makeBook(1));
 });
 
-test("the fast path and the exact reader return the same result for any text", () => {
+test("the fast path and the exact reader agree on any text", () => {
   const count = numRunsOf(1_500);
   let accepted = 0;
   for (let i = 0; i < count; i++) {

@@ -12,7 +12,7 @@ function readUnknownBelow(levels: number): () => void {
   };
 }
 
-test("readJson() refuses unknown fields at depth 98 about as fast as at depth 1", async () => {
+test("readJson() refuses deeply nested unknown fields as fast as shallow ones", async () => {
   // The ratio would be four if unused field paths were built, and far higher if each level rebuilt them.
   expect(await costRatio(readUnknownBelow(97), readUnknownBelow(1))).toBeLessThan(2.5);
 });
