@@ -106,7 +106,9 @@ export const grpcShape: LoadShape = {
 const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
 const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
 
+/** Returns a load over HTTP/1.1. */
 export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : ownLoad;
+/** Returns a load over HTTP/2. */
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
 /** The floor for HTTP/1.1. */

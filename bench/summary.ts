@@ -15,6 +15,7 @@ export function summarise<Item>(items: readonly Item[], figure: (item: Item) => 
   return { median: middle, least, spread: ((sorted.at(-1) ?? Number.NaN) - least) / middle };
 }
 
+/** Returns the median of some figures. */
 export function median(figures: readonly number[]): number {
   return medianOf(figures.toSorted((one, other) => one - other));
 }

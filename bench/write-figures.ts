@@ -88,6 +88,7 @@ export function renderPage(page: string, figures: Figures): string {
   );
 }
 
+/** Writes the tables to all pages. */
 export function writePages(): void {
   for (const page of pages) {
     const file = join(root, page);

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { projectFiles } from "./support/project-files.ts";
 
-
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 const workflows = readdirSync(join(projectFolder, ".github/workflows")).map((name) => `.github/workflows/${name}`);
 

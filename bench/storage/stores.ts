@@ -27,6 +27,7 @@ export const stores: Readonly<Record<StoreName, (location: StoreLocation) => Pro
   "postgres single": ({ url }) => Promise.resolve(openSinglePostgres(url)),
 };
 
+/** Returns whether a string is a store's name. */
 export function isStoreName(text: string): text is StoreName {
   return Object.hasOwn(stores, text);
 }

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { cellsOf, missingFiles, missingTests, referencesIn } from "../support/docs/references.ts";
 
-
 const [, table = ""] = readPage("SECURITY.md").split("| the plant server promises | tests |\n");
 const lines = table.split("\n").slice(1);
 const promises = lines.slice(0, lines.indexOf("")).map((line) => {

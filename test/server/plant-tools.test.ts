@@ -7,7 +7,6 @@ import { statelessRequest } from "../../packages/testing/src/gateway/mcp.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 
-
 const tool = "plantstore_v1_PlantService_DeletePlant";
 const log = openLogLines("info");
 let server: TestPlantServer;

@@ -34,6 +34,7 @@ type StreamMember = "callback" | "data" | "drain" | "emit" | "end" | "for await"
 /** A member that a handler uses. */
 export type Member = CallMember | StreamMember;
 
+/** All members, by name. */
 export const members: Readonly<Record<Member, true>> = {
   request: true,
   metadata: true,

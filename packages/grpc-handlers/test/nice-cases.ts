@@ -70,6 +70,7 @@ function setMetadata({ header, trailer }: Context): void {
 }
 const metadataOutcome = { header: { "x-head": ["1, 2, 3"], "x-head-bin": [binary] }, trailer: { "x-tail": ["1"] } };
 
+/** The cases for nice-grpc and a gateway. */
 export const niceCases: readonly NiceCase[] = [
   {
     name: "a method gets the request and its metadata, and returns some of the fields",

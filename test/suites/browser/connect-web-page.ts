@@ -3,11 +3,13 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
+/** The page's client options. */
 export interface Client {
   readonly protocol: "connect" | "grpc-web";
   readonly binary: boolean;
 }
 
+/** A call to delete a plant. */
 export interface Call {
   readonly baseUrl: string;
   readonly id: bigint;

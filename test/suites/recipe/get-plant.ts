@@ -4,6 +4,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 
 // The recipe for a new RPC in CONTRIBUTING.md, and the code with which its steps add GetPlant.
 
+/** The text of CONTRIBUTING.md. */
 export const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
 
 /** Its recipe for a new RPC. */

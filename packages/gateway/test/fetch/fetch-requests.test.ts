@@ -8,7 +8,6 @@ import { collectGarbage, heldBytes } from "../../../testing/src/http/held-bytes.
 import { within } from "../../../testing/src/deadline.ts";
 import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
-
 const service = "/greenhouse.v1.GreenhouseService";
 const json: Field = ["content-type", "application/json"];
 const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 
-
 const selector = "greenhouse.v1.GreenhouseService";
 const rules: NonNullable<RestOptions["rules"]> = [
   { selector: `${selector}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },

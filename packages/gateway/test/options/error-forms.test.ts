@@ -5,7 +5,6 @@ import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { BadRequestSchema } from "../../../protobuf/src/gen/google/rpc/error_details_pb.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 
-
 const rules: NonNullable<RestOptions["rules"]> = [
   {
     selector: "greenhouse.v1.GreenhouseService.WatchReadings",

@@ -9,7 +9,6 @@ import {
   openEveryTransport,
 } from "../../../testing/src/gateway/every-transport.ts";
 
-
 /** A service that responds with the request header fields that the field `sensor` names. */
 const options: GatewayOptions = {
   routes: (router) =>

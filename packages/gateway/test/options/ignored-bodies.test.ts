@@ -7,7 +7,6 @@ import {
 } from "../../../testing/src/gateway/every-transport.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-
 describe("with ignoreBodies, the body of a request", () => {
   let plain: EveryTransport;
   let gated: EveryTransport;

@@ -5,7 +5,6 @@ import { createGateway, createOpenApi, type RestOptions } from "../../src/index.
 import { KitchenSink, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { kitchenSinkRegistry } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-
 /** Returns a response's body over REST, and over Connect, which REST options do not change. */
 async function answersOf(
   sink: MessageInitShape<typeof SinkSchema>,

@@ -10,7 +10,6 @@ import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 
-
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 const rest: RestOptions = {
   service: () => ({ jsonClientStreams: true }),

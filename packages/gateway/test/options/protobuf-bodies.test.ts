@@ -12,7 +12,6 @@ import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;
 

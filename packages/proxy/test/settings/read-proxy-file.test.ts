@@ -6,7 +6,6 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { proxyFileSchema, readProxyFile, settingTable } from "../../src/settings/index.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 
-
 afterEach(() => vi.unstubAllEnvs());
 
 const read = (text: string, flags: Parameters<typeof readProxyFile>[1] = {}) =>

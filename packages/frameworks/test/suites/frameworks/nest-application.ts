@@ -104,6 +104,7 @@ export class Greenhouse {
   }
 }
 
+/** The application's controller. */
 export class PageController {
   echo(body: unknown): unknown {
     return body;

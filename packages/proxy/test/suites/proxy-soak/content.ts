@@ -6,6 +6,7 @@ export function contentOf(number: number): Buffer {
   return Buffer.alloc(50_000 + (number % 100_000), `${number}.`);
 }
 
+/** Splits a content into pieces. */
 export function piecesOf(content: Buffer): readonly Buffer[] {
   const count = Math.ceil(content.byteLength / pieceBytes);
   return Array.from({ length: count }, (_, at) => content.subarray(at * pieceBytes, (at + 1) * pieceBytes));

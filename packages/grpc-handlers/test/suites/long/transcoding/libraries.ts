@@ -17,6 +17,7 @@ const includeDirs = ["packages/testing/proto", "packages/conformance/proto", "pa
   join(projectFolder, folder),
 );
 
+/** The libraries by name. */
 export const libraries: Readonly<Record<"ts-proto" | "proto-loader", () => Library>> = {
   "ts-proto"() {
     const code = generateTsProto(includeDirs, ["outputServices=grpc-js", "forceLong=bigint"]);

@@ -6,7 +6,6 @@ import { statelessMeta } from "../../../../../testing/src/gateway/mcp.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import { call, createGreenhouse, openStdio } from "./stdio-peer.ts";
 
-
 describe("MCP on standard input and output", () => {
   test("responds to each request in one line, with both revision kinds", async () => {
     await using client = openStdio(createGreenhouse());

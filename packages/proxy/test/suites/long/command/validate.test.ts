@@ -6,7 +6,6 @@ import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src
 import { startSignup, validAccount } from "../../../../../testing/src/gateway/signup.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-
 const folder = createTempFolder();
 const descriptors = folder.file("signup.binpb");
 let upstream: Awaited<ReturnType<typeof startSignup>>;
