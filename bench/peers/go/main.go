@@ -1,5 +1,5 @@
-// The plant service for the bench, on grpc-go or net/http, with a credential and the plants in a map; or grpc-gateway in
-// front of the library, if its address is set.
+// The plant service for the bench, on grpc-go or net/http, with a credential and the plants in a map. If the library's
+// address is set, grpc-gateway in front of it instead.
 package main
 
 import (
@@ -27,12 +27,12 @@ import (
 	plantstorev1 "plantstore/gen/plantstore/v1"
 )
 
-// One of this many calls does not find a plant.
+// One in this many calls does not find a plant.
 const callsPerMiss = 1_000
 
 const plantCount = 1_000
 
-// The SHA-256 of the only valid token.
+// The only valid token's SHA-256.
 var expected = sha256.Sum256([]byte(os.Getenv("BENCH_TOKEN")))
 
 type service struct {
@@ -114,7 +114,7 @@ func obeyDriver() {
 	os.Exit(0)
 }
 
-// Returns the certificate of a scenario over TLS; none without TLS.
+// Returns the certificate for a TLS scenario, or none without TLS.
 func certificatesOf(cert, key string) []tls.Certificate {
 	if cert == "" {
 		return nil

@@ -21,12 +21,12 @@ mod plantstore {
 use plantstore::DeletePlantRequest;
 use plantstore::plant_service_server::{PlantService, PlantServiceServer};
 
-/// One of this many calls does not find a plant.
+/// One in this many calls does not find a plant.
 const CALLS_PER_MISS: u64 = 1_000;
 
 const PLANT_COUNT: i64 = 1_000;
 
-/// The SHA-256 of the only valid token.
+/// The only valid token's SHA-256.
 static EXPECTED: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let token = std::env::var("BENCH_TOKEN").expect("BENCH_TOKEN is the token that the load sends");
     digest(&SHA256, token.as_bytes()).as_ref().to_vec()

@@ -1,4 +1,5 @@
-// Serves the echo contract with grpc-go, alone or behind grpc-gateway or vanguard-go: `server grpc|grpc-gateway|grpc-gateway-defaults|vanguard PORT`.
+// Serves the echo contract with grpc-go, alone or behind grpc-gateway or vanguard-go: `server
+// grpc|grpc-gateway|grpc-gateway-defaults|vanguard PORT`.
 package main
 
 import (
@@ -127,7 +128,7 @@ func backend() *grpc.Server {
 
 type register func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error
 
-// options are those of grpc-gateway; none for its defaults.
+// options are grpc-gateway's; none for its defaults.
 func grpcGateway(server *grpc.Server, options ...runtime.ServeMuxOption) (http.Handler, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 # Concurrent calls.
 CALLERS = 64
 
-# The content of each piece that is sent.
+# The content that each sent piece has.
 CONTENT = bytes(64 * 1024)
 
 Outcome = tuple[int, str]
@@ -33,7 +33,7 @@ def call_for(seconds: int, delete: Callable[[int], Outcome]) -> None:
         while time.monotonic() < until:
             call()
 
-    # Some clients would open a connection for each call that finds none.
+    # Without an open connection, some clients would open one for each call.
     call()
     until = time.monotonic() + seconds
     with ThreadPoolExecutor(CALLERS) as callers:

@@ -7,7 +7,7 @@ from pathlib import Path
 import load
 
 AUTHORITY = sys.argv[1]
-# The file of the authority to trust, for TLS.
+# The authority's certificate file, for TLS.
 TRUSTED = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 URL = f"{'http' if TRUSTED is None else 'https'}://{AUTHORITY}"
 

@@ -1,4 +1,4 @@
-# Calls every method of a client of openapi-generator that needs nothing but names, and prints how many there are.
+# Calls every method of an openapi-generator client that requires only names, and prints how many there are.
 import inspect
 import sys
 
@@ -12,7 +12,7 @@ for name, api in inspect.getmembers(client, inspect.isclass):
     for method_name, method in inspect.getmembers(service, inspect.ismethod):
         if method_name.startswith("_") or method_name.endswith(("_with_http_info", "_without_preload_content")):
             continue
-        # Streams of messages, which these clients cannot write.
+        # These clients cannot write message streams.
         if method_name in ("listen", "write"):
             continue
         required = [each for each in inspect.signature(method).parameters.values() if each.default is each.empty]

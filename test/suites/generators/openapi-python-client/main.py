@@ -10,7 +10,7 @@ from client.client import Client
 from client.models import Book, BookLabels, BookState, LendBookBody, UpdateBookBody
 from client.types import UNSET, File
 
-# An array of the stream, not its lines.
+# Requests an array instead of the stream's lines.
 headers = {"accept": "application/json"}
 client = Client(base_url=sys.argv[1], headers=headers, raise_on_unexpected_status=True)
 

@@ -1,7 +1,7 @@
-// Makes 93 calls with Google's clients of gapic-showcase, and prints those that fail.
+// Makes 93 calls with Google's gapic-showcase clients, and prints those that fail.
 //
-// The clients are in the module of gapic-showcase, so copy this file to cmd/judge/ of a checkout. Its gRPC server holds a
-// lock while handlers run, so that CreateSession never returns: release the lock in server/observer.go. Then run:
+// The clients are in the gapic-showcase module, so copy this file to cmd/judge/ in a checkout. Its gRPC server holds a
+// lock while handlers run, so that CreateSession never returns. Release the lock in server/observer.go. Then run:
 //
 //	gapic-showcase run
 //	plantstore-proxy --upstream dns:localhost:7469 --reflection --rest-profile google --rules rules.yaml

@@ -1,16 +1,15 @@
 /*
- * A disk that keeps what was synced, and nothing else. Preloaded (ld.so(8), LD_PRELOAD), it follows what a process
- * writes to the files of one folder, DISK_FOLDER, and keeps in another, DISK_STATE, what a power loss would leave:
+ * A disk that keeps only what was synced. Preloaded (ld.so(8), LD_PRELOAD), it tracks what a process writes to files in
+ * the folder DISK_FOLDER, and stores in DISK_STATE what a power loss would leave:
  *
- *   INODE         the content of a file when it was last synced
- *   INODE.dirty   a byte for each of its pages, 1 if it was written since
- *   INODE.inode   the file itself, by one more link, so that its number is not given to another file; the process does
- *                 not see this link
- *   names         a line "INODE NAME" for each file that was in the folder when that was last synced
+ *   INODE         the file's content when it was last synced
+ *   INODE.dirty   a byte for each page, 1 if it was written since
+ *   INODE.inode   another link to the file, so that no other file gets its inode number; hidden from the process
+ *   names         a line "INODE NAME" for each file that was in the folder when it was last synced
  *
- * DISK_FAULT is "fail END N" or "kill END N": the Nth time that this process syncs a file whose name has that end, the
- * sync fails, or the process is killed before it. As on Linux, pages that a sync could not write are clean from then on:
- * the next one succeeds without them, until they are written again.
+ * DISK_FAULT is "fail END N" or "kill END N". The Nth time that this process syncs a file whose name ends in END, the
+ * sync fails, or the process is killed before it. As on Linux, pages that a sync could not write are clean afterwards.
+ * The next sync succeeds without them, until they are written again.
  *
  * If DISK_STEPS is set, the process writes a byte to descriptor 3 before each sync and after each rename, and waits until
  * it can read one.
@@ -37,7 +36,7 @@ static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* Finds out whether a descriptor is of the folder or of a file in it, and which. */
+/* Returns whether a descriptor belongs to the folder or a file in it, and which. */
 static int is_followed(int fd, char *path, struct stat *found) {
   const char *folder = getenv("DISK_FOLDER");
   char link[64];
@@ -67,7 +66,7 @@ static void mark_dirty(int fd, off_t from, off_t to) {
   close(dirty);
 }
 
-/* Brings the pages that were written to the disk, or only calls them clean. */
+/* Marks pages as clean, and stores the written ones if are_written. */
 static void clean(int fd, const struct stat *file, int are_written) {
   char link[64], content[page_bytes], mark;
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -93,7 +92,7 @@ static void keep_names(const char *folder) {
   fclose(names);
 }
 
-/* Does what DISK_FAULT demands of this sync, and returns whether it is to fail. */
+/* Applies DISK_FAULT to this sync, and returns whether the sync must fail. */
 static int fails(const char *path) {
   static int count = 0;
   char kind[8], end[64];
@@ -156,7 +155,7 @@ int ftruncate64(int fd, off_t size) {
   return result;
 }
 
-/* Leaves the link in DISK_STATE out of the number of links: stores refuse a file with a second name. */
+/* Does not count the link in DISK_STATE, because stores refuse a file with a second name. */
 long syscall(long number, ...) {
   long arguments[6];
   va_list list;

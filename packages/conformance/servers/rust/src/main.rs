@@ -1,5 +1,5 @@
-//! Serves the echo contract with tonic, behind a transcoder: `transcoding-echo PORT`, in a folder with `echo.binpb`, a
-//! descriptor set of the contract with all imports. Prints its port; for 0, it uses a free one.
+//! `transcoding-echo PORT` serves the echo contract with tonic, behind a transcoder. It runs in a folder with
+//! `echo.binpb`, the contract's descriptor set with all imports. It prints its port; for 0, it uses a free one.
 
 use std::convert::Infallible;
 use std::future::Future;

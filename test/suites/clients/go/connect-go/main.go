@@ -1,4 +1,4 @@
-// Deletes plants with the client of protoc-gen-connect-go, over Connect; over HTTP/2 where the variable HTTP2 is set.
+// Deletes plants with protoc-gen-connect-go's client over Connect. Uses HTTP/2 if the variable HTTP2 is set.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Deletes plants with the stub of protoc-gen-go-grpc.
+// Deletes plants with protoc-gen-go-grpc's stub.
 package main
 
 import (

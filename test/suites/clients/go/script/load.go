@@ -13,33 +13,34 @@ import (
 	streamsv1 "plantstore/gen/streams/v1"
 )
 
-// callers is the number of concurrent calls.
+// callers is how many calls are concurrent.
 const callers = 64
 
-// contentBytes is the content of each piece that is sent.
+// contentBytes is how many bytes each sent piece has.
 const contentBytes = 64 * 1024
 
-// Streams are the RPCs of the stream service, as a client has them.
+// Streams are the stream service's RPCs in a client.
 type Streams struct {
 	Echo  func(ctx context.Context) (EchoStream, error)
 	Count func(ctx context.Context, request *streamsv1.CountRequest) (Receiver, error)
-	// Explain returns the number of a gRPC code and a message for a call that ended with an error, or nil.
+	// Explain returns the gRPC code and the message for an error, or nil.
 	Explain func(err error) (code int, message string)
 }
 
-// EchoStream takes and gives pieces.
+// EchoStream sends and receives pieces.
 type EchoStream interface {
 	Send(piece *streamsv1.Piece) error
 	CloseSend() error
 	Receiver
 }
 
-// Receiver gives piece after piece, and io.EOF behind the last.
+// Receiver returns each piece, and io.EOF after the last.
 type Receiver interface {
 	Recv() (*streamsv1.Piece, error)
 }
 
-// load deletes plants 1, 2, 3 … for some seconds, and prints how often which outcome was told; "#" stands for the plant.
+// load deletes plants 1, 2, 3 … for some seconds, and prints how often each outcome occurred, in which "#" stands for
+// the plant.
 func load(delete Delete, token string, seconds int) {
 	var counts counts
 	var ids atomic.Int64
@@ -48,7 +49,7 @@ func load(delete Delete, token string, seconds int) {
 		code, message := delete(context.Background(), id, token)
 		counts.add(fmt.Sprint(code, " ", strings.Replace(message, fmt.Sprint(id), "#", 1)))
 	}
-	// Some clients would open a connection for each call that finds none.
+	// Without an open connection, some clients would open one for each call.
 	call()
 	until := time.Now().Add(time.Duration(seconds) * time.Second)
 	var running sync.WaitGroup
@@ -63,7 +64,7 @@ func load(delete Delete, token string, seconds int) {
 	counts.print()
 }
 
-// echo sends pieces, reads what comes back meanwhile, and prints how many pieces of which size came, and how it ended.
+// echo sends pieces, reads the echoes meanwhile, and prints how many pieces of each size arrived, and the outcome.
 func (s *Streams) echo(pieces int) {
 	stream, err := s.Echo(context.Background())
 	if err == nil {
@@ -75,7 +76,7 @@ func (s *Streams) echo(pieces int) {
 func send(stream EchoStream, pieces int) {
 	content := make([]byte, contentBytes)
 	for number := range pieces {
-		// Whatever ends the stream is told to the one that receives.
+		// The receiver reports the error that ends the stream.
 		if stream.Send(&streamsv1.Piece{Number: int32(number), Content: content}) != nil {
 			return
 		}
@@ -83,7 +84,7 @@ func send(stream EchoStream, pieces int) {
 	stream.CloseSend()
 }
 
-// count asks for pieces, and prints the same.
+// count requests pieces, and prints the same.
 func (s *Streams) count(pieces int) {
 	s.read(s.Count(context.Background(), &streamsv1.CountRequest{Pieces: int32(pieces)}))
 }
@@ -109,7 +110,7 @@ func (s *Streams) read(receiver Receiver, err error) {
 	counts.print()
 }
 
-// counts says how often something was seen.
+// counts is how often each text occurred.
 type counts struct {
 	mutex sync.Mutex
 	times map[string]int
@@ -124,7 +125,7 @@ func (c *counts) add(seen string) {
 	c.times[strings.TrimSpace(seen)]++
 }
 
-// print prints a line for each, and an empty one behind the last.
+// print prints a line for each text, and then an empty line.
 func (c *counts) print() {
 	for seen, times := range c.times {
 		fmt.Println(times, seen)

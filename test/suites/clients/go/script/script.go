@@ -1,4 +1,4 @@
-// Package script makes the calls that the standard input asks for, and prints what came of them.
+// Package script makes the calls that standard input lists, and prints their outcomes.
 package script
 
 import (
@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Server says where the server is.
+// Server is the server's address.
 type Server struct {
 	Authority string
 	// TLS is nil for cleartext.
 	TLS *tls.Config
 }
 
-// URL is the base URL of the server.
+// URL returns the server's base URL.
 func (s Server) URL() string {
 	if s.TLS == nil {
 		return "http://" + s.Authority
@@ -29,7 +29,7 @@ func (s Server) URL() string {
 	return "https://" + s.Authority
 }
 
-// FromArguments reads where the server is, and the authority to trust.
+// FromArguments reads the server's address and the authority to trust.
 func FromArguments() Server {
 	server := Server{Authority: os.Args[1]}
 	if len(os.Args) > 2 {
@@ -44,11 +44,11 @@ func FromArguments() Server {
 	return server
 }
 
-// Delete deletes one plant; it returns the number of a gRPC code and a message.
+// Delete deletes one plant, and returns the gRPC code and a message.
 type Delete func(ctx context.Context, id int64, token string) (code int, message string)
 
-// Run does what the lines of the standard input say: an id or what to load, a token, and a deadline in milliseconds or
-// how much of the load; "-" for none. A client without streams gives nil.
+// Run executes the lines on standard input. Each has an id or a kind of load, a token, and a deadline in milliseconds
+// or the amount of load, with "-" for none. A client without streams passes nil.
 func Run(delete Delete, streams *Streams) {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

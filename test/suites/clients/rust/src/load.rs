@@ -1,4 +1,4 @@
-//! Puts load on a server, and prints how often which outcome was seen, with an empty line behind the last.
+//! Puts load on a server, and prints how often each outcome occurred, followed by an empty line.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,7 +20,7 @@ use streams::{CountRequest, Piece};
 /// Concurrent calls.
 const CALLERS: usize = 64;
 
-/// The content of each piece that is sent.
+/// The content that each sent piece has.
 const CONTENT_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Counts {
     }
 }
 
-/// Deletes plants 1, 2, 3 … for some seconds; "#" stands for the plant in what comes of it.
+/// Deletes plants 1, 2, 3 … for some seconds. In outcomes, "#" stands for the plant.
 pub async fn call_for<F, Deleted>(seconds: u64, delete: F)
 where
     F: Fn(i64) -> Deleted + Clone + Send + 'static,
@@ -55,7 +55,7 @@ where
             async move { counts.add(deleted.await.replace(&format!(" {id} "), " # ")) }
         }
     };
-    // Some clients would open a connection for each call that finds none.
+    // Without an open connection, some clients would open one for each call.
     call().await;
     let until = Instant::now() + Duration::from_secs(seconds);
     let callers: Vec<_> = (0..CALLERS)
@@ -74,7 +74,7 @@ where
     counts.print();
 }
 
-/// Sends pieces and reads what comes back meanwhile.
+/// Sends pieces, and reads the echoes meanwhile.
 pub async fn echo(channel: Channel, pieces: i32) {
     let content = vec![0; CONTENT_BYTES];
     let sent = (0..pieces).map(move |number| Piece { number, content: content.clone() });
@@ -82,13 +82,13 @@ pub async fn echo(channel: Channel, pieces: i32) {
     read(answer.map(|answer| answer.into_inner())).await;
 }
 
-/// Asks for pieces.
+/// Requests pieces.
 pub async fn count(channel: Channel, pieces: i32) {
     let answer = StreamServiceClient::new(channel).count(CountRequest { pieces }).await;
     read(answer.map(|answer| answer.into_inner())).await;
 }
 
-/// Counts the pieces of a stream by their size, and what it came to.
+/// Counts a stream's pieces by size, and its outcome.
 async fn read(stream: Result<Streaming<Piece>, Status>) {
     let counts = Counts::default();
     let ended = match stream {

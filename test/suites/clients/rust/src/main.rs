@@ -1,4 +1,4 @@
-//! Deletes plants with the client of tonic.
+//! Deletes plants with tonic's client.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn delete(mut client: PlantServiceClient<Channel>, request: Request<Delete
     outcome_of(client.delete_plant(request).await.map(|_| ()))
 }
 
-/// The number of a gRPC code, and a message behind it if the call failed.
+/// The gRPC code, followed by a message if the call failed.
 fn outcome_of(outcome: Result<(), Status>) -> String {
     match outcome {
         Ok(()) => (Code::Ok as i32).to_string(),
@@ -51,7 +51,7 @@ fn outcome_of(outcome: Result<(), Status>) -> String {
     }
 }
 
-/// Connects to the server of the first argument, over TLS if the second names an authority to trust.
+/// Connects to the server in the first argument, over TLS if the second names an authority to trust.
 async fn connect() -> Result<Channel, Failure> {
     let arguments: Vec<String> = std::env::args().collect();
     let authority = &arguments[1];

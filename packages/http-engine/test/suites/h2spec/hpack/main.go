@@ -1,5 +1,5 @@
-// Encodes and decodes HPACK with Go: for each line of input, which contains header lists and field blocks of a
-// connection, it writes a line with the encoded lists and the decoded blocks.
+// Encodes and decodes HPACK with Go. For each input line, which contains a connection's header lists and field blocks,
+// it writes a line with the encoded lists and the decoded blocks.
 package main
 
 import (
@@ -11,10 +11,10 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// The initial size of the dynamic table (RFC 9113 §6.5.2).
+// The dynamic table's initial size (RFC 9113 §6.5.2).
 const tableBytes = 4096
 
-// Octets are base64 in JSON: values may be any.
+// Octets are base64 in JSON, because values may have any.
 type field struct {
 	Name, Value []byte
 	// Must be a literal that is never indexed (RFC 7541 §6.2.3).

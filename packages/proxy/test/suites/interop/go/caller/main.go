@@ -1,4 +1,4 @@
-// Runs the interop tests of the grpc-go client against a server on a port: `caller PORT`. It prints a line for each case
+// `caller PORT` runs the grpc-go client's interop tests against the server on a port. It prints a line for each case
 // that passes, and exits at the first one that fails.
 package main
 

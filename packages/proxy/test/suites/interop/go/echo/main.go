@@ -1,6 +1,6 @@
-// Serves every RPC of a FileDescriptorSet with grpc-go, and prints its port: `echo definitions.binpb`. `-port 5000` for a
-// fixed port, `-age 1s -grace 5s` for the maximum age of connections. SIGTERM stops the server gracefully: bidirectional
-// streams then end with ABORTED.
+// `echo definitions.binpb` serves every RPC in a FileDescriptorSet with grpc-go, and prints its port. `-port 5000` sets
+// a fixed port, and `-age 1s -grace 5s` the maximum connection age. SIGTERM stops the server gracefully, and
+// bidirectional streams then end with ABORTED.
 package main
 
 import (
@@ -41,7 +41,7 @@ func (echo echo) serve(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.Unimplemented, err.Error())
 	}
 	method := found.(protoreflect.MethodDescriptor)
-	// For tests of uploads that are not read.
+	// For tests in which uploads are not read.
 	if fields, _ := metadata.FromIncomingContext(stream.Context()); len(fields.Get("x-never-read")) > 0 {
 		<-stream.Context().Done()
 		return stream.Context().Err()
@@ -140,7 +140,7 @@ func fillBody(body protoreflect.Message, request *dynamicpb.Message, data []byte
 	set(body, "data", protoreflect.ValueOfBytes(data))
 }
 
-// Returns the value of the first of some fields that a message has.
+// Returns the value of the first listed field that a message has.
 func get(message *dynamicpb.Message, names ...protoreflect.Name) protoreflect.Value {
 	for _, name := range names {
 		if field := message.Descriptor().Fields().ByName(name); field != nil {

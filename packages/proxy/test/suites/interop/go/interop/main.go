@@ -1,4 +1,4 @@
-// The interop test server of grpc-go, with reflection. It prints its port. `-streams 100` limits the concurrent calls of a
+// grpc-go's interop test server, with reflection. It prints its port. `-streams 100` limits the concurrent calls on a
 // connection.
 package main
 
@@ -9,7 +9,7 @@ import (
 	"net"
 
 	"google.golang.org/grpc"
-	// Registers gzip: responses to compressed requests are compressed.
+	// Registers gzip, so that responses to compressed requests are compressed.
 	_ "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/interop"
 	"google.golang.org/grpc/interop/grpc_testing"

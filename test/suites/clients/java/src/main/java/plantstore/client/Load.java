@@ -17,17 +17,17 @@ import streams.v1.CountRequest;
 import streams.v1.Piece;
 import streams.v1.StreamServiceGrpc;
 
-/** Puts load on a server, and prints how often which outcome was seen, with an empty line behind the last. */
+/** Puts load on a server, and prints how often each outcome occurred, followed by an empty line. */
 final class Load {
   /** Concurrent calls. */
   private static final int CALLERS = 64;
 
-  /** The content of each piece that is sent. */
+  /** The content that each sent piece has. */
   private static final ByteString CONTENT = ByteString.copyFrom(new byte[64 * 1024]);
 
   private final Map<String, Integer> counts = new ConcurrentHashMap<>();
 
-  /** Deletes plants 1, 2, 3 … for some seconds; "#" stands for the plant in what comes of it. */
+  /** Deletes plants 1, 2, 3 … for some seconds. In outcomes, "#" stands for the plant. */
   static void callFor(int seconds, LongFunction<String> delete) throws Exception {
     Load load = new Load();
     AtomicLong ids = new AtomicLong();
@@ -35,7 +35,7 @@ final class Load {
       long id = ids.incrementAndGet();
       load.add(delete.apply(id).replace(" " + id + " ", " # "));
     };
-    // Some clients would open a connection for each call that finds none.
+    // Without an open connection, some clients would open one for each call.
     call.run();
     Instant until = Instant.now().plusSeconds(seconds);
     Runnable caller = () -> {
@@ -51,7 +51,7 @@ final class Load {
     load.print();
   }
 
-  /** Sends pieces and reads what comes back meanwhile. */
+  /** Sends pieces, and reads the echoes meanwhile. */
   static void echo(Channel channel, int pieces) throws InterruptedException {
     Reader reader = new Reader();
     StreamObserver<Piece> sender = StreamServiceGrpc.newStub(channel).echo(reader);
@@ -62,7 +62,7 @@ final class Load {
     reader.print();
   }
 
-  /** Asks for pieces. */
+  /** Requests pieces. */
   static void count(Channel channel, int pieces) throws InterruptedException {
     Reader reader = new Reader();
     StreamServiceGrpc.newStub(channel).count(CountRequest.newBuilder().setPieces(pieces).build(), reader);
@@ -78,7 +78,7 @@ final class Load {
     System.out.println();
   }
 
-  /** Counts the pieces of a stream by their size, and what it came to. */
+  /** Counts a stream's pieces by size, and its outcome. */
   private static final class Reader implements StreamObserver<Piece> {
     private final Load load = new Load();
     private final CountDownLatch ended = new CountDownLatch(1);

@@ -18,7 +18,7 @@ import plantstore.v1.DeletePlantRequest;
 import plantstore.v1.PlantServiceGrpc;
 import plantstore.v1.PlantServiceGrpc.PlantServiceBlockingStub;
 
-/** Deletes plants with the stub of grpc-java. */
+/** Deletes plants with grpc-java's stub. */
 public final class Main {
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
@@ -73,7 +73,7 @@ public final class Main {
     }
   }
 
-  /** The number of a gRPC code and a message, for a call that failed. */
+  /** Returns a failed call's gRPC code and message. */
   static String outcomeOf(Throwable failure) {
     Status status = Status.fromThrowable(failure);
     return status.getCode().value() + " " + status.getDescription();
