@@ -31,7 +31,7 @@ export interface Subject {
   /** Its program's path. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** This server's load, if it differs from the scenario's. It is the same call over another protocol. */
+  /** This server's load, if it differs from the scenario's: the same call over another protocol. */
   readonly shape?: LoadShape;
   /** Builds the program, if it does not run from its source. Rejects when that fails. */
   readonly build?: () => Promise<void>;

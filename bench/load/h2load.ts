@@ -9,7 +9,7 @@ export function h2loadLoad(shape: LoadShape): Load {
 }
 
 /**
- * Returns an h2load load at a fixed rate in requests per second. It uses HTTP/2 or, for a shape with one stream on each
+ * Returns an h2load load at a fixed rate in requests per second. Uses HTTP/2 or, for a shape with one stream on each
  * connection, HTTP/1.1. Latency is measured from when a request is sent.
  */
 export function pacedLoad(shape: LoadShape, requestsPerS: number): Load {

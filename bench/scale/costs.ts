@@ -23,7 +23,7 @@ export function readCosts({ scale, calls }: Figures): Costs | undefined {
 
 /**
  * Returns the CPU time that PostgreSQL uses for a deletion in a batch with this size. A statement has a cost and each
- * deletion in it another, so the cost is linear in 1 / batch. It is interpolated between the measured sizes, and
+ * deletion in it another, so the cost is linear in 1 / batch. Costs are interpolated between the measured sizes, and
  * extrapolated beyond them.
  */
 export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: number): number {
@@ -36,9 +36,9 @@ export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: num
 }
 
 /**
- * Returns the CPU time that all Citus workers use for a deletion in a batch for one worker. It is PostgreSQL's, shifted
- * to the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard on the worker that has a
- * plant in the batch. Their cost is the one measured with eight shards.
+ * Returns the CPU time that all Citus workers use for a deletion in a batch for one worker. The time is PostgreSQL's,
+ * shifted to the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard on the worker
+ * that has a plant in the batch. Their cost is the one measured with eight shards.
  */
 export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number): number {
   const [one, four] = [citusPoint(costs, workersMeasured), citusPoint(costs, 4 * workersMeasured)];

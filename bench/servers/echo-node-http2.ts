@@ -8,13 +8,10 @@ import { listen, serve } from "./serve.ts";
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 
-// An envelope with BytesValue{value}. It has five envelope bytes, field 1 as a length and so many bytes.
+// An envelope with BytesValue{value}: five envelope bytes, field 1 as a length and so many bytes.
 const message = Buffer.from([0, 0, 0, 0, streamedBytes + 2, 0x0a, streamedBytes, ...Buffer.alloc(streamedBytes, "x")]);
 
-/**
- * The number's offset in the request, an envelope with UInt32Value{value}. It is after the prefix and the tag of field
- * 1.
- */
+/** The number's offset in the request, an envelope with UInt32Value{value}: after the prefix and the tag of field 1. */
 const numberAt = 6;
 
 async function respond(stream: ServerHttp2Stream, path: string | undefined): Promise<void> {

@@ -6,9 +6,9 @@ import { serve } from "./serve.ts";
 import { certificate } from "./tls.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-// The plant store as it runs in production, with a store in memory and without a log. It serves all protocols on one
-// port, and has credentials, request ids, safe errors and health probes. `HTTP_ENGINE=node` serves it with node:http
-// and node:http2.
+// The plant store as it runs in production, with a store in memory and without a log. Serves all protocols on one port,
+// and has credentials, request ids, safe errors and health probes. `HTTP_ENGINE=node` serves it with node:http and
+// node:http2.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
   await importEntry<typeof import("../../src/index.ts")>("src/index.ts");

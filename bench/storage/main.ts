@@ -14,8 +14,8 @@ import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subj
 // One caller, and enough callers to fill a queue.
 const connections = [1, 32, 256];
 
-// Applies to measurements in turns, regardless of the options. It is enough for a meaningful median, and twice the
-// plants that the fastest store deletes in this time.
+// Applies to measurements in turns, regardless of the options. Enough for a meaningful median, and twice the plants
+// that the fastest store deletes in this time.
 const rounds = 15;
 const plantsOfRounds = 2_000_000;
 

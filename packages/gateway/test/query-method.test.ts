@@ -60,7 +60,7 @@ describe.each(transports)("QUERY over %s", (transport) => {
     expect(String(Buffer.from(response.body))).toContain(text);
   });
 
-  // These methods have no body, on which the response to a QUERY depends.
+  // HEAD, OPTIONS and GET have no body, on which the response to a QUERY depends.
   test.each(["HEAD", "OPTIONS", "GET"])("is listed in Allow for %s requests", async (httpMethod) => {
     const response = await send(transport, httpMethod, []);
     expect(response.httpStatus).toBe(405);

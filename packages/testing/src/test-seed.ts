@@ -1,5 +1,5 @@
 /**
- * The seed for everything random in the tests. It is equal in each run, so that results do not depend on luck.
+ * The seed for everything random in the tests, which is equal in each run, so that results do not depend on luck.
  * `.ci/nightly` sets `TEST_SEED`, an integer below 2^31, to a different one each night.
  */
 export const testSeed: number = Number(process.env["TEST_SEED"] ?? 1);

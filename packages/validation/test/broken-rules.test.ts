@@ -155,12 +155,9 @@ const dependingOnMessages: readonly (readonly [string, Rules])[] = [
   ["compares a value of any type", { ofMessage: { celExpression: ["this.any_value > 3"] } }],
 ];
 
-test.for(dependingOnMessages)(
-  "an expression that %s does not prevent the gateway's start",
-  ([, rules]) => {
-    expect(() => start(rules)).not.toThrow();
-  },
-);
+test.for(dependingOnMessages)("an expression that %s does not prevent the gateway's start", ([, rules]) => {
+  expect(() => start(rules)).not.toThrow();
+});
 
 test("the gateway starts with rules that can be compiled", () => {
   const ofField: Rules["ofField"] = { celExpression: ["this != 'x'"], type: { case: "string", value: { minLen: 1n } } };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
 // `node test/suites/citus/build.ts [REPOSITORY]` builds Citus from its source for Debian's PostgreSQL, in two minutes.
-// It keeps the build next to a copy of the server's programs, outside the checkout and the system. Needed once.
+// Keeps the build next to a copy of the server's programs, outside the checkout and the system. Needed once.
 
 const version = "v13.2.2";
 const postgres = "15";

@@ -6,8 +6,8 @@ import { runSql } from "../../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
 
 // `node test/suites/citus/load.ts [SHARDS] [keys|none] [OLD]` measures how many deletions callers that wait for each
-// make per second, in the store without HTTP. It also measures the CPU time that the three servers use on this machine.
-// Meanwhile, it measures how long the store takes to drop the given number of expired records.
+// make per second, in the store without HTTP. Also measures the CPU time that the three servers use on this machine.
+// Meanwhile, measures how long the store takes to drop the given number of expired records.
 
 const plants = 600_000;
 const callers = 256;

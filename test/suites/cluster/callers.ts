@@ -42,7 +42,7 @@ export interface CallerOptions {
  */
 export const patienceMs = 12_000;
 
-/** How long a replica may take in ms to delete again after the cluster has recovered. It retries each second. */
+/** How long a replica, which retries each second, may take in ms to delete again after the cluster has recovered. */
 const deletionLimitMs = 60_000;
 
 const pollIntervalMs = 200;

@@ -240,9 +240,7 @@ const fullBrotliWindow = brotliCompressSync(emptyLines, {
   params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
 });
 
-/**
- * A body that fills an 8 MiB window. It is an RFC 8878 §3.1.1 frame with raw line feeds, and blocks that repeat one.
- */
+/** A body that fills an 8 MiB window: an RFC 8878 §3.1.1 frame with raw line feeds, and blocks that repeat one. */
 const fullZstdWindow = Buffer.concat([
   Buffer.from("28b52ffd0068", "hex"),
   zstdBlock(0, 8_000, Buffer.alloc(8_000, "\n")),

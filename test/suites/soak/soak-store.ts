@@ -27,7 +27,7 @@ export interface SoakOptions {
 /** Two callers on each of ten routes with these pauses make 60 to 100 calls per second. */
 const callerOptions = { perReplica: 2, pauseMs: 200 };
 
-/** A command's timeout in ms. It waits while the database is down, and the machine is busy. */
+/** A command's timeout in ms, because commands wait while the database is down, and the machine is busy. */
 const commandLimitMs = 60_000;
 
 /** Commands that an operator runs all the time. */

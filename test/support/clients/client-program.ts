@@ -8,11 +8,11 @@ import type { TestPlantServer } from "../server/plant-server.ts";
  * A program with a generated client, in any language.
  *
  * Its arguments are the server's address (`localhost:8080`) and, for TLS, the authority's certificate file. For each
- * input line `<id> <token> <deadline in ms>`, with `-` for none, it deletes the plant. It then writes one line with the
- * gRPC status code and, for an error, a space and the message.
+ * input line `<id> <token> <deadline in ms>`, with `-` for none, deletes the plant. Then writes one line with the gRPC
+ * status code and, for an error, a space and the message.
  *
- * For a line `<load> <token> <amount>` it puts a {@link Load} on the server. It then writes a line `<times> <outcome>`
- * for each outcome, followed by an empty line. Programs without streams do not accept loads with streams.
+ * For a line `<load> <token> <amount>`, puts a {@link Load} on the server. Then writes a line `<times> <outcome>` for
+ * each outcome, followed by an empty line. Programs without streams do not accept loads with streams.
  */
 export interface ClientProgram {
   /** The program and its first arguments. */

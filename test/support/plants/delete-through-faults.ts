@@ -1,5 +1,5 @@
 /**
- * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes. It also prints
+ * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes. Also prints
  * the store's problem right after the first refusal, and again once the store has recovered or the time limit has
  * passed.
  */

@@ -10,7 +10,7 @@ export interface Shell extends AsyncDisposable {
 
 /** Opens a shell in a folder, with only PATH and the given environment. */
 export function openShell(folder: string, environment: Readonly<Record<string, string>>): Shell {
-  // It leads a process group, so that its servers are killed with it.
+  // The shell leads a process group, so that its servers are killed with it.
   const bash: CommandLine = startProgram("bash", ["-e", "-s"], folder, environment, true);
   let blocks = 0;
   return {

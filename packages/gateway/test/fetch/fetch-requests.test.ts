@@ -182,34 +182,41 @@ describe("a request over Fetch", () => {
     const hooks = ["admit", "requestGate"] as const;
     const rows = readers.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
 
-    test.each(rows)("$how in $hook causes one error response ($path, $type)", async ({ take, hook, path, type, sent, status }) => {
-      const handled: unknown[] = [];
-      const answered: unknown[] = [];
-      const headers = { "content-type": type };
-      const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
-      const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-      const fetch = serveByFetch(
-        {
-          waterBed: (message) => {
-            handled.push(message);
-            return {};
+    test.each(rows)(
+      "$how in $hook causes one error response ($path, $type)",
+      async ({ take, hook, path, type, sent, status }) => {
+        const handled: unknown[] = [];
+        const answered: unknown[] = [];
+        const headers = { "content-type": type };
+        const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
+        const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+        const fetch = serveByFetch(
+          {
+            waterBed: (message) => {
+              handled.push(message);
+              return {};
+            },
+            recordReadings: async (messages) => {
+              for await (const message of messages) handled.push(message);
+              return {};
+            },
           },
-          recordReadings: async (messages) => {
-            for await (const message of messages) handled.push(message);
-            return {};
+          {
+            rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+            [hook]: () => take(request),
+            onResponse: ({ error }) => answered.push(error?.code),
           },
-        },
-        {
-          rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
-          [hook]: () => take(request),
-          onResponse: ({ error }) => answered.push(error?.code),
-        },
-      );
-      const answer = await within(fetch(request), "a response");
-      const text = decodeURIComponent(await answer.text());
-      expect(text).toContain("the request body was read before the gateway got it");
-      expect({ status: answer.status, answered, handled }).toEqual({ status, answered: [Code.Internal], handled: [] });
-    });
+        );
+        const answer = await within(fetch(request), "a response");
+        const text = decodeURIComponent(await answer.text());
+        expect(text).toContain("the request body was read before the gateway got it");
+        expect({ status: answer.status, answered, handled }).toEqual({
+          status,
+          answered: [Code.Internal],
+          handled: [],
+        });
+      },
+    );
   });
 
   test.each([

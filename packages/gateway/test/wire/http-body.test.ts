@@ -307,37 +307,31 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { length: 2, turns: 1 },
     { length: 4, turns: 0 },
     { length: 6, turns: 0 },
-  ])(
-    "is an error if $length bytes are announced instead of 5, after $turns turns",
-    async (row) => {
-      const faults: unknown[] = [];
-      await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
-      const { httpStatus, header, body } = await ask(files, ["GET", "/downloads/a"]);
-      expect([httpStatus, fieldValue(header, "content-type"), body.toString()]).toEqual([
-        500,
-        "application/json",
-        record,
-      ]);
-      expect([fieldValue(header, "content-length"), faults.length]).toEqual([String(record.length), 1]);
-    },
-  );
+  ])("is an error if $length bytes are announced instead of 5, after $turns turns", async (row) => {
+    const faults: unknown[] = [];
+    await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
+    const { httpStatus, header, body } = await ask(files, ["GET", "/downloads/a"]);
+    expect([httpStatus, fieldValue(header, "content-type"), body.toString()]).toEqual([
+      500,
+      "application/json",
+      record,
+    ]);
+    expect([fieldValue(header, "content-length"), faults.length]).toEqual([String(record.length), 1]);
+  });
 
-  test.each(["GET", "HEAD"])(
-    "for %s is an error if its piece exceeds the announced length",
-    async (method) => {
-      await using files = await startFiles(
-        http2,
-        {
-          async *download(_, { responseHeader }) {
-            responseHeader.set("content-length", "2");
-            yield { data: bytes };
-          },
+  test.each(["GET", "HEAD"])("for %s is an error if its piece exceeds the announced length", async (method) => {
+    await using files = await startFiles(
+      http2,
+      {
+        async *download(_, { responseHeader }) {
+          responseHeader.set("content-length", "2");
+          yield { data: bytes };
         },
-        { onFault: () => undefined },
-      );
-      expect((await ask(files, [method, "/downloads/a"])).httpStatus).toBe(500);
-    },
-  );
+      },
+      { onFault: () => undefined },
+    );
+    expect((await ask(files, [method, "/downloads/a"])).httpStatus).toBe(500);
+  });
 
   test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
     "with %j as Content-Length is sent without one",

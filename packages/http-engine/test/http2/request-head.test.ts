@@ -75,7 +75,10 @@ describe("a header", () => {
     { name: "for CONNECT with a path (§8.5)", fields: [":method", "CONNECT", ":authority", "a", ":path", "/"] },
     { name: "for CONNECT with a scheme (§8.5)", fields: [":method", "CONNECT", ":authority", "a", ":scheme", "http"] },
     { name: "for CONNECT without :authority (§8.5)", fields: [":method", "CONNECT"] },
-    { name: "with two Hosts (RFC 9110 §7.2)", fields: [...get, "host", "example.com:8080", "host", "example.com:8080"] },
+    {
+      name: "with two Hosts (RFC 9110 §7.2)",
+      fields: [...get, "host", "example.com:8080", "host", "example.com:8080"],
+    },
     { name: "with a name in upper case (§8.2.1)", fields: [...get, "A", "b"] },
     { name: "with an empty name (§8.2.1)", fields: [...get, "", "b"] },
     { name: "with a space in a name (§8.2.1)", fields: [...get, "a b", "c"] },
@@ -99,7 +102,10 @@ describe("a header", () => {
       fields: [...get, "content-length", "3", "content-length", "3"],
     },
     { name: "for * with another method than OPTIONS (§8.3.1)", fields: replaced(":path", "*") },
-    { name: "with two Content-Lengths (RFC 9110 §8.6)", fields: [...get, "content-length", "3", "content-length", "4"] },
+    {
+      name: "with two Content-Lengths (RFC 9110 §8.6)",
+      fields: [...get, "content-length", "3", "content-length", "4"],
+    },
     { name: "with an invalid Content-Length (RFC 9110 §8.6)", fields: [...get, "content-length", "+3"] },
     { name: "with an empty Content-Length (RFC 9110 §8.6)", fields: [...get, "content-length", ""] },
     {

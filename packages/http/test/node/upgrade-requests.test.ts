@@ -10,8 +10,8 @@ import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts
 import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 
-// After a header with Connection: Upgrade, node's parser drops the rest of the read. It parses the next read as a new
-// request, although that may be the middle of a body.
+// After a header with Connection: Upgrade, node's parser drops the rest of the read. The parser treats the next read as
+// a new request, although that may be the middle of a body.
 
 const certificate = createCertificate("upgrade");
 

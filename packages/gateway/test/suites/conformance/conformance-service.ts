@@ -24,7 +24,7 @@ import {
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 /**
- * The service that the suite calls. It does what the request requires, and reports what it received.
+ * The service that the suite calls does what the request requires, and reports what it received.
  *
  * The comments in the suite's service.proto specify its behaviour. `Unimplemented` is missing on purpose.
  */

@@ -1,6 +1,6 @@
 import { runConformance, timed } from "./suite.ts";
 
-// `npm run suite -- conformance` runs Connect's conformance suite against this server. It runs for the gateway's own
+// `npm run suite -- conformance` runs Connect's conformance suite against this server. Runs for the gateway's own
 // server, for its handler in node's servers, and for createGrpcTransport.
 
 /** node:https drops connections when the machine is busy, regardless of its handler. */

@@ -5,7 +5,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { readJson } from "../../../../protobuf/src/messages/json/index.ts";
 
 /**
- * A JSONTestSuite case. Texts whose names begin with `y_` are JSON, and those with `n_` are not. Those with `i_` may be
+ * A JSONTestSuite case. Texts whose names begin with `y_` are JSON, and those with `n_` are not. Texts with `i_` may be
  * accepted or refused.
  */
 export interface JsonCase {

@@ -9,8 +9,8 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
-// decoder. Go's encoder uses what ours does not. It uses the dynamic table with evictions and size changes, Huffman
-// coding where it is shorter, and never-indexed literals.
+// decoder. Go's encoder uses what ours does not: the dynamic table with evictions and size changes, Huffman coding
+// where it is shorter, and never-indexed literals.
 
 /** The result of the round trips in both directions. */
 export interface RoundTrips {

@@ -9,9 +9,9 @@ import { type ResponseView, viewOf } from "./response-view.ts";
 import { build, type Pair, type Peer, peers, startPair } from "./servers.ts";
 
 // `npm run suite -- differential` sends generated requests to Envoy and to grpc-gateway, and to the proxy with the
-// profile that replaces each, all in front of the same grpc-go. It compares the responses' status, content type,
-// message and code. explanations.ts must explain each difference. Use `-- --requests 5000 --seed 42` for other
-// requests. `-- --show` also prints the explained differences.
+// profile that replaces each, all in front of the same grpc-go. Compares the responses' status, content type, message
+// and code. explanations.ts must explain each difference. Use `-- --requests 5000 --seed 42` for other requests. `--
+// --show` also prints the explained differences.
 
 const { values } = parseArgs({
   options: {

@@ -68,19 +68,15 @@ test(
   buildLimitMs,
 );
 
-test(
-  "20,000 concurrent calls to a server with 100 streams succeed",
-  { timeout: buildLimitMs },
-  async () => {
-    await using limited = await startGrpcProgram({ ...(await buildGo("interop")), args: ["-streams", "100"] });
-    await using transport = createGrpcTransport({ baseUrl: limited.address });
-    const method = methodOf("EmptyCall");
-    if (method.methodKind !== "unary") throw new Error("EmptyCall is not a unary method");
-    const calls = Array.from({ length: 20_000 }, () => transport.unary(method, undefined, undefined, undefined, {}));
-    const outcomes = await within(Promise.allSettled(calls), "20,000 calls", 4 * waitLimitMs);
-    expect(outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []))).toEqual([]);
-  },
-);
+test("20,000 concurrent calls to a server with 100 streams succeed", { timeout: buildLimitMs }, async () => {
+  await using limited = await startGrpcProgram({ ...(await buildGo("interop")), args: ["-streams", "100"] });
+  await using transport = createGrpcTransport({ baseUrl: limited.address });
+  const method = methodOf("EmptyCall");
+  if (method.methodKind !== "unary") throw new Error("EmptyCall is not a unary method");
+  const calls = Array.from({ length: 20_000 }, () => transport.unary(method, undefined, undefined, undefined, {}));
+  const outcomes = await within(Promise.allSettled(calls), "20,000 calls", 4 * waitLimitMs);
+  expect(outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []))).toEqual([]);
+});
 
 const routes: readonly { readonly route: string; readonly options: () => GrpcTransportOptions }[] = [
   { route: "directly", options: () => ({ baseUrl: server.address }) },

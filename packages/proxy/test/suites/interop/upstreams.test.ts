@@ -68,11 +68,14 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
       http2 = opened.use(await openHttp2(address));
     });
 
-    test.each(corpus.filter(({ only }) => only === undefined))("passes over HTTP/1.1 ($rule: $requestLine)", async (row) => {
-      const request = toRequest(row);
-      http1.request(request);
-      expectResponse(await http1.readResponse(request.httpMethod), row.want);
-    });
+    test.each(corpus.filter(({ only }) => only === undefined))(
+      "passes over HTTP/1.1 ($rule: $requestLine)",
+      async (row) => {
+        const request = toRequest(row);
+        http1.request(request);
+        expectResponse(await http1.readResponse(request.httpMethod), row.want);
+      },
+    );
 
     test.each(corpus)("passes over HTTP/2 ($rule: $requestLine)", async (row) => {
       expectResponse(await http2.exchange(toRequest(row)), row.want);

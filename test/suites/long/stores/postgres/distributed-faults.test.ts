@@ -36,7 +36,7 @@ interface Loss {
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
  * To refuse a statement, the proxy changes the first letter of its text or name, so that the server reports an error
- * and the transaction is in the state after a real error. The proxy then replaces the error's SQLSTATE. It is 0A000 for
+ * and the transaction is in the state after a real error. The proxy then replaces the error's SQLSTATE: 0A000 for
  * features that these engines lack, 40001 at random, and 40003 at random when a transaction ends, which was committed
  * in every second case.
  */

@@ -4,7 +4,7 @@ import { createTestGateway } from "../../../../../testing/src/gateway/test-engin
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 
 // `node packages/gateway/test/suites/long/transcoding/serve.ts PORT own|mounted|fetch` serves the echo contract behind
-// this project's gateway. It uses the gateway's own HTTP, node:http with a mounted handler, or node:http with a Fetch
+// this project's gateway. Uses the gateway's own HTTP, node:http with a mounted handler, or node:http with a Fetch
 // handler.
 
 const [port, way] = process.argv.slice(2);

@@ -20,7 +20,7 @@ import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 import type { Address } from "../../../../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 
-// node's parser is the oracle. It must parse every request that we accept in the same way, and may accept more. So an
+// node's parser is the oracle: it must parse every request that we accept in the same way, and may accept more. So an
 // intermediary that parses like node cannot be made to see other requests than we do.
 
 /** A request as a server has parsed it. */

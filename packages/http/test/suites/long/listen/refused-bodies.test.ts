@@ -180,18 +180,15 @@ const refuse: Admit = () => {
 };
 
 // Each test only waits, for a second, so they run concurrently.
-test.concurrent.for(http2Servers)(
-  "an HTTP/2 client (%s) that continues its body is asked to stop",
-  async (http2) => {
-    await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
-    using connection = await openFrames(greenhouse.address);
-    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
-    const answer = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
-    const end = await connection.readUntil(({ streamId }) => streamId === 1);
-    expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
-  },
-);
+test.concurrent.for(http2Servers)("an HTTP/2 client (%s) that continues its body is asked to stop", async (http2) => {
+  await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
+  using connection = await openFrames(greenhouse.address);
+  connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+  const answer = await connection.readUntil(({ streamId }) => streamId === 1);
+  expect(answer).toMatchObject({ type: frameType.headers, flags: frameFlag.endHeaders | frameFlag.endStream });
+  const end = await connection.readUntil(({ streamId }) => streamId === 1);
+  expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
+});
 
 test.each(http2Servers)("with HTTP/2 %s, a long body truncates no blocked response", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });

@@ -87,25 +87,22 @@ async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, cou
 test.each([
   { coding: "zstd", most: 32 },
   { coding: "br", most: 16 },
-] as const)(
-  "the gateway reads $most bodies in $coding, and refuses the next",
-  async ({ coding, most }) => {
-    await using greenhouse = await start();
-    const others = await fill(greenhouse, coding, most);
-    try {
-      const { upload, response } = await begin(greenhouse, "1.1", coding);
-      upload[Symbol.dispose]();
-      const message = "too many br or zstd bodies are being decompressed at the same time";
-      expect([response?.httpStatus, JSON.parse(String(response?.body))]).toMatchObject([429, { code: 8, message }]);
-      const small = await begin(greenhouse, "1.1", "gzip");
-      small.upload[Symbol.dispose]();
-      expect(small.response).toBeUndefined();
-    } finally {
-      others[Symbol.dispose]();
-    }
-    (await beginWhenFree(greenhouse, "1.1", coding))[Symbol.dispose]();
-  },
-);
+] as const)("the gateway reads $most bodies in $coding, and refuses the next", async ({ coding, most }) => {
+  await using greenhouse = await start();
+  const others = await fill(greenhouse, coding, most);
+  try {
+    const { upload, response } = await begin(greenhouse, "1.1", coding);
+    upload[Symbol.dispose]();
+    const message = "too many br or zstd bodies are being decompressed at the same time";
+    expect([response?.httpStatus, JSON.parse(String(response?.body))]).toMatchObject([429, { code: 8, message }]);
+    const small = await begin(greenhouse, "1.1", "gzip");
+    small.upload[Symbol.dispose]();
+    expect(small.response).toBeUndefined();
+  } finally {
+    others[Symbol.dispose]();
+  }
+  (await beginWhenFree(greenhouse, "1.1", coding))[Symbol.dispose]();
+});
 
 /** More than any coding's decoder reads ahead. */
 const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;

@@ -10,7 +10,7 @@ import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
-// An upstream that does not read uploads. It never enlarges stream windows, only the connection's.
+// An upstream that does not read uploads, and never enlarges stream windows, only the connection's.
 
 const service = "/greenhouse.v1.GreenhouseService";
 const header: readonly Field[] = [

@@ -292,29 +292,26 @@ test.each([
   { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
   { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
   { name: "gets no response", lookup: () => new Promise<never>(() => undefined), reason: "timed out after 50 ms" },
-])(
-  "calls to a name that $name fail without lookups during the backoff",
-  async ({ lookup, reason }) => {
-    let lookups = 0;
-    await using client = openGreenhouse({
-      addresses: "dns:orders.example:1",
-      limits: { connectTimeoutMs: 50 },
-      lookup: () => {
-        lookups++;
-        return lookup();
-      },
-    });
-    expect(client.upstream.ready).toBe(true);
-    // Concurrent calls share one lookup, and later calls do not wait.
-    const together = await Promise.all([wateringOf(client), wateringOf(client)]);
-    for (let i = 0; i < 3; i++) {
-      const outcome = together[i] ?? (await wateringOf(client));
-      expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${reason}`);
-      expect(client.upstream.ready).toBe(false);
-    }
-    expect(lookups).toBe(1);
-  },
-);
+])("calls to a name that $name fail without lookups during the backoff", async ({ lookup, reason }) => {
+  let lookups = 0;
+  await using client = openGreenhouse({
+    addresses: "dns:orders.example:1",
+    limits: { connectTimeoutMs: 50 },
+    lookup: () => {
+      lookups++;
+      return lookup();
+    },
+  });
+  expect(client.upstream.ready).toBe(true);
+  // Concurrent calls share one lookup, and later calls do not wait.
+  const together = await Promise.all([wateringOf(client), wateringOf(client)]);
+  for (let i = 0; i < 3; i++) {
+    const outcome = together[i] ?? (await wateringOf(client));
+    expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${reason}`);
+    expect(client.upstream.ready).toBe(false);
+  }
+  expect(lookups).toBe(1);
+});
 
 test("a name keeps its servers while lookups fail", async () => {
   await using server = await startScriptedServer(respondWatered);
