@@ -3,8 +3,9 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// `npm run generate` writes the `gen/` folders in src and test, openapi.json, the man page and the proxy's settings
-// table. With `-- --check` it writes them to a temporary folder instead, and fails when the project's files differ.
+// `npm run generate` writes the `gen/` folders in src, test and bench, openapi.json, the man page and the proxy's
+// settings table. With `-- --check` it writes them to a temporary folder instead, and fails when the project's files
+// differ.
 
 /** The test definitions, which are separate buf modules. */
 const testDefinitions = [

@@ -1,4 +1,4 @@
-// The entry: one process for each core, which share the ports 8080 (HTTP/1.1 and HTTP/2 without TLS) and 8081 (TLS).
+// The entry has one process for each core, which share the ports 8080 (HTTP/1.1 and HTTP/2 without TLS) and 8081 (TLS).
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";

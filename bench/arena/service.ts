@@ -1,4 +1,4 @@
-// The handlers, and the options of the gateway that serves them.
+// The handlers, and the options for the gateway that serves them.
 import { readFileSync } from "node:fs";
 import { fromJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -33,7 +33,7 @@ export function readItems(file: string): readonly Item[] {
   return items.map((item) => fromJson(ItemSchema, item));
 }
 
-/** Returns the options of a gateway that serves both services, with fields that are zero or false in its JSON. */
+/** Returns options for a gateway that serves both services, with fields that are zero or false in its JSON. */
 export function optionsFor(items: readonly Item[]): GatewayOptions {
   const endpointService = endpoints(items);
   return {

@@ -20,7 +20,7 @@ import { type CommandLine, startNode } from "../../packages/testing/src/process/
 import { freePort } from "../../packages/testing/src/process/free-port.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-/** An item of the data set. */
+/** An item in the data set. */
 interface SourceItem {
   readonly price: number;
   readonly quantity: number;
@@ -50,12 +50,12 @@ function createItems(): SourceItem[] {
   }));
 }
 
-/** Returns free ports of loopback: without TLS, and with it. */
+/** Returns two free loopback ports, one without TLS and one with it. */
 export async function freePorts(): Promise<[plain: number, secure: number]> {
   return [await freePort(), await freePort()];
 }
 
-/** Starts the entry with the command of its image, a new certificate and a new data set, and waits until it listens. */
+/** Starts the entry with its image's command, a new certificate and a new data set, and waits until it listens. */
 export async function startEntry([plain, secure]: readonly [plain: number, secure: number]): Promise<Entry> {
   const [, command = ""] = /^CMD (.*)$/m.exec(readFileSync(join(import.meta.dirname, "Dockerfile"), "utf8")) ?? [];
   const [, ...args]: string[] = JSON.parse(command);
@@ -83,7 +83,7 @@ function randomBetween(least: number, most: number): number {
   return least + Math.floor(Math.random() * (most - least + 1));
 }
 
-/** Returns the options of a TLS client that trusts the entry. */
+/** Returns the options with which a TLS client trusts the entry. */
 function trusting({ cert }: Entry): ConnectionOptions {
   return { ca: cert, servername: "localhost" };
 }
@@ -94,7 +94,7 @@ async function get(entry: Entry, path: string, header: readonly Field[] = [], tl
   return await connection.readResponse();
 }
 
-/** Checks the response of /baseline11. */
+/** Checks the response from /baseline11. */
 function checkSum({ httpStatus, header, body }: HttpResponse, sum: number): void {
   assert.deepEqual([httpStatus, body.toString()], [200, String(sum)]);
   assert.match(fieldValue(header, "content-type") ?? "", /^text\/plain(?:;|$)/);
@@ -149,7 +149,7 @@ async function checkShortConnections({ plain }: Entry): Promise<void> {
   }
 }
 
-/** Checks the items of /json/{count}, and that they are compressed if, and only if, the client accepts it. */
+/** Checks the items from /json/{count}, and that they are compressed if, and only if, the client accepts it. */
 async function checkItems(
   entry: Entry,
   { tls = false, accepted }: { tls?: boolean; accepted?: string },
@@ -192,7 +192,7 @@ async function checkWeakTls(entry: Entry): Promise<void> {
   }
 }
 
-/** Sends the bytes of a SumRequest, and checks those of the SumReply. */
+/** Sends a SumRequest as bytes, and checks the bytes of the SumReply. */
 async function checkEnvelope({ plain }: Entry): Promise<void> {
   const [a, b] = [randomBetween(1, 60), randomBetween(1, 60)];
   using connection = await openHttp2(plain);
@@ -210,11 +210,11 @@ async function checkEnvelope({ plain }: Entry): Promise<void> {
   assert.deepEqual(decodeEnvelopes(body), [{ flags: 0, bytes: Buffer.of(0x08, a + b) }]);
 }
 
-/** Calls the entry by grpc-js, which reads the definition without generated code. */
+/** Calls the entry with grpc-js, which reads the definition without generated code. */
 async function checkCalls({ plain }: Entry, check: (client: GrpcJsClient) => Promise<void>): Promise<void> {
   const includeDirs = [import.meta.dirname, join(projectFolder, "packages/protobuf/proto")];
   const service = loadSync("benchmark.proto", { includeDirs })["benchmark.BenchmarkService"];
-  // Messages have a format, services do not.
+  // Messages have a format, and services do not.
   if (service === undefined || "format" in service) throw new Error("benchmark.proto has no BenchmarkService");
   const Client = makeGenericClientConstructor(service, "BenchmarkService");
   const client = new Client(`${plain.address}:${String(plain.port)}`, credentials.createInsecure());
@@ -240,7 +240,7 @@ async function checkStreams(client: GrpcJsClient): Promise<void> {
   }
 }
 
-/** A rule of HttpArena. */
+/** An HttpArena rule. */
 export interface Rule {
   readonly profile: string;
   readonly name: string;
@@ -252,7 +252,7 @@ function rule(profile: string, name: string, check: Rule["check"]): Rule {
   return { profile, name, check };
 }
 
-/** The rules of the entry's profiles, by their current names, and by the former names `json` and `stream-grpc`. */
+/** The rules for the entry's profiles, by their current names, and by the former names `json` and `stream-grpc`. */
 export const rules: readonly Rule[] = [
   rule("baseline", "GET adds random numbers", checkGet),
   rule("baseline", "POST adds a body of text", (entry) => checkPosts(entry, ["content-type", "text/plain"])),

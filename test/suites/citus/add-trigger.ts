@@ -6,11 +6,11 @@ export interface Trigger {
   readonly table: "plants" | "deletions";
   readonly when: "DELETE" | "INSERT";
   readonly sql: string;
-  /** Whether it runs before or after the change of the row. Default BEFORE. */
+  /** Whether it runs before or after the row changes. Default BEFORE. */
   readonly at?: "BEFORE" | "AFTER";
-  /** The plants for which it runs. By default for all. */
+  /** The plants for which it runs, by default all. */
   readonly of?: bigint | readonly bigint[];
-  /** The index of the worker to whose shards it is added. By default to all. */
+  /** The index of the worker to whose shards it is added, by default all. */
   readonly on?: number;
 }
 

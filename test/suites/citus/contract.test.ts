@@ -60,8 +60,8 @@ describePlantStore(
         failDeletions: async () => void (await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author")),
         protect: (way, ids) => protect(url, way, ids),
         recorded: () => readRecorded(url),
-        // A record without a key is in the partition of its day. Citus refuses an expression that depends on the time
-        // zone of the session.
+        // A record without a key is in the partition of its day. Citus refuses an expression that depends on the
+        // session's time zone.
         age: async (days) =>
           void (await runSql(
             url,

@@ -7,7 +7,7 @@ import { startPostgres } from "../../support/plants/postgres-server.ts";
 
 const sequences = 20;
 
-/** Timeout of one sequence, in milliseconds: twenty restarts on a busy machine. */
+/** A sequence's timeout in milliseconds, enough for twenty restarts on a busy machine. */
 const limitMs = 120_000;
 
 const server = await startPostgres();

@@ -16,7 +16,7 @@ const acknowledgedMin = 200;
 /** More deletions than a queue accepts. */
 const overflowingPlants = 18_000;
 
-/** The error of every call that a store cannot process. */
+/** The error for every call that a store cannot process. */
 export const unavailable: { readonly rawMessage: string; readonly code: Code } = {
   rawMessage: "the plant store cannot process the request at the moment",
   code: Code.Unavailable,
@@ -31,10 +31,10 @@ export type DurableFact =
   | "a protected plant"
   | "a store without its tables";
 
-/** The tests of a fact. @param calls - a call of each method that asks the store */
+/** The tests for a fact. @param calls - a call to each method that queries the store */
 type FactTests = (open: OpenStore, calls: Calls) => void;
 
-/** The facts about durable stores, with their tests. A store without one of them states that it lacks the fact. */
+/** The facts about durable stores, with their tests. A store that lacks a fact states it. */
 export const durableFacts: readonly { readonly fact: DurableFact; readonly tests: FactTests }[] = [
   { fact: "a reopened store", tests: (open) => testReopened(reopening(open)) },
   {
@@ -137,7 +137,7 @@ function testQueue(open: OpenWithDatabase): void {
   });
 
   test("deletes nothing when its call is cancelled", async () => {
-    // A store sends at most two batches at the same time, in each of its queues.
+    // A store sends at most two concurrent batches from each of its queues.
     const others = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
     await using opened = await open([...others, 21n]);
     const controller = new AbortController();

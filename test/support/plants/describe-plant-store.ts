@@ -9,10 +9,10 @@ import { refusalOf } from "./refusal.ts";
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** For what an idempotency key holds: where it is a plant, rows about the same key for others are left out. */
+/** What an idempotency key is valid for. If it is a plant, rows about the same key for others are omitted. */
 type KeyHoldsFor = "the store" | "a plant";
 
-/** The options of {@link describePlantStore}. */
+/** Options for {@link describePlantStore}. */
 interface Exceptions {
   readonly keyHoldsFor?: KeyHoldsFor;
   /** The durable facts that the store does not promise, or that its test cannot show. */

@@ -7,7 +7,7 @@ export interface OpenedStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** The ids that exist, in ascending order. */
   plants(): Promise<readonly bigint[]> | readonly bigint[];
-  /** Opens another store of the same plants; missing if the store is not durable. */
+  /** Opens another store on the same database; missing if the store is not durable. */
   readonly reopen?: (options?: RetentionOptions) => Promise<PlantStore>;
   /** The store's database; missing if the test may not change or kill it. */
   readonly database?: StoreDatabase;
@@ -19,7 +19,7 @@ type RetentionOptions = Pick<DurableStoreOptions, "deletionsKeptMs">;
 /** Opens a store that has the given plants, and only those. */
 export type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 
-/** The names of the methods that ask a store, except `close`. */
+/** The methods that query a store, by name, except `close`. */
 type Asking = Exclude<
   { [Name in keyof PlantStore]: PlantStore[Name] extends (...args: never) => unknown ? Name : never }[keyof PlantStore],
   "close" | undefined
@@ -39,14 +39,14 @@ export const protections = [
 /** A way to keep plants. */
 export type Protection = (typeof protections)[number];
 
-/** SQL that protects the plants of a comma-separated list of ids. */
+/** SQL that protects the plants in a comma-separated list of ids. */
 export type ProtectionSql = Readonly<Record<Protection, (ids: string) => string>>;
 
 /** A database that belongs to a test, which changes it, and kills its server. */
 export interface StoreDatabase {
   /** Where a process finds the store. */
   readonly location: PlantLocation;
-  /** The number of queues over which the store divides its deletions, by plant. Default 1. */
+  /** How many queues the store divides its deletions over, by plant. Default 1. */
   readonly queues?: number;
   /** Kills the database's server, if it has one, and starts it again. */
   kill(): Promise<void>;
@@ -56,7 +56,7 @@ export interface StoreDatabase {
   failDeletions(): Promise<void> | void;
   /** Protects plants from deletion. */
   protect(way: Protection, ids: readonly bigint[]): unknown;
-  /** Returns the plants of all deletion records, in the order of the deletions. */
+  /** Returns the plants in all deletion records, in the order in which they were deleted. */
   recorded(): Promise<readonly bigint[]> | readonly bigint[];
   /** Makes all deletion records older, by days. */
   age(days: number): Promise<void> | void;
@@ -68,7 +68,7 @@ type Durable = OpenedStore & Required<Pick<OpenedStore, "reopen">>;
 /** Opens a durable store that has the given plants, and only those. */
 export type OpenDurable = (plants: readonly bigint[]) => Promise<Durable>;
 
-/** Opens such a store with a database that belongs to the test. */
+/** Opens a durable store with a database that belongs to the test. */
 export type OpenWithDatabase = (
   plants: readonly bigint[],
 ) => Promise<Durable & Required<Pick<OpenedStore, "database">>>;

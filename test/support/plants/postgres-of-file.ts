@@ -20,7 +20,7 @@ export interface PostgresStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** Returns the plants' ids, in ascending order. */
   readonly plants: () => Promise<bigint[]>;
-  /** Opens another store of the same database. */
+  /** Opens another store on the same database. */
   readonly reopen: (options?: DurableStoreOptions) => Promise<PlantStore>;
   readonly database: StoreDatabase;
 }
@@ -72,17 +72,17 @@ const protectionSql: ProtectionSql = {
     triggerSql("INSERT ON deletions", `NEW.plant_id IN (${ids})`, "RETURN NULL"),
 };
 
-/** Makes all deletion records of a database older. */
+/** Makes a database's deletion records older. */
 export async function ageRecords(url: string, days: number): Promise<void> {
   await runSql(url, `UPDATE deletions SET deleted_at = deleted_at - interval '${days} days'`);
 }
 
-/** Returns the ids of the plants in a database, in ascending order. */
+/** Returns the ids of a database's plants, in ascending order. */
 export async function readPlants(url: string): Promise<bigint[]> {
   return await readIds(url, "SELECT id FROM plants ORDER BY id");
 }
 
-/** Returns the plants of the deletion records in a database, in the order of the deletions. */
+/** Returns the plants in a database's deletion records, in the order in which they were deleted. */
 export async function readRecorded(url: string): Promise<bigint[]> {
   return await readIds(url, "SELECT plant_id AS id FROM deletions ORDER BY deleted_at");
 }

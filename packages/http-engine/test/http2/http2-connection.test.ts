@@ -52,7 +52,7 @@ const farOff = {
   intervalMs: hour,
 };
 
-/** The first bytes of a client. */
+/** The first bytes that a client sends. */
 const opening = Buffer.concat([
   clientPreface,
   ...[frame(frameType.settings, 0, 0), frame(frameType.settings, ack, 0)].map(frameBytes),

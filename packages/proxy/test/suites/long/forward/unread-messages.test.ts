@@ -23,7 +23,7 @@ const malformed = Buffer.from("\x1a\x7f");
 
 const waterBed = { rpc: "WaterBed", requests: 1, responses: 1 };
 
-/** Calls an RPC of a proxy with an interceptor. Returns the messages that the upstream gets, and the response. */
+/** Calls an RPC through a proxy with an interceptor. Returns the messages that the upstream gets, and the response. */
 async function call(interceptor: Interceptor, type: string, request: Buffer, response: Buffer, kind = waterBed) {
   let forwarded = Buffer.alloc(0);
   await using upstream = await startScriptedServer({
@@ -166,7 +166,7 @@ async function* read(messages: AsyncIterable<Message>): AsyncGenerator<Message> 
   yield* messages;
 }
 
-/** Returns messages that are equal to decoded ones of the same types. */
+/** Returns messages that equal decoded ones with the same types. */
 async function* replaced(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
   for await (const { $typeName } of messages) {
     const isRequest = $typeName === WatchReadingsRequestSchema.typeName;
@@ -174,7 +174,8 @@ async function* replaced(messages: AsyncIterable<Message>): AsyncGenerator<Messa
   }
 }
 
-// Field 1 twice: a string in all messages but the response of `RecordReadings`, in which it is an integer.
+// Has field 1 twice. The field is a string in all messages except the response of `RecordReadings`, in which it is an
+// integer.
 const [twice, once] = [Buffer.from("\n\u0001a\n\u0001b"), Buffer.from("\n\u0001b")];
 const [countedTwice, countedOnce] = [Buffer.of(8, 1, 8, 2), Buffer.of(8, 2)];
 const endless = Buffer.from("\n\u007f");
