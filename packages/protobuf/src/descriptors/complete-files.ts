@@ -13,9 +13,9 @@ import { joinNames } from "./validate-files.ts";
 /** Files that define every type they refer to, each after the files that it imports. */
 interface CompleteFiles {
   readonly set: FileDescriptorSet;
-  /** The reasons why services cannot be served, by their full names. */
+  /** Why services cannot be served, by their full names. */
   readonly omitted: ReadonlyMap<string, string>;
-  /** The imported files that probably declare the missing types of those services. */
+  /** The imported files that probably declare the types that those services lack. */
   readonly missingFiles: ReadonlySet<string>;
 }
 
@@ -50,14 +50,14 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
 }
 
 /**
- * The most missing imports of a file that are considered. 30, because real files import fewer, and a hostile set may
- * have many services that each need them.
+ * The maximum number of missing imports considered per file. Real files import fewer. In a hostile set, many services
+ * may need each of them.
  */
 const missingImportsMax = 30;
 
 interface MissingType {
   readonly typeName: string;
-  /** The message with a field of the type, or `undefined` for the type of a request or response. */
+  /** The message that has a field of this type, or `undefined` for a request or response type. */
   readonly user?: string;
 }
 
@@ -71,7 +71,7 @@ class TypeIndex {
     this.#files = files;
   }
 
-  /** Reads the types of all files. */
+  /** Reads the types in all files. */
   *index(): Generator<number, void> {
     for (const file of this.#files.values()) {
       const messages = file.messageType.map((message) => ({ message, scope: file.package }));
@@ -93,10 +93,7 @@ class TypeIndex {
     }
   }
 
-  /**
-   * Returns a copy of a file without the elements that refer to a missing type. The copy imports all files that it
-   * needs.
-   */
+  /** Copies a file without the elements that refer to a missing type. The copy imports all files that it needs. */
   *withoutMissingTypes(file: FileDescriptorProto): Generator<number, FileDescriptorProto> {
     const needed = new Set<string>();
     const isDeclared = (typeName: string): boolean => {
@@ -194,19 +191,19 @@ class TypeIndex {
   }
 }
 
-/** Returns whether a file is in the folder of a type's package, where compilers expect the type. */
+/** Returns whether a file is in the folder where compilers expect a type: the one for the type's package. */
 function mayDeclare(file: string, typeName: string): boolean {
   return typeName.replaceAll(".", "/").startsWith(file.slice(0, file.lastIndexOf("/") + 1));
 }
 
-/** Returns a copy of a message with changed values and the same prototype, which has the proto2 defaults. */
+/** Copies a message with changed values and the same prototype, which has the proto2 defaults. */
 export function copyWith<Copied extends object>(message: Copied, changes: Partial<Copied>): Copied {
   const prototype: object | null = Object.getPrototypeOf(message);
   const copy: Copied = Object.create(prototype);
   return Object.assign(copy, message, changes);
 }
 
-/** Returns a type name without a fully qualified name's leading dot. */
+/** Removes the leading dot from a fully qualified type name. */
 function withoutLeadingDot(typeName: string): string {
   return typeName.startsWith(".") ? typeName.slice(1) : typeName;
 }

@@ -22,20 +22,17 @@ import { problem } from "../errors/index.ts";
 import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
-/**
- * The most messages inside each other that are encoded as bytes: in a google.protobuf.Any, or as an extension. Deeper
- * ones are removed.
- */
+/** How deep encoded messages may be nested: those in a google.protobuf.Any, and extensions. Deeper ones are removed. */
 const encodedDepthMax = 16;
 
-/** The form of a message type's full name. */
+/** Matches a message type's full name. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$/;
 
 type Detail = ConnectError["details"][number];
 type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
 type IncomingDetail = Exclude<Detail, OutgoingDetail>;
 
-/** The visible types of a definition, and the names of its types with hidden parts. */
+/** A definition's visible types, and the names of its types with hidden parts. */
 export type PartlyVisible = Pick<DescribedServices, "types" | "restricted">;
 
 /**
@@ -46,13 +43,13 @@ export class HiddenParts {
   readonly #definitions: readonly PartlyVisible[];
   readonly #restricted: ReadonlySet<string>;
   readonly #recursionLimit: number | undefined;
-  /** The visible extensions by the names of the messages that they extend. */
+  /** The visible extensions, by the name of the message that they extend. */
   readonly #extensions: ReadonlyMap<string, readonly DescExtension[]>;
 
   /** The names of messages that may have a hidden part, at any depth. */
   readonly #partlyHidden: ReadonlySet<string>;
 
-  /** The update masks of messages whose target may have a hidden part. */
+  /** The update masks whose target may have a hidden part, by message type. */
   readonly #masks = new Map<DescMessage, UpdateMask | "none">();
 
   private constructor(definitions: readonly PartlyVisible[], recursionLimit: number | undefined) {
@@ -69,7 +66,7 @@ export class HiddenParts {
   }
 
   /**
-   * Returns the hidden parts of definitions, or `undefined` if nothing is hidden.
+   * Returns the parts that definitions hide, or `undefined` if nothing is hidden.
    *
    * @param definitions - if several have a type with the same name, the first one applies
    */
@@ -78,12 +75,12 @@ export class HiddenParts {
     return new HiddenParts(definitions, recursionLimit);
   }
 
-  /** Returns whether messages of these types may have a hidden part, at any depth. */
+  /** Returns whether these messages may have a hidden part, at any depth. */
   mayBeIn(messages: readonly DescMessage[]): boolean {
     return messages.some(({ typeName }) => this.#partlyHidden.has(typeName));
   }
 
-  /** Returns types, and all messages that contain one of them at any depth, by their names. */
+  /** Returns the names of types, and of all messages that contain one at any depth. */
   #usersOf(used: ReadonlySet<string>): ReadonlySet<string> {
     const messages = this.#definitions.flatMap(({ types }) => [...types].filter((type) => type.kind === "message"));
     const uses = [
@@ -97,22 +94,22 @@ export class HiddenParts {
     return found;
   }
 
-  /** Removes the hidden parts of a message, and its unknown fields. */
+  /** Removes a message's hidden parts and unknown fields. */
   removeFrom(desc: DescMessage, message: Message): void {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: false });
   }
 
   /**
-   * Removes the hidden parts of a request, and its unknown fields.
+   * Removes a request's hidden parts and unknown fields.
    *
-   * @throws ConnectError `InvalidArgument` if a path of an update mask names no visible field. An update mask without
-   * the path could mean all fields.
+   * @throws ConnectError `InvalidArgument` if an update mask has a path that names no visible field. Without the path,
+   * the mask could mean all fields.
    */
   removeFromRequest(desc: DescMessage, message: Message): void {
     this.#clean(desc, message, { encodedDepth: 0, isRequest: true });
   }
 
-  /** Removes the hidden parts of an error's details, and details of hidden types. */
+  /** Removes hidden parts from an error's details, and details whose type is hidden. */
   removeFromDetails(error: ConnectError): void {
     error.details = error.details.flatMap((detail): ConnectError["details"] => {
       const { type, value } = "desc" in detail ? encodeDetail(detail) : detail;
@@ -132,7 +129,7 @@ export class HiddenParts {
     if (message.$unknown !== undefined) this.#cleanExtensions(message, inside(place));
   }
 
-  /** Removes the hidden parts of a value. Returns `false` if all of it is hidden. */
+  /** Removes a value's hidden parts. Returns `false` if all of it is hidden. */
   #cleanValue(field: DescField | DescExtension, value: unknown, place: Place): boolean {
     if (field.enum !== undefined) return this.#cleanEnums(field.enum, value);
     const { message } = field;
@@ -142,7 +139,7 @@ export class HiddenParts {
     return true;
   }
 
-  /** Removes the paths of an update mask that name no visible field. Throws if the message is a request. */
+  /** Removes update mask paths that name no visible field. Throws if the message is a request. */
   #cleanMask(desc: DescMessage, message: Message, { isRequest }: Place): void {
     let mask = this.#masks.get(desc);
     if (mask === undefined) {
@@ -193,7 +190,7 @@ export class HiddenParts {
 
   /** Returns an encoded message without its hidden parts, or `undefined` if its type is hidden or not a name. */
   #cleanEncoded(typeName: string, bytes: Uint8Array, place: Place): Uint8Array | undefined {
-    // A reader might know the type of another name, for example without a trailing slash.
+    // A reader might map another name to a hidden type, for example by removing a trailing slash.
     if (!fullName.test(typeName)) return undefined;
     const owner = this.#ownerOf(typeName);
     // Types that the definitions lack are not hidden by them.
@@ -204,7 +201,7 @@ export class HiddenParts {
     return place.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, place) : new Uint8Array();
   }
 
-  /** Returns the definition of a message, which may be hidden, or `undefined` if no definition has its type. */
+  /** Returns the definition that has a message type, visible or hidden, or `undefined`. */
   #ownerOf(typeName: string): PartlyVisible | undefined {
     return this.#definitions.find(
       ({ types, restricted }) => types.getMessage(typeName) !== undefined || restricted.has(typeName),
@@ -224,7 +221,7 @@ export class HiddenParts {
   }
 }
 
-/** Where a message is: in how many encoded messages, and whether these are in a request. */
+/** Where a message is: how many encoded messages enclose it, and whether it is in a request. */
 interface Place {
   readonly encodedDepth: number;
   readonly isRequest: boolean;
@@ -234,7 +231,7 @@ function inside({ encodedDepth, isRequest }: Place): Place {
   return { encodedDepth: encodedDepth + 1, isRequest };
 }
 
-/** Encodes a detail of a handler. Returns no bytes if it cannot be encoded. */
+/** Encodes a handler's error detail. Returns no bytes if it cannot be encoded. */
 function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
   const type = desc.typeName;
   try {
@@ -244,14 +241,17 @@ function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
   }
 }
 
-/** Returns the value of a field that is set. */
+/** Returns a field's value, if it is set. */
 function valueOf(message: Message, { localName, oneof }: DescField): unknown {
   if (oneof === undefined) return Reflect.get(message, localName);
   const member: unknown = Reflect.get(message, oneof.localName);
   return typeof member === "object" && member !== null ? Reflect.get(member, "value") : undefined;
 }
 
-/** Returns the number of an extension. `getExtension` returns a closed enum's default value for hidden numbers. */
+/**
+ * Returns the enum number that an extension holds. For hidden numbers, `getExtension` returns a closed enum's default
+ * value.
+ */
 function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number | undefined {
   const sent = $unknown?.findLast(({ no, wireType }) => no === number && wireType === WireType.Varint);
   return sent && new BinaryReader(sent.data).int32();
@@ -264,7 +264,7 @@ function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): vo
   list.length = length;
 }
 
-/** Returns a field's values: of a list, of a map, or the single one. */
+/** Returns a field's values: list items, map values, or the single value. */
 function itemsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return typeof value === "object" && value !== null && !isMessage(value) ? Object.values(value) : [value];

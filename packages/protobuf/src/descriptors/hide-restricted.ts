@@ -10,7 +10,7 @@ import { copyWith } from "./complete-files.ts";
 import { ListPositions } from "./list-positions.ts";
 import { joinNames } from "./validate-files.ts";
 
-/** Which elements of a definition with a rule of `google.api.visibility` exist. */
+/** Which elements with a `google.api.visibility` rule exist. */
 export interface VisibilityOptions {
   /** The labels that are visible. An element whose rule has none of them does not exist. */
   readonly allow: readonly string[];
@@ -19,18 +19,16 @@ export interface VisibilityOptions {
 /** Files without restricted elements. */
 export interface VisibleFiles {
   readonly visible: readonly FileDescriptorProto[];
-  /**
-   * The full names of the messages and enums without some of their fields, extensions or values, and of the messages
-   * that are hidden.
-   */
+  /** The full names of all hidden messages, and of the messages and enums that lack fields, extensions or values. */
   readonly restricted: ReadonlySet<string>;
-  /** The labels of all rules. */
+  /** All labels that rules have. */
   readonly labels: ReadonlySet<string>;
 }
 
 /**
- * The number of the extensions `api_visibility`, `method_visibility`, `message_visibility`, `field_visibility`,
- * `enum_visibility` and `value_visibility`. Known by number, because a set may lack google/api/visibility.proto.
+ * The number that belongs to the extensions `api_visibility`, `method_visibility`, `message_visibility`,
+ * `field_visibility`, `enum_visibility` and `value_visibility`. Known by number, because a set may lack
+ * google/api/visibility.proto.
  */
 const extensionNumber = 72295727;
 
@@ -42,7 +40,7 @@ const restrictionNumber = 1;
  * `google.api.visibility` rule without an allowed label, and without everything that uses a hidden type. Comments keep
  * their descriptors. Yields after each file.
  *
- * @throws Error if an enum's first value is hidden, which is its fields' default
+ * @throws Error if an enum hides its first value, which is its fields' default
  */
 export function* hideRestricted(
   input: readonly FileDescriptorProto[],
@@ -214,7 +212,7 @@ class Rules {
   }
 }
 
-/** Returns the labels in the rule of an element, or none if everyone sees it. @throws RangeError if it is malformed */
+/** Returns the labels in an element's rule, or none if everyone sees it. @throws RangeError if it is malformed */
 export function visibilityLabelsOf({ options }: Restrictable): readonly string[] {
   return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
 }

@@ -39,8 +39,8 @@ const known: readonly DescFile[] = [
 ];
 
 /**
- * Finds a well-known file, whose content is the same everywhere. A server's reflection may lack such a file, even if
- * other files import it.
+ * Finds a well-known file, whose content is the same everywhere. A server's reflection may lack one, even if other
+ * files import it.
  */
 export function knownFile(name: string): FileDescriptorProto | undefined {
   return known.find(({ proto }) => proto.name === name)?.proto;

@@ -51,7 +51,7 @@ function linkFile(
   const proto = copyWith(complete, { dependency: complete.dependency.filter((name) => files.has(name)) });
   const needed = [...referredTypes(proto)].flatMap((name) => types.get(name) ?? []);
   const byFile = Map.groupBy(needed, ({ file }) => file);
-  // Only what the file uses is imported, because all types of all its imports would be added for each file.
+  // Returns only imports that the file uses. For each file, `createFileRegistry` adds all types in its imports.
   const resolve = (name: string): DescFile | undefined => {
     const imported = files.get(name);
     if (imported === undefined) return undefined;

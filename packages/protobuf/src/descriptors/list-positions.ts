@@ -1,5 +1,5 @@
 /**
- * The list item positions before and after some of them were removed, for the SourceCodeInfo paths.
+ * Where list items were before others were removed, and where they are now. SourceCodeInfo paths need both.
  *
  * A path alternates field numbers and list indexes (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's
  * fourth field.

@@ -8,8 +8,8 @@ export interface UpdateMask {
 }
 
 /**
- * Returns a message's update mask (AIP-134): its only google.protobuf.FieldMask, whose paths name fields of the only
- * other message in the message. Returns `undefined` if the mask's target is unknown.
+ * Returns a message's update mask (AIP-134): its only google.protobuf.FieldMask, whose paths name fields in its only
+ * other message. Returns `undefined` if the mask's target is unknown.
  */
 export function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
   const singular = fields.filter((field) => field.fieldKind === "message");

@@ -1,8 +1,8 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-// The options `openapiv2_*` of grpc-gateway (protoc-gen-openapiv2/options). Definitions have them as unknown fields, so
-// they are read by their numbers, without generated code.
+// grpc-gateway's `openapiv2_*` options (protoc-gen-openapiv2/options). Definitions have them as unknown fields, so they
+// are read by their numbers, without generated code.
 
 /** A link to documentation, as in OpenAPI. */
 export interface ExternalDocs {
@@ -27,7 +27,7 @@ export interface OpenApiDescOptions {
 /** A descriptor that can have options. */
 export type DescWithOptions = DescMethod | DescMessage | DescService | DescField | DescEnum | DescFile;
 
-/** The number of each extension, which extends the options of another kind of descriptor. */
+/** The number that all these extensions have. Each one extends the options for another descriptor kind. */
 export const openApiExtension = 1042;
 
 const none: OpenApiDescOptions = { unread: [] };
@@ -35,7 +35,7 @@ const none: OpenApiDescOptions = { unread: [] };
 // Cached, because a description asks several times for each field.
 const cache = new WeakMap<DescWithOptions, OpenApiDescOptions>();
 
-/** Returns the `openapiv2_*` options of a descriptor. Malformed options count as not read. */
+/** Returns a descriptor's `openapiv2_*` options. Malformed options count as not read. */
 export function openApiOptionsOf(desc: DescWithOptions): OpenApiDescOptions {
   const values = desc.proto.options?.$unknown?.filter(({ no }) => no === openApiExtension) ?? [];
   if (values.length === 0) return none;
@@ -108,7 +108,7 @@ const readDocs: ReadField = (reader, found, name) => {
 
 const readJsonSchema: ReadField = (reader, found, name) => readFields(reader.bytes(), name, jsonSchema, found);
 
-/** The names of fields that are not read. */
+/** Returns fields that have a name but are not read. */
 function unread(names: Readonly<Record<number, string>>): Fields {
   return Object.fromEntries(Object.entries(names).map(([number, name]) => [number, [name]]));
 }
@@ -176,7 +176,7 @@ const optionOfKind: Readonly<Record<DescWithOptions["kind"], { readonly option: 
 };
 
 /**
- * Returns the `openapiv2_*` fields of services and everything that they refer to that are not read, each with the names
+ * Returns the `openapiv2_*` fields that are not read, in services and everything that they refer to. Each has the names
  * of the descriptors or files that set it.
  */
 export function unreadOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {

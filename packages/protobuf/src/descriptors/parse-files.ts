@@ -5,19 +5,19 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 /** Bytes that are parsed in one step, if no field is larger. 64 KiB: about three milliseconds of work. */
 const pieceBytes = 64 * 1024;
 
-/** The deepest nesting of messages in a file. 99: 100 in a set, as in protobuf's readers. */
+/** How deep messages may be nested in a file. 99, so that a set has at most 100 levels, as in protobuf's readers. */
 const recursionLimit = 99;
 
-/** The number of the repeated field that contains a set's files. */
+/** The field that contains a set's files. */
 const filesNumber = FileDescriptorSetSchema.field.file.number;
 
-/** The number of the field with comments, the only field of a file that is large without being a definition. */
+/** The field that contains a file's comments. No other field is large without being a definition. */
 const commentsNumber = FileDescriptorProtoSchema.field.sourceCodeInfo.number;
 
 /**
- * Parses the files of a binary google.protobuf.FileDescriptorSet. Yields the bytes that each step has parsed.
+ * Parses the files in a binary google.protobuf.FileDescriptorSet. Yields the bytes that each step has parsed.
  *
- * A message may be parsed in pieces, because protobuf concatenates the lists of pieces and merges their other fields.
+ * A message may be parsed in pieces, because protobuf concatenates their lists and merges their other fields.
  *
  * @throws Error if the bytes are not such a set
  */
@@ -35,7 +35,7 @@ export function* parseFiles(set: Uint8Array): Generator<number, readonly FileDes
   return files;
 }
 
-/** A field of an encoded message. */
+/** A field in an encoded message. */
 interface EncodedField {
   readonly number: number;
   /** The offsets of its tag and of the byte after it. */
@@ -59,9 +59,8 @@ function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
 /**
  * Splits an encoded message between its fields.
  *
- * @param splitNumber - the number of a field whose message is split between its fields too, such as that of the
- * comments, which is split between locations. Messages below it are not split, so that nesting does not multiply the
- * work
+ * @param splitNumber - a field whose message is split between its fields too. For example, the comments are split
+ * between locations. Messages below it are not split, so that nesting does not multiply the work
  */
 function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;

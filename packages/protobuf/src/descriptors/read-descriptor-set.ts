@@ -8,7 +8,7 @@ import { neededFiles } from "./needed-files.ts";
 import { parseFiles } from "./parse-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
-/** A set's services that can be served, and all types of the set. */
+/** A set's services that can be served, and all its types. */
 export interface DescribedServices {
   readonly services: readonly DescService[];
   readonly types: Registry;
@@ -16,9 +16,11 @@ export interface DescribedServices {
   readonly omitted: ReadonlyMap<string, string>;
   /** The imported files that are missing and may declare those types. */
   readonly missingFiles: ReadonlySet<string>;
-  /** The messages without some of their fields, by full name, because of their visibility. */
+  /**
+   * The full names of hidden messages, and of types that lack some of their parts because of `google.api.visibility`.
+   */
   readonly restricted: ReadonlySet<string>;
-  /** The labels of all visibility rules. Empty if all elements are visible. */
+  /** All labels that visibility rules have. Empty without {@link VisibilityOptions}. */
   readonly labels: ReadonlySet<string>;
 }
 
@@ -30,14 +32,13 @@ export class NotADescriptorSet extends Error {}
  * google/api are added. If other files or types are missing, only the services that need them are omitted. Invalid
  * files are omitted if no service needs them.
  *
- * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states what is wrong with the
- * definition
+ * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states the definition's problem
  */
 export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOptions): DescribedServices {
   return runSteps(readInSteps(bytes, visibility));
 }
 
-/** Does what {@link readDescriptorSet} does without blocking the event loop: see {@link runInTurns}. */
+/** Like {@link readDescriptorSet}, without blocking the event loop: see {@link runInTurns}. */
 export function readDescriptorSetInTurns(
   bytes: Uint8Array,
   visibility?: VisibilityOptions,
@@ -71,7 +72,7 @@ function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorPro
   try {
     return yield* parseFiles(bytes);
   } catch (error) {
-    // Older releases of protobuf-es have no depth limit and overflow the stack instead.
+    // Older protobuf-es releases have no depth limit and overflow the stack instead.
     const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
     if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
     throw new Error("messages must not be nested more than 100 levels deep in a descriptor set", { cause: error });

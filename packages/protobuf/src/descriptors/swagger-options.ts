@@ -2,7 +2,7 @@ import type { DescFile } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { openApiExtension } from "./openapi-options.ts";
 
-/** A Security Scheme Object of OpenAPI 2. Numbers are those of enums of openapiv2.proto. */
+/** OpenAPI 2's Security Scheme Object. Numbers are values from the enums in openapiv2.proto. */
 export interface SwaggerScheme {
   readonly type?: number;
   readonly description?: string;
@@ -31,7 +31,7 @@ export interface SwaggerOptions {
   };
   readonly host?: string;
   readonly base_path?: string;
-  /** Numbers of the enum Scheme. */
+  /** Values from the enum Scheme. */
   readonly schemes?: readonly number[];
   readonly security_definitions?: { readonly security?: Readonly<Record<string, SwaggerScheme>> };
   readonly security?: readonly SwaggerRequirement[];
@@ -81,7 +81,7 @@ const swagger: Fields = {
   12: ["security", { list: requirement }],
 };
 
-/** Returns the option `openapiv2_swagger` of a file. Empty if it is not set or malformed. */
+/** Returns a file's option `openapiv2_swagger`. Empty if it is not set or malformed. */
 export function swaggerOptionsOf({ proto }: DescFile): SwaggerOptions {
   const found: Record<string, SwaggerValue> = {};
   try {

@@ -1,6 +1,6 @@
 import { labelsOf, type VisibilityOptions } from "./hide-restricted.ts";
 
-/** Returns a line for each allowed label of visibility that no definition uses. */
+/** Returns a line for each allowed visibility label that no definition uses. */
 export function describeUnusedLabels(allow: VisibilityOptions["allow"], used: ReadonlySet<string>): readonly string[] {
   const hint = used.size === 0 ? "the definitions have no labels" : `the definitions use ${[...used].join(", ")}`;
   return allow

@@ -7,32 +7,30 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "@plantstore/http";
 
-/**
- * The maximum length of a name, or of one part of a package name, in characters. protoc has no limit. Real names are
- * far shorter.
- */
+/** The longest name, or part of a package name, in characters. protoc has no limit. Real names are far shorter. */
 const nameMax = 1_000;
 
 /**
- * The maximum number of fields of a message, or of values in an enum. 10,000: three times as many as Java's generated
+ * The maximum number of fields in a message, or values in an enum. 10,000 is three times as many as Java's generated
  * code can have.
  */
 const membersMax = 10_000;
 
 /**
- * The maximum number of messages, enums and services in a set. 200,000: several times as many as all of Google's APIs.
+ * The maximum number of messages, enums and services in a set. 200,000 is several times as many as all Google APIs
+ * have.
  */
 const typesMax = 200_000;
 
 /** The largest field number: 31 bits, as in a MessageSet. Other messages have at most 29 bits. */
 const fieldNumberMax = 2 ** 31 - 1;
 
-// `ident` of protobuf's grammar.
+// `ident` in protobuf's grammar.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Checks what protoc guarantees, because another program may have created these files. Names are identifiers. The type
- * names, and the names and numbers of fields, are unique. Yields after each type.
+ * Checks what protoc guarantees, because another program may have created these files. Names are identifiers. Type
+ * names are unique, and so are field names and numbers. Yields after each type.
  *
  * @param files - as {@link distinctFiles} returns them
  * @param needed - the files among them that must be valid

@@ -5,7 +5,7 @@ import { requireDistinct, requireIdentifier, validateEnum, validateMessage } fro
 /**
  * Checks services and all types that their messages refer to, as `validateFiles` checks files, because a program may
  * create its descriptors without protoc. Also checks that fields have JSON names, which protoc sets. Server reflection
- * in C++, Java and Python leaves them out, and then every field's JSON name would be empty.
+ * in C++, Java and Python leaves JSON names out, and every field's JSON name would be empty.
  *
  * @throws Error that names the first problem
  */

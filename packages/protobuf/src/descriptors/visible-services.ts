@@ -7,17 +7,17 @@ import { linkFiles } from "./link-files.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 import { distinctFiles } from "./validate-files.ts";
 
-/** The visible part of files. Its descriptors are not those of the files. */
+/** The visible part of files, with its own descriptors. */
 export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "labels"> {
-  /** The names of all files, including those of which nothing is visible. */
+  /** The names of all files, including files in which nothing is visible. */
   readonly fileNames: ReadonlySet<string>;
 }
 
 /**
- * Returns the visible part of descriptors, for example of generated code, and of all files that they import.
+ * Returns the visible part of descriptors, such as those in generated code, and of all files that they import.
  *
  * @param described - services or types
- * @throws Error if an enum's first value is hidden, or two files with the same name differ
+ * @throws Error if an enum hides its first value, or two files with the same name differ
  */
 export function hideInFiles(
   described: Iterable<{ readonly file: DescFile }>,
@@ -34,7 +34,7 @@ export function hideInFiles(
  * Returns services without the parts that a gateway with the option `visibility` hides, for `createOpenApi` and
  * `createReflectionService`. Hidden services are left out.
  *
- * @throws Error if an enum's first value is hidden, which is its fields' default
+ * @throws Error if an enum hides its first value, which is its fields' default
  */
 export function visibleServices(
   services: readonly DescService[],

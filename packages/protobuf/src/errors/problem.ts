@@ -3,9 +3,9 @@ import { type NamedOption, type ProblemName, problems } from "@plantstore/http";
 
 /** How an error differs from its entry in {@link problems}, and its cause. */
 export interface ProblemDetails {
-  /** A code other than that of the entry. The HTTP status is then this code's standard status. */
+  /** Replaces the entry's code. The HTTP status is then this code's standard status. */
   readonly code?: Code;
-  /** An HTTP status on REST other than that of the entry. */
+  /** Replaces the entry's HTTP status on REST. */
   readonly httpStatus?: number;
   /** What was thrown. Never sent. */
   readonly cause?: unknown;
@@ -26,10 +26,10 @@ export function problem(name: ProblemName, message: string, more: ProblemDetails
 const customStatuses = new WeakMap<ConnectError, number>();
 
 /**
- * Returns an error's HTTP status on REST: the one passed to {@link problem}, or that of its entry.
+ * Returns an error's HTTP status on REST: the one passed to {@link problem}, or its entry's.
  *
- * @returns `undefined` if the standard status of the error's code applies, because the code differs from that of the
- * entry, or there is no entry
+ * @returns `undefined` if the error has its code's standard status, because its code differs from its entry's, or there
+ * is no entry
  */
 export function problemStatusOf(error: ConnectError): number | undefined {
   const custom = customStatuses.get(error);
@@ -38,16 +38,16 @@ export function problemStatusOf(error: ConnectError): number | undefined {
   return code !== undefined && error.code === Code[code] ? httpStatus : undefined;
 }
 
-/** The entries by identifier. May be looked up with an identifier of the application, which has no entry. */
+/** The entries by identifier. An application's identifiers have no entry. */
 const entries: ReadonlyMap<string, Entry> = new Map(Object.entries(problems));
 
 interface Entry {
-  /** A name of {@link Code}. */
+  /** A member of {@link Code}. */
   readonly code?: keyof typeof Code;
   readonly httpStatus?: number;
 }
 
-/** Returns a copy of an error with another message. */
+/** Copies an error with another message. */
 export function withMessage(error: ConnectError, message: string): ConnectError {
   const { code, metadata, details, cause } = error;
   const copy = Object.assign(new ConnectError(message, code, metadata, [], cause), {
@@ -86,7 +86,7 @@ export type OptionLabels = Readonly<Partial<Record<NamedOption, string | undefin
 /**
  * Returns an error whose message names the option that accepts what the error refuses, if there is one.
  *
- * @param names - the names to show. By default, those of the options
+ * @param names - the names to show. By default, the options' own names
  */
 export function withOption(error: ConnectError, names?: OptionLabels): ConnectError {
   const option = optionOf(error);

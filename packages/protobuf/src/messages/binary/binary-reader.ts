@@ -4,7 +4,7 @@ import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageReader, messageReader } from "./message-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
-/** The maximum nesting of messages, unless the options set a limit. This is the default of protobuf-es. */
+/** How deep messages may be nested, unless the options set a limit. This is protobuf-es' default. */
 const depthMax = 100;
 
 /**
@@ -39,8 +39,8 @@ export function readFast(
     reader.read(new ByteSource(bytes, depth, keepsUnknown), message, bytes.byteLength, -1);
     return message;
   } catch {
-    // Any error is ignored here, including those for a truncated number or a string that is too long for the engine.
-    // Protobuf-es reports what is wrong.
+    // All errors are ignored here, including those for a truncated number or a string that is too long for the engine.
+    // Protobuf-es reports the problem.
     return undefined;
   }
 }

@@ -4,13 +4,13 @@ import { ByteTarget, bufferTooSmall } from "./byte-target.ts";
 import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
-/** The size of the buffer that is kept for the next message. Most messages fit. */
+/** The size at which a buffer is kept for the next message. Most messages fit. */
 // equivalent mutant: other sizes only take longer.
 const keptBytes = 64 * 1024;
 
 /**
- * Messages above this size are written by protobuf-es. The smaller buffers that were tried before add up to a third of
- * this size.
+ * Messages above this size are written by protobuf-es. By then, smaller buffers with a third of this size in total were
+ * tried.
  */
 const fastBytesMax = 64 * 1024 * 1024;
 
@@ -18,7 +18,7 @@ const fastBytesMax = 64 * 1024 * 1024;
 class ReusableTarget {
   #keptTarget: ByteTarget | undefined;
 
-  /** Takes the buffer. If a getter of the message writes another message meanwhile, that one gets a new buffer. */
+  /** Takes the buffer. If a message's getter writes another message meanwhile, that one gets a new buffer. */
   take(): ByteTarget {
     const target = this.#keptTarget ?? new ByteTarget(keptBytes);
     this.#keptTarget = undefined;
@@ -63,7 +63,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
       target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.requiredBytes, writer.largeBytes));
     }
   } catch {
-    // A property has a wrong type, or its getter has thrown. Protobuf-es reports what is wrong.
+    // A property has a wrong type, or its getter has thrown. Protobuf-es reports the problem.
     return undefined;
   } finally {
     reusable.keep(target);
@@ -72,7 +72,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
 
 function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
   if (bytes.byteLength !== keptBytes) {
-    // An eighth is added, so that the type's next large message also fits.
+    // Adds an eighth, so that the type's next large message also fits.
     writer.largeBytes = Math.ceil(at * 1.125);
     if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
   }

@@ -17,18 +17,16 @@ export class ByteSource {
     this.keepsUnknown = keepsUnknown;
   }
 
-  /**
-   * The input's bytes, for numbers of a fixed length. Created on first use, because many messages have no such numbers.
-   */
+  /** The input's bytes, for fixed-length numbers. Created on first use, because many messages have none. */
   get view(): DataView {
     const { buffer, byteOffset, byteLength } = this.bytes;
     return (this.#view ??= new DataView(buffer, byteOffset, byteLength));
   }
 }
 
-// The functions below read zeroes past the end. The reader of a message checks at its end that it has not read too far.
+// The functions below read zeroes past the end. After each message, its reader checks that it has not read too far.
 
-/** Reads the lowest 32 bits of a varint as a signed integer. */
+/** Reads a varint's lowest 32 bits as a signed integer. */
 export function readVarint32(source: ByteSource): number {
   const { bytes } = source;
   let at = source.at;
@@ -107,5 +105,5 @@ export function readBool(source: ByteSource): boolean {
   return scratchView.getInt32(0, true) !== 0 || scratchView.getInt32(4, true) !== 0;
 }
 
-/** The bigints of one-byte varints, so that reading one allocates nothing. */
+/** The bigints for one-byte varints, so that reading one allocates nothing. */
 export const smallIntegers: readonly bigint[] = Array.from({ length: 0x80 }, (_, value) => BigInt(value));

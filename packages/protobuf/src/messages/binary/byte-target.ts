@@ -4,8 +4,8 @@ import { bailOut } from "../codegen/index.ts";
 /**
  * The buffer that a message is written to, and the write position.
  *
- * Writes past the end of an array are ignored, so numbers are written without a bounds check. At the end {@link fits}
- * shows whether the buffer was large enough. If not, the message is written again to a larger one.
+ * Writes past an array's end are ignored, so numbers are written without a bounds check. Afterwards, {@link fits} shows
+ * whether the buffer was large enough. If not, the message is written again to a larger one.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;
@@ -35,7 +35,7 @@ export function requireCapacity(target: ByteTarget, length: number): void {
   throw bufferTooSmall;
 }
 
-/** Writes a varint of 32 bits. */
+/** Writes a 32-bit varint. */
 export function writeVarint32(target: ByteTarget, value: number): void {
   const { bytes } = target;
   let at = target.at;
@@ -204,7 +204,7 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
  * Writes a length at `start`, for content that begins `reserved` bytes after it. Moves the content if the length needs
  * more or fewer bytes than were reserved.
  *
- * @returns the number of the length's bytes
+ * @returns how many bytes the length takes
  */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
   const { bytes, at } = target;
@@ -218,7 +218,7 @@ export function writeLengthBefore(target: ByteTarget, start: number, reserved: n
   return needed;
 }
 
-/** Returns the number of a length's bytes as a varint. */
+/** Returns how many bytes a length takes as a varint. */
 export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;

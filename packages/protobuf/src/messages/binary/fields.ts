@@ -5,7 +5,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 /** A field whose values are messages. */
 export type MessageField = DescField & { readonly message: DescMessage };
 
-/** Returns the scalar type of a field's values, or of a map's values. An enum is an int32. */
+/** Returns the scalar type of the values in a field or map. An enum is an int32. */
 export function scalarOf({ scalar }: DescField): ScalarType {
   return scalar ?? ScalarType.INT32;
 }
@@ -20,7 +20,7 @@ export function isKeptAsJson({ message, parent }: DescField): boolean {
   return message?.typeName === "google.protobuf.Struct" && parent?.typeName !== "google.protobuf.Value";
 }
 
-/** Returns whether protobuf-es stores the field, a wrapper of google/protobuf/wrappers.proto, as its bare value. */
+/** Returns whether protobuf-es stores the field, a wrapper from google/protobuf/wrappers.proto, as its bare value. */
 export function isWrapped({ fieldKind, message, oneof }: DescField): boolean {
   return fieldKind === "message" && oneof === undefined && isWrapperDesc(message);
 }

@@ -7,18 +7,19 @@ import type { CodegenOptions } from "../codegen/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 
 /**
- * Bytes fields of at least this size are written separately. Below 64 KiB, a second writer costs as much as the copy.
+ * Bytes fields with at least this many bytes are written separately. Below 64 KiB, a second writer costs as much as the
+ * copy.
  */
 const largeBytesMin = 64 * 1024;
 
 /**
- * Returns the function that encodes messages of a type. A large bytes field, such as a part of a file, is copied only
+ * Returns the function that encodes a type's messages. A large bytes field, such as a part of a file, is copied only
  * once. The field is written after the other fields, which is allowed because fields may come in any order
  * (protobuf.dev, "Field Order"). The result shares no memory with the message, which a handler may reuse for its next
  * response.
  *
- * A writer of all fields would grow its buffer until everything fits, and return a copy. For a message of one megabyte,
- * it would allocate several megabytes, which cause garbage collections.
+ * A single writer for all fields would grow its buffer until everything fits, and return a copy. For one megabyte, it
+ * would allocate several megabytes and cause garbage collections.
  */
 export function createBinaryWriter(
   desc: DescMessage,
@@ -40,8 +41,8 @@ export function createBinaryWriter(
 
 /**
  * Returns whether a field can be written separately. The field must be a bytes field. Required fields are excluded,
- * because the other fields could not be encoded without them, and a oneof's members, because messages have no property
- * with their name.
+ * because the other fields could not be encoded without them, and so are a oneof's members, because messages have no
+ * property with their name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

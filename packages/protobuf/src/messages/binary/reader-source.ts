@@ -4,21 +4,21 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { isInherited, literal, switchSource } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Assigns names to values that the generated source of a reader uses. */
+/** Assigns names to values that a reader's generated source uses. */
 export interface ReaderNames {
   /** Returns a value's name. */
   name(value: unknown): string;
-  /** Returns the name of a message type's reader. */
+  /** Returns the name for a message type's reader. */
   reader(desc: DescMessage): string;
 }
 
 /**
- * Returns the source of a function `(source, message, end, endTag)`, which reads a type's fields into a message, up to
- * the offset `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function appends
- * to lists, and merges into messages.
+ * Generates the function `(source, message, end, endTag)`, which reads a type's fields into a message, up to the offset
+ * `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function appends to lists,
+ * and merges into messages.
  *
  * In the source, `at` is the next read's offset. The offset may exceed `end`, or become NaN after the last byte. Both
- * are checked after the loop. The lengths of strings and lists are checked before these are read.
+ * are checked after the loop. The lengths of strings and lists are checked before they are read.
  */
 export function generateReader(desc: DescMessage, names: ReaderNames): string {
   const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());
@@ -39,17 +39,17 @@ export function generateReader(desc: DescMessage, names: ReaderNames): string {
 }`;
 }
 
-/** Statements for a tag that is not one of the declared tags. */
+/** Statements for an undeclared tag. */
 function unknownTagSource(numbers: string): string {
   return `source.at = at;
 if (tag === endTag) { source.depthLeft++; return; }
-// A known field with another wire type than declared.
+// The field is known, but its wire type is not the declared one.
 if (${numbers}.has(tag >>> 3)) throw bailOut;
 readUnknown(source, message, tag);
 at = source.at;`;
 }
 
-/** Statements that read a value of more than one byte. `at` is after its first byte. */
+/** Statements that read a value longer than one byte. `at` is after its first byte. */
 function slowPathCall(variable: string, read: string): string {
   return `source.at = at - 1; ${variable} = ${read}(source); at = source.at;`;
 }
@@ -134,7 +134,7 @@ if (at !== stop) throw bailOut;`;
     if (field.enum !== undefined) {
       const read = scalarSource(ScalarType.INT32, end);
       if (field.enum.open) return read;
-      // For undeclared numbers of a closed enum, protobuf-es decides whether to keep them as an unknown field.
+      // If a closed enum does not declare a number, protobuf-es decides whether to keep it as an unknown field.
       const numbers = this.#names.name(new Set(field.enum.values.map(({ number }) => number)));
       return `${read}if (!${numbers}.has(value)) throw bailOut;\n`;
     }
@@ -142,7 +142,7 @@ if (at !== stop) throw bailOut;`;
     return scalarSource(scalarOf(field), end) + (isString ? "value = String(value);\n" : "");
   }
 
-  /** Statements that read a message into `value`, merged into the value of the expression `before`. */
+  /** Statements that read a message into `value`, merged into the result of the expression `before`. */
   #message(field: MessageField, before: string): string {
     const { message: desc, number } = field;
     const reader = this.#names.reader(desc);
@@ -160,7 +160,7 @@ if (at !== stop) throw bailOut;`;
 ${read}value = ${inner};\n`;
   }
 
-  /** Statements that read only this field with protobuf-es, into another message of the same type. */
+  /** Statements that read only this field with protobuf-es, into another message. */
   #withProtobufEs(field: MessageField, before: string): string {
     const parent = this.#names.name(field.parent);
     const isGroup = messageWireType(field) === WireType.StartGroup;
@@ -172,7 +172,7 @@ child = readFieldWithProtobufEs(${parent}, source, start, at);
 value = ${field.oneof === undefined ? inner : `${property}.value`};\n`;
   }
 
-  /** Statements that read an entry of a map: a message of key = 1 and value = 2 (protobuf.dev, "Maps"). */
+  /** Statements that read a map entry: a message with key = 1 and value = 2 (protobuf.dev, "Maps"). */
   #entry(field: DescField & { fieldKind: "map" }): string {
     if (isKeptAsJson(field)) return "throw bailOut;";
     const keyTag = literal((1 << 3) | wireTypeOf(field.mapKey));

@@ -27,7 +27,7 @@ export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): bool
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength, undefined);
 }
 
-/** @param group - the number of the group that contains these fields */
+/** @param group - the number of the enclosing group */
 function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: number | undefined): boolean {
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
@@ -61,7 +61,7 @@ const layoutOf = memoize(
 function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind === "map") {
     const key: FieldLayout = { wireTypes: 1 << wireTypeOf(field.mapKey), packed: undefined, contentLayout: undefined };
-    // protobuf.dev, "Maps": an entry is a message of key = 1 and value = 2.
+    // protobuf.dev, "Maps": an entry is a message with key = 1 and value = 2.
     const entry: Layout = new Map([
       [1, key],
       [2, valueLayoutOf(field)],

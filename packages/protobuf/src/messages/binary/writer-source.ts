@@ -5,20 +5,20 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { literal } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Assigns names to values that the generated source of a writer uses. */
+/** Assigns names to values that a writer's generated source uses. */
 export interface WriterNames {
   /** Returns a value's name. */
   name(value: unknown): string;
-  /** Returns the name of a message type's writer. */
+  /** Returns the name for a message type's writer. */
   writer(desc: DescMessage): string;
 }
 
 /**
- * Returns the source of a function `(target, message)`, which writes a message: its fields in the order of their
- * numbers, then its unknown fields, as protobuf-es does.
+ * Generates the function `(target, message)`, which writes a message as protobuf-es does: its fields by number, then
+ * its unknown fields.
  *
- * In the source, `at` is the next write's offset. For a length, as many bytes are reserved as the last length of the
- * field needed. If the length needs more or fewer, the content is moved.
+ * In the source, `at` is the next write's offset. For a length, as many bytes are reserved as the field's last length
+ * needed. If the length needs more or fewer, the content is moved.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
@@ -37,7 +37,7 @@ ${fields.map((field) => field.statements()).join("\n")}
 
 /** Generates the source that writes one field. */
 class FieldSource {
-  /** The variable that holds the number of the last length's bytes. */
+  /** The variable that holds how many bytes the last length took. */
   readonly sizeEstimate: string;
   readonly #field: DescField;
   readonly #names: WriterNames;
@@ -167,7 +167,7 @@ ${statements}
 target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
-  /** Statements that write only this field with protobuf-es, as another message's field of the same type. */
+  /** Statements that write only this field with protobuf-es, as part of another message. */
   #withProtobufEs(field: MessageField): string {
     const parent = this.#names.name(field.parent);
     return `target.at = at; writeFieldWithProtobufEs(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;

@@ -1,6 +1,6 @@
 /**
- * Code generation at run time: functions for one message type, with which `binary/` and `json/` read and write messages
- * of that type. `binary/` and `json/` generate the source; this module compiles it.
+ * Code generation at run time: functions with which `binary/` and `json/` read and write one message type. `binary/`
+ * and `json/` generate the source. This module compiles it.
  */
 export { type CodegenOptions, compileFunction, canCompile } from "./compile-function.ts";
 export { isInherited, type MessageClass, messageClass } from "./message-class.ts";

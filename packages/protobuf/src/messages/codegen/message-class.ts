@@ -3,18 +3,18 @@ import { compileFunction } from "./compile-function.ts";
 import { memoize } from "./memoize.ts";
 import { literal, TypeScope } from "./type-scope.ts";
 
-/** A constructor of empty messages. */
+/** Constructs an empty message. */
 export type MessageClass = new () => Message;
 
-/** Returns whether every object inherits a property of this name, so that it exists even if the field is not set. */
+/** Returns whether every object inherits a property with this name, so that it exists even if the field is not set. */
 export function isInherited(name: string): boolean {
   return name in Object.prototype;
 }
 
 /**
- * Returns a message constructor like those of `create()`, for generated code.
+ * Returns a constructor that generated code calls instead of `create()`.
  *
- * The messages are like those of protobuf-es. They have the same properties in the same order, and the same prototype,
+ * The messages are like those from `create()`: they have the same properties in the same order, and the same prototype,
  * which has the proto2 defaults. With a constructor, V8 knows how many properties an object will have, and stores all
  * of them in the object itself.
  */
@@ -39,8 +39,7 @@ function makeClass(pattern: Message): MessageClass {
     ([name, value]) => `this[${literal(name)}] = ${initialValue(value, scope)};`,
   );
   const constructor = compileFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
-  // Instances get the prototype of messages from `create()`, so that they are of the same kind: `constructor`, which
-  // they inherit, is Object.
+  // Instances get the prototype that `create()` sets, so that `constructor`, which they inherit, is Object.
   Reflect.set(constructor, "prototype", Object.getPrototypeOf(pattern));
   return constructor;
 }

@@ -1,9 +1,9 @@
 import type { Scope } from "./compile-function.ts";
 
-/** Returns a name or number of a descriptor as a literal of generated code. */
+/** Returns a descriptor's name or number as a literal for generated code. */
 export const literal = (value: string | number): string => JSON.stringify(value);
 
-/** One generated function's scope: the values common to all types, and those of this type. */
+/** One generated function's scope: the values common to all types, and its type's own values. */
 export class TypeScope {
   readonly #values: Record<string, unknown>;
   #count = 0;

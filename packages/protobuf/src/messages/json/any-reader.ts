@@ -11,7 +11,7 @@ import { requireFieldsRead } from "./required-fields.ts";
 // An Any's content is encoded again for each enclosing Any. With this limit the total time is linear.
 const anyDepthMax = 8;
 
-/** Reads a google.protobuf.Any: `@type`, and the fields of a message of that type. `{}` is an empty Any. */
+/** Reads a google.protobuf.Any: `@type`, and that type's fields. `{}` is an empty Any. */
 export function readAny(context: ReadContext): Any {
   const { scanner } = context;
   if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
@@ -44,8 +44,8 @@ function findTypeUrl(context: ReadContext): string | undefined {
 }
 
 /**
- * Skips a value that comes before the `@type` of its Any. Notes the `@type` of each Any inside the value by its
- * object's position, so that nested ones are skipped only once instead of once per level.
+ * Skips a value that precedes its Any's `@type`. For each Any inside the value, notes the `@type` by its object's
+ * position, so that nested ones are skipped only once instead of once per level.
  */
 function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): void {
   const kind = scanner.peek();

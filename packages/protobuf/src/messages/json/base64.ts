@@ -1,10 +1,10 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 
-// The digits of both alphabets, RFC 4648 §4 and §5.
+// The digits in both alphabets, RFC 4648 §4 and §5.
 const digits = /^[A-Za-z0-9+/_-]*$/;
 
 /**
- * Decodes base64 or base64url, padded or not, as proto3 JSON requires of readers.
+ * Decodes base64 or base64url, padded or not, as proto3 JSON requires readers to do.
  *
  * @returns `undefined` for any other text: one with other characters, an impossible length, or padding that does not
  * complete the last group

@@ -8,7 +8,7 @@ import { createValueReader, createWellKnownReader, type PlainReader } from "./pl
 import { isMapKey } from "./text-forms.ts";
 
 /**
- * The generated readers, either for all spellings of integers or only for the canonical one. Each is compiled when its
+ * The generated readers, which accept either all integer spellings or only the canonical one. Each is compiled when its
  * type is first read.
  */
 export interface CompiledReaders {
@@ -16,7 +16,7 @@ export interface CompiledReaders {
   readonly canonical: boolean;
   /** Returns a message type's reader. If the type has its own JSON form, the reader reads that form. */
   readerOf(desc: DescMessage): PlainReader;
-  /** Returns the reader of all field values. */
+  /** Returns the reader for a field's values. */
   readerOfField(field: DescField): PlainReader;
 }
 
@@ -46,7 +46,7 @@ function lazyReader(sourceOf: (own: TypeScope) => string): PlainReader {
 const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.isFinite, isMapKey, setOwn, bailOut };
 
 /**
- * Returns the source of a function `(json, state)`, which converts an object from `JSON.parse` to a message.
+ * Generates the function `(json, state)`, which converts an object from `JSON.parse` to a message.
  *
  * The function counts the strings that it visits, names included. A list or a map whose values need no conversion is
  * used unchanged.
@@ -78,7 +78,7 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
 }`;
 }
 
-/** Returns the source of a function `(value, state)`, which returns one field's value. */
+/** Generates the function `(value, state)`, which returns one field's value. */
 function fieldSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   return `function (value, state) {
   let strings = 0;
@@ -92,7 +92,7 @@ function isRepeated({ fieldKind }: DescField): boolean {
   return fieldKind === "list" || fieldKind === "map";
 }
 
-/** Returns statements that convert `value` from the JSON of a field to its form in a message. */
+/** Returns statements that convert `value` from a field's JSON to its form in a message. */
 function valueSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   if (field.fieldKind === "list") return listSource(field, own, readers);
   return field.fieldKind === "map" ? mapSource(field, own, readers) : elementSource(field, own, readers);
@@ -122,7 +122,7 @@ value = object; }
 `;
 }
 
-// Returns whether the elements of a list or a map need no conversion.
+// Returns whether list elements or map values need no conversion.
 function isUnchanged({ scalar }: DescField): boolean {
   return scalar === ScalarType.STRING || scalar === ScalarType.BOOL;
 }
@@ -131,7 +131,7 @@ function refuseNull(field: DescField): string {
   return acceptsNull(field) ? "" : "if (value === null) throw bailOut;\n";
 }
 
-/** Returns statements that convert `value` from the JSON of an element to its form in a message. */
+/** Returns statements that convert `value` from an element's JSON to its form in a message. */
 function elementSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   const { message } = field;
   if (message !== undefined && localFormOf({ ...field, message }) === "message")

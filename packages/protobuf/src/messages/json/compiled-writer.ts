@@ -9,13 +9,13 @@ import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**
- * Compiles the function that converts messages of a type to JSON. The function is three times as fast as the one of
- * `composeForm`, with the same result. Members that are left out are `undefined`, which `JSON.stringify` omits, so all
- * messages of a type become objects of one shape.
+ * Compiles the function that converts a type's messages to JSON. The function is three times as fast as the one from
+ * `composeForm`, with the same result. Members that are left out are `undefined`, which `JSON.stringify` omits, so a
+ * type's messages become objects with one shape.
  */
 export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));
-  // An object literal cannot have two members of one name, and `__proto__` would set its prototype.
+  // An object literal cannot have two members with one name, and `__proto__` would set its prototype.
   const hasUnusualNames = new Set(names).size < names.length || names.includes("__proto__");
   if (hasUnusualNames || !canCompile(forms.style)) return composeForm(desc, forms);
   const typeScope = new TypeScope(scope);
@@ -67,7 +67,7 @@ function fieldSource(field: DescField, forms: MessageForms, name: (value: unknow
   return `(value = ${property}, ${unsetSource(field, alwaysWritten, name)}) ? ${whenUnset(field, name)} : ${valueSource}`;
 }
 
-/** Returns the condition for leaving out `value`. */
+/** Returns the condition under which `value` is left out. */
 function unsetSource(field: DescField, always: boolean, name: (value: unknown) => string): string {
   const { presence, scalar, message, localName } = field;
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) {

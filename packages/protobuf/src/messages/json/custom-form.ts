@@ -11,7 +11,7 @@ export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
   return customTypes.has(desc.typeName) || isWrapperDesc(desc);
 }
 
-/** Returns whether the JSON of every message of a type is an object. */
+/** Returns whether a type's messages are always JSON objects. */
 export function isJsonObject(desc: DescMessage): boolean {
   const isKnown = desc.typeName === "google.protobuf.Any" || desc.typeName === "google.protobuf.Struct";
   return isKnown || !hasCustomJsonRepresentation(desc);

@@ -42,7 +42,7 @@ function createExtensionReader(extension: DescExtension): FieldReader {
   };
 }
 
-// The type of an extension does not relate scalar types to their defaults, so the compiler cannot check more than this.
+// `DescExtension` does not relate scalar types to their defaults, so the compiler cannot check more than this.
 function isField(desc: { readonly kind: string }): desc is DescField {
   return desc.kind === "field";
 }

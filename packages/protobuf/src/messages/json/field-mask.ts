@@ -6,7 +6,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 // makes the first letter a capital.
 const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
 const camel = /^[A-Za-z][A-Za-z0-9]*$/;
-// Matches what paths of such names cannot contain: other characters, and separators without a name after them.
+// Matches what paths with such names cannot contain: other characters, and separators without a name after them.
 const outsideOfCamelPaths = /[^A-Za-z0-9.,]|(?:^|[.,])(?![A-Za-z])/;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -37,7 +37,7 @@ function toSnakeCase(text: string): string {
 }
 
 /**
- * Prints the paths of a mask in the JSON mapping.
+ * Prints a mask's paths in the JSON mapping.
  *
  * @throws Error when a name differs after the conversion to lowerCamelCase and back, is empty, or contains a comma or a
  * backtick

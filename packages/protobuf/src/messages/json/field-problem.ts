@@ -2,7 +2,7 @@ import type { DescField } from "@bufbuild/protobuf";
 import type { NamedOption } from "@plantstore/http";
 
 /**
- * Thrown when a text is not a valid value of its field.
+ * Thrown when a text is not a valid value for its field.
  *
  * This module and `rest/` convert it to a `ConnectError` with `InvalidArgument` that names the field.
  */
@@ -30,9 +30,7 @@ function printStep(step: PathStep): string {
   return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
 }
 
-/**
- * The longest excerpt of a client's text in an error, in UTF-16 units: enough to recognize, too short to flood a log.
- */
+/** How much of a client's text an error quotes, in UTF-16 units: enough to recognize, too short to flood a log. */
 const excerptUnitsMax = 64;
 
 /** Quotes a client's text for an error message: as JSON, cut to 64 units. */

@@ -33,7 +33,7 @@ export function createFieldReader(field: DescField): FieldReader {
   };
 }
 
-// Reads a field value, or an element of it, in the form in which protobuf-es stores it.
+// Reads a field value, or one element, as protobuf-es stores it.
 function createValueReader(field: DescField): ValueReader {
   if (field.message !== undefined) return createLocalReader(field);
   if (field.enum !== undefined) return createEnumReader(field.enum);
@@ -51,7 +51,7 @@ function createLocalReader(field: MessageTypedField): ValueReader {
     : createTextReader(unwrappedForm);
 }
 
-// Reads a name of the enum, or a number that it may hold.
+// Reads an enum name, or a number that the enum may hold.
 function createEnumReader(desc: DescEnum): ValueReader {
   const noun = `a value of enum ${desc.typeName}`;
   return ({ scanner, rejectUnknown, unknownOption, unknown, path }) => {
@@ -123,7 +123,7 @@ function listOf(value: unknown): unknown[] {
   throw new TypeError("expected an array");
 }
 
-/** Returns whether JSON `null` is a value of this field. For all other fields it means that the field is not set. */
+/** Returns whether JSON `null` is a value for this field. For all other fields it means that the field is not set. */
 export function acceptsNull({ message, enum: enumeration }: DescField): boolean {
   return message?.typeName === "google.protobuf.Value" || (enumeration !== undefined && isNullValue(enumeration));
 }

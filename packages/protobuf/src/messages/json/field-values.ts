@@ -8,7 +8,7 @@ export type FieldValues = Record<string, unknown>;
 /**
  * Returns a value inside a message as plain properties.
  *
- * @throws TypeError when it is not an object, which cannot happen in a message of the right type
+ * @throws TypeError when it is not an object, which cannot happen in a message with the right type
  */
 export function asFieldValues(value: unknown): FieldValues {
   if (isFieldValues(value)) return value;
@@ -36,7 +36,7 @@ export function createFieldSetter(field: DescField): FieldSetter {
   };
 }
 
-/** Returns a field value, or `undefined` if it is not set, or another member of its oneof is set. */
+/** Returns a field value, or `undefined` if it is not set. A oneof member is not set if another member is. */
 export function loadField(fields: FieldValues, field: DescField): unknown {
   if (field.oneof === undefined) {
     const value = fields[field.localName];
@@ -47,7 +47,7 @@ export function loadField(fields: FieldValues, field: DescField): unknown {
   return group["case"] === field.localName ? group["value"] : undefined;
 }
 
-/** Checks that no other member of the field's oneof is set. @throws FieldProblem that names the other member */
+/** Checks that the field's oneof has no other member set. @throws FieldProblem that names the other member */
 export function refuseOtherMember(fields: FieldValues, field: DescField): void {
   if (field.oneof === undefined) return;
   const selectedCase = asFieldValues(fields[field.oneof.localName])["case"];

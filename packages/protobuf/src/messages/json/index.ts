@@ -1,17 +1,17 @@
 /**
  * Strict proto3 JSON, in which an int64 is read from the source text and never through a double.
  *
- * Fast path of reading: bytes → UTF-8 text → the value of `JSON.parse` (parse-plain) → message, by code generated for
- * its type (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If that could lose
- * information, or if something is wrong, the exact reader reads the text again: tokens (json-scanner) → fields by
+ * Fast path for reading: bytes → UTF-8 text → `JSON.parse` (parse-plain) → message, by code generated for its type
+ * (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If the fast path could lose
+ * information, or the text is invalid, the exact reader reads the text again: tokens (json-scanner) → fields by
  * descriptor (message-reader, field-reader, well-known-readers) → message, or an error that names the field. The exact
  * reader defines the result. The fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
  * parses both.
  *
- * Where code generation is never allowed, as in web pages, read-exact is used alone.
+ * Where code generation is never allowed, as in web pages, only read-exact is used.
  *
- * Writing: message → objects, by generated code (compiled-writer) or by closures (message-forms), with the same forms
- * of values (json-forms, json-elements) → text, by `JSON.stringify`.
+ * Writing: message → objects, by generated code (compiled-writer) or by closures (message-forms), with the same value
+ * forms (json-forms, json-elements) → text, by `JSON.stringify`.
  */
 export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
 export { readJsonExactly, toText } from "./read-exact.ts";

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import type { JsonForm } from "./write-context.ts";
 
-/** Converts a value to JSON. @throws TypeError for a value of another type */
+/** Converts a value to JSON. @throws TypeError for a value with another type */
 export function valueToJson(value: unknown, form: JsonForm): JsonValue {
   if (typeof form !== "string") return form.toJson(value);
   // `form` is the expected type. The comparisons with literals narrow `value` for the compiler.
@@ -55,7 +55,7 @@ function isOfType(values: FieldValues, type: string): values is JsonObject {
   return true;
 }
 
-/** Throws the error for a value of another type. */
+/** Throws the error for a value with the wrong type. */
 export function refuseType(expected: string, value: unknown): never {
   throw new TypeError(`expected ${expected}, got ${typeof value}`);
 }

@@ -111,7 +111,7 @@ function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
   return { toJson: (value) => names.get(value) ?? valueToJson(value, "number") };
 }
 
-// If several values have the same number, the name is that of the first. protobuf-es supports JSON names of values
+// If several values have the same number, the first one's name is used. protobuf-es supports JSON names for enum values
 // since 2.12.
 function nameOf(desc: DescEnum, number: number): string {
   const enumValue: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
@@ -135,7 +135,7 @@ function finiteToJson(value: number): JsonValue {
   throw new Error(`a number in a google.protobuf.Value must be finite, got ${value}`);
 }
 
-/** Returns the form of a well-known type with its own JSON form, or `undefined` for every other type. */
+/** Returns a well-known type's own JSON form, or `undefined` for every other type. */
 export function formOfWellKnownType(desc: DescMessage, forms: MessageForms): ToJson | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
@@ -164,7 +164,7 @@ function formOf<Desc extends DescMessage>(desc: Desc, toJson: (message: MessageS
   return { toJson: (value) => (isMessage(value, desc) ? toJson(value) : refuseMessage(desc.typeName)) };
 }
 
-/** Throws the error for a value that is not a message of the type. */
+/** Throws the error for a value that is not such a message. */
 export function refuseMessage(typeName: string): never {
   throw new TypeError(`expected a ${typeName}`);
 }

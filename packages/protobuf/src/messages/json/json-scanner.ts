@@ -1,12 +1,12 @@
 import { FieldProblem, quote } from "./field-problem.ts";
 
-/** The kind of a JSON value, by its first character. */
+/** A JSON value's kind, by its first character. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
-/** The deepest nesting of objects and arrays, in levels: protobuf's own recursion limit for messages. */
+/** How deep objects and arrays may be nested: protobuf's own recursion limit for messages. */
 export const jsonDepthMax = 100;
 
-/** A position of the scanner to return to. */
+/** A scanner position to return to. */
 export interface JsonMark {
   readonly at: number;
   readonly depth: number;
@@ -14,10 +14,10 @@ export interface JsonMark {
 
 // In characters. V8 copies shorter substrings. A longer substring is a view that keeps the complete text alive.
 const viewLengthMin = 13;
-// In characters. A shorter text may be kept alive, because copying a part of it costs more.
+// In characters. A shorter text may be kept alive, because copying a part costs more.
 const copiedTextMin = 1024;
 
-// The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
+// The number grammar in RFC 8259 §6. Sticky, to match at the scanner's position.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
 // The characters that RFC 8259 §7 allows after a backslash; sticky as well.
@@ -51,7 +51,7 @@ export class JsonScanner {
     this.#text = text;
   }
 
-  /** Returns the kind of the next value. */
+  /** Returns the next value's kind. */
   peek(): JsonKind {
     switch (this.#skipSpace()) {
       case 0x7b: // {
@@ -133,9 +133,7 @@ export class JsonScanner {
     this.#open(0x7b, "an object");
   }
 
-  /**
-   * Reads the first key of the object that was just entered. If the object is empty, leaves it and returns `undefined`.
-   */
+  /** Reads the first key after {@link openObject}. If the object is empty, leaves it and returns `undefined`. */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
@@ -160,7 +158,7 @@ export class JsonScanner {
     }
   }
 
-  /** Reads the next value, an array. `readItem` reads each of its items. */
+  /** Reads the next value, an array. `readItem` reads each item. */
   readArray(readItem: () => void): void {
     this.#open(0x5b, "an array");
     if (this.#skipSpace() === 0x5d) return this.#close();
@@ -226,7 +224,7 @@ export class JsonScanner {
     if (this.#at < this.#text.length) throw this.#unexpected("the end of the text");
   }
 
-  /** Returns a part of the text, copied if it would otherwise keep a much longer text alive. */
+  /** Returns a substring of the text, copied if it would otherwise keep a much longer text alive. */
   #detach(part: string): string {
     const { length } = this.#text;
     const keepsLittle = part.length < viewLengthMin || part.length > length / 8 || length < copiedTextMin;
@@ -259,8 +257,8 @@ export class JsonScanner {
     return value;
   }
 
-  // Space, tab, line feed and carriage return (RFC 8259 §2). Returns the UTF-16 unit after the white space, NaN at the
-  // end of the text.
+  // Space, tab, line feed and carriage return (RFC 8259 §2). Returns the UTF-16 unit after the white space, or NaN at
+  // the text's end.
   #skipSpace(): number {
     for (;;) {
       const unit = this.#text.charCodeAt(this.#at);

@@ -16,10 +16,10 @@ import { memoize } from "../codegen/index.ts";
 import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Creates the form of a message type that is written as an object of its fields. */
+/** Creates the form for a message type that is written as an object with its fields. */
 export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
 
-/** Creates the forms of all types in one style. */
+/** Creates the forms for all types in one style. */
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
   const forms: MessageForms = {
     style,
@@ -37,7 +37,7 @@ export function createMessageForms(style: JsonStyle, make: CreateForm = composeF
   return forms;
 }
 
-/** Creates the form of a type from closures, one for each field. */
+/** Creates a type's form from closures, one for each field. */
 export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const fields = orderedFields(desc).map((field) => ({
     name: jsonNameOf(field, forms.style),
@@ -54,7 +54,7 @@ export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJ
   };
 }
 
-/** Returns the fields of a type in the order in which they are written: by number. */
+/** Returns a type's fields in the order in which they are written: by number. */
 export function orderedFields(desc: DescMessage): readonly DescField[] {
   return desc.fields.toSorted((one, other) => one.number - other.number);
 }
@@ -68,7 +68,8 @@ export function addExtensions(json: JsonObject, desc: DescMessage, message: unkn
 const withoutFields = memoize((desc: DescMessage): DescMessage => ({ ...desc, fields: [] }));
 
 /**
- * Creates the function that converts a field of a message to JSON; it returns `undefined` for a field that is left out.
+ * Creates the function that converts a message's field to JSON. The function returns `undefined` for a field that is
+ * left out.
  */
 export function createFieldForm(
   field: DescField,
@@ -114,7 +115,7 @@ export function isEmpty(value: unknown): boolean {
   return value instanceof Uint8Array && value.byteLength === 0;
 }
 
-/** Returns the value at which a field with implicit presence is left out; not for floats and bytes. */
+/** Returns the value at which a field with implicit presence is left out. Floats and bytes are compared differently. */
 // An enum's first value is not 0 in every edition.
 export function zeroOf(field: DescField): unknown {
   if (field.enum !== undefined) return field.enum.values[0]?.number;

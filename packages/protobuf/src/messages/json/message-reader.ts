@@ -18,7 +18,7 @@ import { createWellKnownReader } from "./well-known-readers.ts";
 
 const fieldReaderOf = memoize(createFieldReader);
 
-/** The readers of all message types. Each is created on first use, because a message type may contain itself. */
+/** The readers for all message types. Each is created on first use, because a message type may contain itself. */
 export const messageReaders: MessageReaders = {
   readerOf: memoize(
     (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
@@ -55,7 +55,7 @@ function readFields<Desc extends DescMessage>(
 }
 
 /**
- * Reads a field. @param bound - what the path has set of the field: nothing, the whole field, or some of the fields
+ * Reads a field. @param bound - what the path has set in the field: nothing, the whole field, or some of the fields
  * inside
  */
 function readField(
@@ -76,7 +76,7 @@ function readField(
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
   // If fields inside this field were noted, the field itself is not noted. The field is not noted either if a part of
-  // its value was ignored, because then it does not have the value that the client meant.
+  // its value was ignored, because its value is then not what the client meant.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);
@@ -113,7 +113,7 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
-// Limits one body's paths. Each path can be as long as the maximum nesting of messages.
+// The maximum number of paths noted per body. A path can have as many names as messages may be nested.
 const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {

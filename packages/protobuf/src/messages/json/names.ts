@@ -17,12 +17,12 @@ function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string
   return byName;
 }
 
-/** Returns the fields of a message by all their names: the proto name and the JSON name. */
+/** Returns a message's fields by all their names: the proto name and the JSON name. */
 export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescField> = memoize((message: DescMessage) =>
   byNames(message.fields),
 );
 
-/** Returns the values of an enum by all their names, which are case-sensitive. */
+/** Returns an enum's values by all their names, which are case-sensitive. */
 export const enumValuesByName: (desc: DescEnum) => ReadonlyMap<string, DescEnumValue> = memoize((desc: DescEnum) =>
   byNames(desc.values),
 );
@@ -33,8 +33,8 @@ export function findField(message: DescMessage, name: string): DescField | undef
 }
 
 /**
- * Returns the name of a field in JSON: its JSON name, or its proto name with `useProtoFieldName`. If {@link findField}
- * finds another field by that name, returns the other of the two names.
+ * Returns a field's name in JSON: its JSON name, or its proto name with `useProtoFieldName`. If {@link findField} finds
+ * another field by that name, the other name is returned.
  */
 export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly useProtoFieldName?: boolean }): string {
   const { name, jsonName, parent } = field;
@@ -42,7 +42,7 @@ export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly u
   return names.find((each) => findField(parent, each) === field) ?? jsonName;
 }
 
-/** Returns the number of an enum value by its name, or `undefined` when there is none. */
+/** Returns an enum value's number by its name, or `undefined` if there is no such value. */
 export function enumNumberByName(desc: DescEnum, name: string): number | undefined {
   return enumValuesByName(desc).get(name)?.number;
 }

@@ -1,6 +1,6 @@
 import { ScalarType } from "@bufbuild/protobuf";
 
-/** The values of an integer type of protobuf, from `min` to `max` inclusive. */
+/** The values that a protobuf integer type can have, from `min` to `max` inclusive. */
 export interface IntegerRange {
   readonly name: "int32" | "uint32" | "int64" | "uint64";
   readonly min: bigint;
@@ -9,7 +9,7 @@ export interface IntegerRange {
   readonly isBigInt: boolean;
 }
 
-/** The range of `int32`, and of the numbers of enums. */
+/** The range of `int32` and of enum numbers. */
 export const int32: IntegerRange = { name: "int32", min: -(2n ** 31n), max: 2n ** 31n - 1n, isBigInt: false };
 const uint32: IntegerRange = { name: "uint32", min: 0n, max: 2n ** 32n - 1n, isBigInt: false };
 const int64: IntegerRange = { name: "int64", min: -(2n ** 63n), max: 2n ** 63n - 1n, isBigInt: true };
@@ -18,8 +18,8 @@ const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, isB
 const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
 
 /**
- * Returns the digits of an integer beyond 2^53 that a body parser has read as a double, which `readParsedBody` marks
- * with the fraction `.50`, or `undefined` for any other text.
+ * Returns an integer's digits if it is beyond 2^53 and a body parser has read it as a double, or `undefined` for any
+ * other text. `readParsedBody` marks such integers with the fraction `.50`.
  */
 export function digitsOfRounded(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
@@ -47,7 +47,7 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   }
 }
 
-/** The number of digits of 2^64-1. No integer has more. */
+/** 2^64-1 has 20 digits. No integer has more. */
 const digitsMax = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 /** A double represents any 15 digits exactly (2^53 has 16), so short ids need no arithmetic with BigInt. */
@@ -69,7 +69,7 @@ export function parseCanonicalInteger(text: string, range: IntegerRange): bigint
   return value < range.min || value > range.max ? undefined : value;
 }
 
-// The number grammar of RFC 8259 §6.
+// The number grammar in RFC 8259 §6.
 const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
@@ -102,7 +102,7 @@ function withinRange(value: bigint, range: IntegerRange): bigint | number | unde
 }
 
 /**
- * Parses a `float` or `double` as proto3 JSON writes it: a number of RFC 8259 §6, or `NaN`, `Infinity` or `-Infinity`.
+ * Parses a `float` or `double` as proto3 JSON writes it: a number (RFC 8259 §6), or `NaN`, `Infinity` or `-Infinity`.
  *
  * @param single - whether the value is a 32-bit float
  * @returns `undefined` for any other text, and for a number that is too large

@@ -1,29 +1,25 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonDepthMax } from "./json-scanner.ts";
 
-/** The result of `JSON.parse` for a JSON text. */
+/** What `JSON.parse` returned for a JSON text. */
 export interface PlainText {
   readonly value: JsonValue;
-  /**
-   * The number of strings in the text, names included. If an object has the same name twice, the value has fewer
-   * strings than the text.
-   */
+  /** How many strings the text has, names included. If an object has the same name twice, the value has fewer. */
   readonly strings: number;
   /** Whether a string may have a lone surrogate. */
   readonly mayHaveLoneSurrogates: boolean;
 }
 
-/** The state of reading a text's values. */
+/** The state while a text's values are read. */
 export interface ReadState {
-  /** The number of strings read so far, names included. */
+  /** How many strings were read so far, names included. */
   strings: number;
   /** Whether a string may have a lone surrogate. */
   readonly mayHaveLoneSurrogates: boolean;
 }
 
 /**
- * Parses a JSON text with `JSON.parse`, if the loss of anything, such as a duplicate name, can be detected by counting
- * the strings.
+ * Parses a JSON text with `JSON.parse`, if counting the strings shows any loss, such as a duplicate name.
  *
  * @param canonical - whether integers must be in canonical form
  * @returns `undefined` if the text is not JSON, or if the exact reader must read it: it has a name with an escape, a
@@ -66,8 +62,8 @@ interface TextScan {
  * Scans a JSON text for what `JSON.parse` does not report. Counts the strings, because `JSON.parse` keeps only one of
  * two equal names, and finds numbers that may not be integers but are rounded to one.
  *
- * The scan skips the content of strings, and checks each character between them. For a text that is not JSON, the
- * result is meaningless.
+ * The scan skips string contents, and checks each character between strings. For a text that is not JSON, the result is
+ * meaningless.
  *
  * @param canonical - whether integers must be in canonical form
  * @returns `undefined` if there is such a number, or a name with an escape, which `JSON.parse` may confuse with another
@@ -116,11 +112,11 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** The maximum number of integer digits with which a double still represents tenths. */
+/** With at most this many integer digits, a double still represents tenths. */
 const fractionDigitsMax = 14;
 
-// Returns whether the first digit after the decimal point is 1 to 8: then neither the number nor its double can be an
-// integer. That is true for most fractions, and checking one digit is much faster than parsing the number.
+// Returns whether the first digit after the decimal point is 1 to 8. If it is, neither the number nor its double can be
+// an integer. Most fractions pass, and checking one digit is much faster than parsing the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const firstFractionDigit = text.charCodeAt(point + 1);
   if (
@@ -135,10 +131,10 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
   return at >= end;
 }
 
-/** The number of decimal digits that a double always preserves. */
+/** A double always preserves this many decimal digits. */
 const exactDigitsMax = 15;
 
-// Returns whether the double of a number with a fraction or an exponent is an integer, which may not be the exact
+// Returns whether a number with a fraction or an exponent becomes an integer as a double, which may not be the exact
 // value.
 function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);

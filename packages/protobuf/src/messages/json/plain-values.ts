@@ -19,16 +19,16 @@ import { toListMessage, toStructMessage, toValueMessage } from "./value-messages
 /** Converts values from `JSON.parse` to the form in which a protobuf-es message stores them. */
 export interface PlainReader {
   /**
-   * Reads a value, and adds the number of its strings to the state, names included. If the total equals the number of
-   * strings in the text, nothing was lost.
+   * Reads a value, and counts its strings in the state, names included. If the total equals the text's number of
+   * strings, nothing was lost.
    *
-   * @throws bailOut if the exact reader must read the text, to accept the value or to report what is wrong with it
+   * @throws bailOut if the exact reader must read the text, to accept the value or to report its problem
    */
   read(json: JsonValue, state: ReadState): unknown;
 }
 
 /**
- * Creates the reader of the values of a field whose message type, if it has one, is not stored as a message.
+ * Creates the reader for a field's values. If the field has a message type, it is not stored as a message.
  *
  * @param canonical - whether integers must be in canonical form
  */
@@ -111,7 +111,7 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
   return typeof json === "number" && Number.isSafeInteger(json) && json >= min && json <= max ? json + 0 : undefined;
 }
 
-/** Creates the reader of a well-known type with its own JSON form. Returns `undefined` for every other type. */
+/** Creates the reader for a well-known type with its own JSON form. Returns `undefined` for every other type. */
 export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":

@@ -9,24 +9,24 @@ import type { UnknownNames } from "./unknown-names.ts";
  * The fields that one part of a request sets, and that the other parts must not set. `"whole"` means the complete
  * field. A map means only some of the fields inside it.
  *
- * The keys are descriptors, not names, because a client may use a field's proto name or its JSON name.
+ * The keys are descriptors, because a client may use a field's proto name or its JSON name.
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
 /** What is noted about a PATCH's body, for the update mask. */
 export interface FieldNotes {
-  /** The paths of the fields that the text sets, as in a field mask: a list, map or Any counts as one field. */
+  /** The paths to the fields that the text sets, as in a field mask. A list, map or Any counts as one field. */
   readonly paths: string[];
-  /** The number of fields that repeat a value from the path. */
+  /** How many fields repeat a value from the path. */
   repeated: number;
 }
 
-/** The state of reading one text, passed from reader to reader. */
+/** The state while one text is read, passed from reader to reader. */
 export interface ReadContext {
   readonly scanner: JsonScanner;
   /** Whether unknown fields and enum names are refused. Otherwise they are skipped. */
   readonly rejectUnknown: boolean;
-  /** The option that accepts them. */
+  /** The option that accepts unknown names. */
   readonly unknownOption: NamedOption;
   /** Whether integers must be in canonical form. */
   readonly canonicalIntegers: boolean;
@@ -43,9 +43,9 @@ export interface ReadContext {
   readonly sameAsBound: boolean | undefined;
   readonly notes: FieldNotes | undefined;
   readonly messages: MessageReaders;
-  /** The number of google.protobuf.Any that enclose the value being read. */
+  /** How many google.protobuf.Any enclose the value being read. */
   anyDepth: number;
-  /** The `@type` of each google.protobuf.Any that was skipped and is read later, by its object's position. */
+  /** The `@type` for each google.protobuf.Any that was skipped and is read later, by its object's position. */
   typeUrls: Map<number, string> | undefined;
 }
 
@@ -56,8 +56,8 @@ export const absentValue: unique symbol = Symbol("absent");
 export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
 
 /**
- * The readers of message types. They are part of the context because the files of readers need each other and must not
- * import in circles. Messages have fields of message types, and a google.protobuf.Any holds any message.
+ * The readers for message types. They are part of the context because the files with readers need each other and must
+ * not import in circles. A field can hold a message, and a google.protobuf.Any holds any message.
  */
 export interface MessageReaders {
   /** Returns a message type's reader. If the type has its own JSON form, the reader reads that form. */
@@ -83,7 +83,7 @@ export interface ReadFieldsOptions {
 /** Reads one message field; created once per descriptor. */
 export interface FieldReader {
   readonly field: DescField;
-  /** Whether JSON `null` is a value of this field. For all other fields it means that the field is not set. */
+  /** Whether JSON `null` is a value for this field. For all other fields it means that the field is not set. */
   readonly nullIsValue: boolean;
   /** Reads the next value into the message. */
   read(context: ReadContext, fields: FieldValues, bound: BoundFields | undefined): void;

@@ -54,7 +54,7 @@ export function readExactText<Value>(
   }
 }
 
-/** Reads a field value. @param below - what the path has set of the field: nothing, the whole field, or a part */
+/** Reads a field value. @param below - what the path has set in the field: nothing, the whole field, or a part */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,
@@ -71,7 +71,7 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field of it whose value is the complete text. Neither generates code nor checks whether code
+ * Reads a message, or one field whose value is the complete text. Neither generates code nor checks whether code
  * generation is allowed, because a Content-Security-Policy would report the check. Required fields may be missing.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field

@@ -45,7 +45,7 @@ export function readJson<Desc extends DescMessage>(
   return message;
 }
 
-/** How the path of a rule restricts the body. */
+/** How a rule's path restricts the body. */
 export interface BodyRules {
   /** The fields that the path has set. */
   readonly bound: BoundFields;
@@ -90,10 +90,10 @@ export function readPartialJson<Desc extends DescMessage>(
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**
- * Creates the reader of a field whose value is the complete text, for rules that name a body field. `null` leaves the
+ * Creates the reader for a field whose value is the complete text, for rules that name a body field. `null` leaves the
  * field unset, as it does inside a message.
  *
- * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
+ * The reader throws a `ConnectError` `InvalidArgument` whose message names the field.
  */
 export function createJsonFieldReader(
   field: DescField,
@@ -118,7 +118,7 @@ export function createJsonFieldReader(
     ).ignored;
 }
 
-// The exact reader defines the result: it reads the text again whenever the fast path bails out.
+// The exact reader defines the result, and reads the text again whenever the fast path bails out.
 function readText<Value>(
   json: Uint8Array | string,
   options: ReadServiceJsonOptions,
@@ -150,10 +150,10 @@ function readFast<Value>(
   const state: ReadState = { strings: 0, mayHaveLoneSurrogates: plain.mayHaveLoneSurrogates };
   try {
     const value = reader.read(plain.value, state);
-    // The numbers of strings differ if the text has a duplicate name.
+    // The counts differ if the text has a duplicate name.
     return state.strings === plain.strings ? { value: take(value, plain.value) } : undefined;
   } catch {
-    // The exact reader reports what is wrong, if anything is.
+    // The exact reader reports the problem, if there is one.
     return undefined;
   }
 }

@@ -16,14 +16,14 @@ export interface ReadJsonOptions {
   readonly registry?: Registry;
 }
 
-/** The names of {@link ReadJsonOptions}. */
+/** All names in {@link ReadJsonOptions}. */
 export const readJsonOptionNames: OptionNames<ReadJsonOptions> = {
   unknownFields: true,
   canonicalIntegers: true,
   registry: true,
 };
 
-/** The names of protobuf-es' options for JSON, as Connect passes them on. */
+/** The names that protobuf-es' JSON options have, as Connect passes them on. */
 export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOptions>> = {
   ignoreUnknownFields: true,
   registry: true,
@@ -33,13 +33,15 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
   useProtoFieldName: true,
 };
 
-/** The options of protobuf-es for JSON that are refused because they would have no effect, and why. */
+/** protobuf-es' JSON options that are refused because they would have no effect, and why. */
 export const ignoredJsonOptions: Readonly<Record<string, string>> = {
   recursionLimit: `JSON may always be nested ${jsonDepthMax} levels deep`,
 };
 
 /** One service's options. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
-  /** The option to name when an unknown field or enum name is refused. Defaults to that of {@link ReadJsonOptions}. */
+  /**
+   * The option to name when an unknown field or enum name is refused. Defaults to the one in {@link ReadJsonOptions}.
+   */
   readonly unknownOption?: NamedOption;
 }

@@ -18,7 +18,7 @@ export function requireFields(desc: DescMessage, message: Message): void {
   if (missing !== undefined) throw problem("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${isRequired}`);
 }
 
-/** Returns whether messages of this type, or inside it, can lack a required field. */
+/** Returns whether this type's messages, or messages inside them, can lack a required field. */
 export function hasRequiredFields(desc: DescMessage): boolean {
   return checkedFieldsOf(desc).length > 0;
 }
@@ -66,7 +66,7 @@ const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
 
 // Caches whether a message type, or a type inside it, has a required field. If a type has no required field inside it,
 // neither have the types inside it, so each type is visited only once. The search is not recursive, because a long
-// message chain would overflow the stack.
+// chain of types would overflow the stack.
 const knownResults = new WeakMap<DescMessage, boolean>();
 
 /** Returns whether a message, or one inside it, has a required field. */

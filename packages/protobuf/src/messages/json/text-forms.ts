@@ -17,11 +17,11 @@ import {
 } from "./numbers.ts";
 import { parseDuration, parseTimestamp } from "./times.ts";
 
-/** The text form of a type's values: in a URL, and in JSON as a string, a number or a literal. */
+/** The text form that a type's values have in a URL, and in JSON as a string, a number or a literal. */
 export interface TextForm {
   /** What the text must be, for error messages. */
   readonly noun: string;
-  /** The kinds of JSON values that can hold the text. */
+  /** The kinds of JSON value that can hold the text. */
   readonly kinds: readonly JsonKind[];
   /**
    * Returns the value as a protobuf-es message stores it, or `undefined` for any other text.
@@ -31,7 +31,7 @@ export interface TextForm {
   parse(text: string, canonical: boolean): unknown;
 }
 
-/** Parses a text. @throws FieldProblem that quotes the text if it is not a value of the form */
+/** Parses a text. @throws FieldProblem that quotes the text if it does not have the form */
 export function parseText(text: string, form: TextForm, canonical: boolean): unknown {
   const value = form.parse(text, canonical);
   if (value !== undefined) return value;
@@ -118,7 +118,7 @@ function wrapperForm(desc: DescMessage): TextForm | undefined {
   };
 }
 
-/** Returns the form of the value in a wrapper, or `undefined` for every other message type. */
+/** Returns the form that a wrapper's value has, or `undefined` for every other message type. */
 export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
   if (!isWrapperDesc(desc)) return undefined;
   const [inner] = desc.fields;
@@ -126,8 +126,8 @@ export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
 }
 
 /**
- * Parses the decoded text of a path variable or a query parameter into a field value, as a protobuf-es message stores
- * it. Throws a FieldProblem when the text is not a field value.
+ * Parses a path variable's or query parameter's decoded text into a field value, as a protobuf-es message stores it.
+ * Throws a FieldProblem when the text is not a field value.
  */
 export type UrlTextParser = (text: string) => unknown;
 
@@ -146,7 +146,7 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
   return form && ((text) => parseText(text, form, true));
 }
 
-/** Parses the decoded texts of a map's key and value. Throws a FieldProblem if either is not valid. */
+/** Parses a map's key and value from their decoded texts. Throws a FieldProblem if either is not valid. */
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
 /** Creates the parser for a map's entries. Returns `undefined` when its values have no text form. */

@@ -54,14 +54,14 @@ function parseNanos(text: string, start: number, end: number): number {
   return places >= 1 && places <= 9 ? parseDigits(text, start, end) * 10 ** (9 - places) : Number.NaN;
 }
 
-// Returns hours and minutes in seconds; NaN if they are not valid.
+// Returns hours and minutes in seconds, or NaN if they are not valid.
 function parseClock(text: string, start: number): number {
   const hours = parseDigits(text, start, start + 2);
   const minutes = parseDigits(text, start + 3, start + 5);
   return hours <= 23 && minutes <= 59 ? hours * 3600 + minutes * 60 : Number.NaN;
 }
 
-// Returns the offset from UTC at the end of a time, in seconds; NaN if it is not valid.
+// Returns the offset from UTC at the end of a time, in seconds, or NaN if it is not valid.
 function parseOffset(text: string, start: number): number {
   const sign = text[start];
   if (sign === "Z") return text.length === start + 1 ? 0 : Number.NaN;
@@ -70,7 +70,7 @@ function parseOffset(text: string, start: number): number {
   return sign === "-" ? -seconds : seconds;
 }
 
-// Returns a date in days since 1970-01-01; NaN for a day that does not exist. See dateOf for the calendar.
+// Returns a date in days since 1970-01-01, or NaN for a day that does not exist. See dateOf for the calendar.
 function parseDate(year: number, month: number, day: number): number {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && isLeap ? 29 : (daysOfMonths[month] ?? Number.NaN);
@@ -104,8 +104,8 @@ export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "
 }
 
 // Converts a day, counted from 1970-01-01, to a number with its date's digits, such as 20240229, in the proleptic
-// Gregorian calendar. Here a year begins in March, so that the leap day is its last day, and an era of 400 years begins
-// with year 0. A Date takes ten times as long.
+// Gregorian calendar. Here a year begins in March, so that the leap day is its last day, and a 400-year era begins with
+// year 0. A Date takes ten times as long.
 function dateOf(day: number): number {
   const sinceYear0 = day + daysBefore1970;
   const era = Math.floor(sinceYear0 / daysPerEra);
@@ -119,7 +119,7 @@ function dateOf(day: number): number {
   return (year * 100 + month) * 100 + dayOfYear - quotient(153 * monthFromMarch + 2, 5) + 1;
 }
 
-// Returns the integer quotient of two numbers from 0 to 2^31 - 1. `| 0` makes it a small integer for V8.
+// Divides two integers from 0 to 2^31 - 1 and rounds down. `| 0` makes it a small integer for V8.
 function quotient(value: number, unit: number): number {
   return (value / unit) | 0;
 }
@@ -144,7 +144,7 @@ function joinDigits(date: number, clock: number, nanos: number): string {
   return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, f4, f5, f6, f7, f8, f9, Z);
 }
 
-// Returns the character code of a number's digit at a decimal unit, such as 100.
+// Returns the character code for a number's digit at a decimal unit, such as 100.
 function codeOf(value: number, unit: number): number {
   return zero + (quotient(value, unit) % 10);
 }

@@ -1,9 +1,9 @@
 import { type PathStep, printPath, quote } from "./field-problem.ts";
 
-// Enough names to report every mistake of a client in one response. Further names are only counted.
+// Enough names to report a client's mistakes in one response. Further names are only counted.
 const namesMax = 16;
 
-/** The unknown fields and enum names of a request: the first 16 of them, and the total number. */
+/** A request's unknown fields and enum names: the first 16, and the total number. */
 export class UnknownNames {
   readonly #names: string[] = [];
   #count = 0;
@@ -27,7 +27,7 @@ export class UnknownNames {
     if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
   }
 
-  /** Returns the error message for them. @param noun - what the names belong to, such as "field" */
+  /** Returns the error message that lists the names. @param noun - what the names belong to, such as "field" */
   describe(noun: string): string {
     const moreCount = this.#count - this.#names.length;
     const quotedNames = this.#names.map(quote).join(", ");

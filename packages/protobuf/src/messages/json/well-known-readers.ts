@@ -11,7 +11,7 @@ import { messageForm, parseText, type TextForm } from "./text-forms.ts";
 // The scanner already limits nesting.
 const boundedByScanner = { recursionLimit: Number.POSITIVE_INFINITY };
 
-/** Creates the reader of a well-known type with its own JSON form. Returns `undefined` for every other type. */
+/** Creates the reader for a well-known type with its own JSON form. Returns `undefined` for every other type. */
 export function createWellKnownReader(desc: DescMessage): ValueReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
@@ -29,7 +29,7 @@ export function createWellKnownReader(desc: DescMessage): ValueReader | undefine
   }
 }
 
-/** Creates the reader of values that are written as text. */
+/** Creates the reader for values that are written as text. */
 export function createTextReader(form: TextForm): ValueReader {
   return ({ scanner, canonicalIntegers }) => {
     const kind = scanner.peek();
@@ -38,7 +38,7 @@ export function createTextReader(form: TextForm): ValueReader {
   };
 }
 
-/** Reads a JSON object into the plain object that protobuf-es stores in fields of type google.protobuf.Struct. */
+/** Reads a JSON object into the plain object that protobuf-es stores in google.protobuf.Struct fields. */
 export const readJsonObject: ValueReader<JsonObject> = ({ scanner }) => {
   if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
   return readPlainObject(scanner);

@@ -7,13 +7,13 @@ export interface JsonStyle extends Partial<JsonWriteOptions>, CodegenOptions {
   readonly int64Numbers?: boolean;
 }
 
-/** Converts values of one type to values for `JSON.stringify`. */
+/** Converts one type's values to values for `JSON.stringify`. */
 export interface ToJson {
-  /** @throws Error if the value is not of the type, or cannot be written */
+  /** @throws Error if the value has another type, or cannot be written */
   toJson(value: unknown): JsonValue;
 }
 
-/** How values of one type are converted to JSON, or the type name if they need no conversion. */
+/** How one type's values are converted to JSON, or the type name if they need no conversion. */
 export type JsonForm = "string" | "boolean" | "number" | ToJson;
 
 /**
