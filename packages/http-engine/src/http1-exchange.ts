@@ -11,7 +11,7 @@ import {
 } from "@plantstore/http";
 import { AwaitedBody, dateFields, peerOf } from "@plantstore/http/node";
 
-/** An exchange on a connection of the engine's HTTP/1.1. */
+/** An exchange on one of the engine's HTTP/1.1 connections. */
 export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
   readonly connection: object;

@@ -17,7 +17,7 @@ export function createHttp2Server({
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket): Http2Connection => {
     const peer = peerOf(socket);
-    // The identity of the connection for applications, which must not get the socket.
+    // The connection's identity for applications, which must not get the socket.
     const key = {};
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
@@ -31,7 +31,7 @@ export function createHttp2Server({
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
-      // A defect of the engine that belongs to no call.
+      // An engine defect that belongs to no call.
       onFault: (error) =>
         report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" }),
     });

@@ -11,7 +11,7 @@ import { readFieldLines } from "./request-head.ts";
 /** Reads a chunked body (RFC 9112 §7.1), however the socket has split it. */
 export class ChunkedReader {
   #part: "size" | "data" | "data end" | "trailer" = "size";
-  /** Remaining bytes of the current chunk. */
+  /** Bytes that remain in the current chunk. */
   #chunkBytes = 0;
   #extensionBytes = 0;
   readonly #trailerBytesMax: number;
@@ -21,10 +21,10 @@ export class ChunkedReader {
   }
 
   /**
-   * Consumes the next part of the body.
+   * Consumes the body's next part.
    *
-   * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely, in which case
-   * nothing is consumed; "end" after the trailer section; or a problem, after which nothing can be read
+   * @returns a body piece; "more" after framing; "open" if the part has not arrived completely, in which case nothing
+   * is consumed; "end" after the trailer section; or a problem, after which nothing can be read
    */
   read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
     switch (this.#part) {
@@ -128,9 +128,9 @@ const cr = 0x0d;
 const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
-/** The most digits of a chunk size, including leading zeros: 13 hexadecimal digits are 52 bits, which are exact. */
+/** The most digits in a chunk size, including leading zeros. 13 hexadecimal digits are 52 bits, which are exact. */
 const digitsMax = 13;
 
-/** The most bytes of all chunk extensions of a body, which are ignored (RFC 9112 §7.1.1). */
-// The limit of node: enough for chunk signatures.
+/** The most bytes that a body's chunk extensions may have in total. They are ignored (RFC 9112 §7.1.1). */
+// node's limit: enough for chunk signatures.
 const extensionBytesMax = 16 * 1024;

@@ -30,35 +30,35 @@ import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 
 /** Receives one request's body and its connection's events. */
 export interface RequestReceiver {
-  /** Gets the pieces of the body. Calls {@link Http1Connection.consumed} after using them. */
+  /** Gets the body's pieces. Calls {@link Http1Connection.consumed} after using them. */
   readonly body: IncomingBody | undefined;
-  /** Called when the rest of the request cannot be read. Must refuse the request unless the response has started. */
+  /** Called when the request cannot be read completely. Must refuse it unless the response has started. */
   onRequestError(problem: HttpProblem): void;
   /** Called when the client disconnects before the response is complete. */
   onDisconnect(): void;
-  /** Called when more of the response can be written. */
+  /** Called when the response can be continued. */
   onWritable(): void;
 }
 
-/** Options of an {@link Http1Connection}, shared by all server connections. */
+/** Options for an {@link Http1Connection}, shared by all server connections. */
 export interface Http1ConnectionOptions {
   readonly limits: Limits;
-  /** Milliseconds between two calls of {@link Http1Connection.checkTimeouts}. */
+  /** Milliseconds between two calls to {@link Http1Connection.checkTimeouts}. */
   readonly timeoutCheckIntervalMs: number;
   /** Counts the bytes that clients have not read. */
   readonly budget: BacklogBudget;
   /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with a defect of the engine, which closes the connection. */
+  /** Called with an engine defect, which closes the connection. */
   readonly onFault: (error: unknown) => void;
 }
 
 /**
- * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
+ * An HTTP/1.1 server connection (RFC 9112) on a socket.
  *
- * Requests are served one at a time, even if the client pipelines them. They may depend on each other, and only safe
- * ones may be processed concurrently (§9.3.2). Independent of RPC.
+ * Requests are served one at a time, even if the client pipelines them. Requests may depend on each other, and only
+ * safe ones may be processed concurrently (§9.3.2). Independent of RPC.
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
@@ -68,7 +68,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   readonly #options: Http1ConnectionOptions;
   /**
    * The async context in which each request starts. A request that arrives in the same packet as another, or is read
-   * after the other's response, must not inherit the `AsyncLocalStorage` of the other's handler.
+   * after the other's response, must not inherit the other handler's `AsyncLocalStorage`.
    */
   readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
@@ -79,9 +79,9 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** The current request's head. */
   #head: Http1RequestHead = emptyHead;
   #continued = false;
-  /** Whether the response's head has been sent, but not its complete body. */
+  /** Whether the response's head has been sent, but the body is incomplete. */
   #responseStarted = false;
-  /** Whether the response to the current or next request is the last of the connection. */
+  /** Whether the connection closes after the response to the current or next request. */
   #isLast = false;
   #isDraining = false;
   /** Whether the connection has reached its maximum age, and is closed after a short idle time. */
@@ -101,7 +101,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
-    // The event may occur in the context of another connection, whose response closes this one to free memory.
+    // The event may occur in another connection's context, because its response closes this one to free memory.
     socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
   }
@@ -126,13 +126,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#isDraining = this.#isRetired = true;
   }
 
-  /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Called before any of the body has arrived. */
+  /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Called before the body arrives. */
   startBody(): void {
     this.#continued = this.#head.section.expectsContinue && !this.#responseStarted;
     if (this.#continued) this.#writer.continue();
   }
 
-  /** Called when a part of the body was used, so that more may be read. */
+  /** Called when part of the body was used, so that more may be read. */
   consumed(): void {
     if (this.#reader.stage === "body") this.#pauseOrResume();
   }
@@ -154,7 +154,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#finish();
   }
 
-  /** Sends the head of a response whose body is streamed. Throws like {@link respond}. */
+  /** Sends the head for a streamed body. Throws like {@link respond}. */
   begin(httpStatus: number, fields: readonly HeaderFields[]): void {
     const framing = framingOfStream(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
@@ -164,7 +164,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
-  /** Sends a piece of the body. Returns whether the caller should wait for `onWritable` before it sends more. */
+  /** Sends a body piece. Returns whether the caller should wait for `onWritable` before it sends more. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
     // If the client has disconnected, this write makes its system reset the connection.
@@ -183,7 +183,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.socket.destroy();
   }
 
-  /** Checks the timeouts. Called at regular intervals. @param nowMs - the time of `performance.now()` */
+  /** Checks the timeouts. Called at regular intervals. @param nowMs - from `performance.now()` */
   checkTimeouts(nowMs: number): void {
     const { stage } = this.#reader;
     const dueAction = this.#deadlines.check({
@@ -199,7 +199,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (dueAction === "destroy") this.destroy();
     else if (dueAction === "close") this.#linger();
     // If the client has disconnected, its system resets the connection on our first packet, and the next write fails.
-    // All clients except those of HTTP/1.0 accept unexpected interim responses (RFC 9110 §15.2).
+    // All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
     else if (dueAction === "probe") this.#writer.continue();
     else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut("headerTimeoutMs"));
     else if (dueAction === "refuse")
@@ -221,7 +221,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   onPiece(piece: Buffer, last: boolean): boolean {
     if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
-    // The response is already complete, and this is the rest of the body.
+    // The response is already complete. This is the rest of the body.
     if (last) this.#next();
     return false;
   }
@@ -247,12 +247,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.socket.read(0);
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-    // The timeout of a head starts with its first byte.
+    // A head's timeout starts with its first byte.
     if (isFirst && reader.stage === "head" && reader.incoming.unusedBytes > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
-  /** Continues to read, and returns whether a view of the chunk was kept. A defect closes the connection. */
+  /** Continues to read, and returns whether the chunk was kept. A defect closes the connection. */
   #read(chunk?: Buffer): boolean {
     try {
       return this.#reader.read(chunk);
@@ -265,7 +265,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     }
   }
 
-  /** Keeps reading while the buffers have capacity: only reading shows that a client has disconnected. */
+  /** Keeps reading while the buffers have capacity, because only reading shows that a client has disconnected. */
   #pauseOrResume(): void {
     const { socket } = this;
     const hasCapacity = this.#hasCapacity();
@@ -296,7 +296,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   #next(): void {
     this.#reader.stage = "head";
-    // The reader is about to report the end of this request to the receiver, which must come first.
+    // The reader must first report this request's end to the receiver.
     if (this.#reader.isReading) return;
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
       queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
@@ -311,7 +311,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     else this.#pauseOrResume();
   }
 
-  /** Closes the connection of a client that sends no more requests. */
+  /** Closes the connection when the client sends no more requests. */
   #afterLastRequest(): void {
     if (this.#reader.incoming.unusedBytes > 0) this.#reader.refuse(notHttp());
     else this.#linger();
@@ -357,7 +357,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#context.runInAsyncScope(() => this.#continueReading());
   }
 
-  /** Decides whether the response that is about to be sent is the last of the connection. */
+  /** Decides whether the connection closes after the response that is about to be sent. */
   #decideWhetherLast(): void {
     const { stage, incoming } = this.#reader;
     const canPersist = stage === "body" ? this.#isRemainderSmall() : !this.#isDraining || incoming.unusedBytes > 0;

@@ -4,7 +4,7 @@ import type { Stage } from "./request-reader.ts";
 /** A connection's state that {@link Http1Deadlines} check. */
 export interface ConnectionState {
   readonly stage: Stage;
-  /** Whether a part of the next head has arrived. */
+  /** Whether the next head has partly arrived. */
   readonly headStarted: boolean;
   /** Whether the connection is closed after a short idle time. */
   readonly retired: boolean;
@@ -16,12 +16,12 @@ export interface ConnectionState {
   readonly responseStarted: boolean;
   /** Whether the socket's buffer is full. */
   readonly congested: boolean;
-  /** For how long the client has read nothing of what the socket buffers. */
+  /** For how long the client has read nothing that the socket buffers. */
   readonly stalledMs: number;
 }
 
 /**
- * Measures how long a connection has waited for its client by counting the calls of {@link check}. That is cheaper than
+ * Measures how long a connection has waited for its client by counting calls to {@link check}. Counting is cheaper than
  * a timer for each wait, and late by at most a quarter of the shortest timeout.
  */
 export class Http1Deadlines {
@@ -35,7 +35,7 @@ export class Http1Deadlines {
     this.#timeoutCheckIntervalMs = timeoutCheckIntervalMs;
   }
 
-  /** Starts a new wait, or restarts it after activity of the client. */
+  /** Starts a new wait, or restarts it after client activity. */
   restart(): void {
     this.#checks = 0;
   }
@@ -69,7 +69,7 @@ export class Http1Deadlines {
       // A handler may take long, but this client may have disconnected. A probe is 25 bytes per second, so it needs no
       // limit.
       if (canProbe) return "probe";
-      // Once the response has started, only more of it could show whether the client reads. Most clients that close
+      // Once the response has started, only further parts could show whether the client reads. Most clients that close
       // their side have cancelled a stream, which must not keep its handler running.
       if (responseStarted || waitedMs >= lingerMs) return "refuse";
     }

@@ -1,15 +1,15 @@
 /**
- * The bytes that have arrived and are not consumed yet. A chunk of the socket, or what was retained of earlier chunks.
+ * The bytes that have arrived and are not consumed yet: a chunk from the socket, or bytes retained from earlier chunks.
  */
 export class Incoming {
   bytes: Buffer = noBytes;
   /** The start of the unconsumed bytes. */
   at = 0;
-  /** The number of unconsumed bytes. */
+  /** How many bytes are unconsumed. */
   unusedBytes = 0;
-  /** Where the search for the end of a section resumes. */
+  /** Where the search for a section's end resumes. */
   #searchedBytes = 0;
-  /** The buffer for retained bytes, which grows as needed. `bytes` is a part of it, or a chunk. */
+  /** The buffer for retained bytes, which grows as needed. `bytes` is either part of this buffer or a chunk. */
   #buffer: Buffer = noBytes;
 
   /** Adds a chunk: without a copy if there are no unconsumed bytes, otherwise copied after them. */
@@ -26,7 +26,7 @@ export class Incoming {
   }
 
   /**
-   * Consumes a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
+   * Consumes a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
    * @returns the empty line's position; "open" if it has not arrived; "invalid" if a line ends in a lone CR or LF,
    * which other recipients might accept (§2.2). Nothing is consumed in the last two cases
@@ -47,7 +47,7 @@ export class Incoming {
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "invalid" : "open";
   }
 
-  /** Consumes as many of the next `bytes` bytes as have arrived. */
+  /** Consumes the next `bytes` bytes, or as many as have arrived. */
   consumePiece(bytes: number): Buffer {
     const piece = this.bytes.subarray(this.at, this.at + bytes);
     this.consume(this.at + piece.byteLength);

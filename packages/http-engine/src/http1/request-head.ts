@@ -20,7 +20,7 @@ export interface Http1RequestHead {
   /** The request target as sent. */
   readonly target: string;
   readonly section: FieldSection;
-  /** Why the request is refused and no further request is read, or `undefined` if it is valid. */
+  /** Why the request is refused and no more are read, or `undefined` if the request is valid. */
   readonly problem: HttpProblem | undefined;
 }
 
@@ -46,9 +46,9 @@ export class HeadReader {
   readonly #limits: Limits;
   /** The last field section, unless it is long: most clients repeat it with each request. */
   #previous: FieldSection | undefined;
-  /** That section's bytes as sent, including the empty line. */
+  /** The bytes of `#previous` as sent, including the empty line. */
   #bytes: Buffer = noBytes;
-  /** The buffer of these bytes. */
+  /** The buffer that contains `#bytes`. */
   #buffer: Buffer = noBytes;
   #emptyLines = 0;
 
@@ -68,7 +68,7 @@ export class HeadReader {
 
   /**
    * Returns the next head if its field section is identical to the previous one. The section contains the credential,
-   * so all of its bytes must be compared.
+   * so all bytes must be compared.
    */
   #readRepeatedHead(incoming: Incoming): Http1RequestHead | undefined {
     const previous = this.#previous;
@@ -108,7 +108,7 @@ export class HeadReader {
     this.#bytes.set(bytes);
   }
 
-  /** Returns the problem of an incomplete or complete head: it is not HTTP, or it is too large. */
+  /** Returns why a complete or incomplete head is refused: it is not HTTP, or too large. */
   #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "invalid"): HttpProblem | undefined {
     const { headerBytes, urlBytes } = this.#limits;
     if (end === "invalid" || cannotStartRequest(bytes[start])) return notHttp();
@@ -147,7 +147,7 @@ function readRequestLine(text: string): RequestLine | undefined {
   };
 }
 
-/** Returns the problem of a request line that is not valid. */
+/** Returns an invalid request line's problem. */
 function requestLineProblem(line: string): HttpProblem {
   return longMethodProblem(line) ?? (versionPattern.test(line) ? versionNotSupported() : notHttp());
 }
@@ -162,7 +162,7 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Returns a head with a problem and, if it has arrived, the Origin field, so that a page of that origin can read the
+ * Returns a head with a problem and, if it has arrived, the Origin field, so that a page from that origin can read the
  * response if CORS allows it.
  *
  * @param incoming - begins with the head, as far as it has arrived
@@ -200,7 +200,7 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
 
 /**
  * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows it, but node's parser and others reject it,
- * and servers that disagree about the end of a body allow request smuggling (RFC 9112 §11.2).
+ * and servers that disagree where a body ends allow request smuggling (RFC 9112 §11.2).
  */
 function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: string): boolean {
   return transferEncoding !== null && /^transfer-encoding:[^\r]*\t *\r$/im.test(lines);
@@ -246,7 +246,7 @@ function parseLength(contentLength: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Returns a request's problem with invalid framing or an unsupported expectation. */
+/** Returns the problem if a request has invalid framing or an unsupported expectation. */
 function framingProblem(
   { transferEncoding, contentLength, expect }: CommonHeaderFields,
   httpVersion: Http1Version,
@@ -278,8 +278,7 @@ const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
 /** The longest field section that is cached for the next request, in bytes. A connection may be idle for long. */
-// Sections of browsers and sections with JWTs are mostly shorter. Parsing a longer one each time costs a few
-// microseconds.
+// Most sections from browsers or with JWTs are shorter. Parsing a longer one each time costs a few microseconds.
 const cachedSectionBytesMax = 4 * 1024;
 /**
  * The most fields that are cached. Small fields take ten times their bytes in memory. Clients and proxies send some 30.
@@ -289,7 +288,7 @@ const cachedFieldsMax = 64;
 const emptyLinesMax = 16;
 const emptyLineBytes = 2;
 const noBytes = Buffer.alloc(0);
-/** The most bytes of a request line without its target: method, spaces and version. */
+/** The most bytes in a request line without its target: method, spaces and version. */
 const requestLineBytes = 64;
 
 // Single spaces, and a target without white space, control characters and non-ASCII bytes (RFC 9112 §3). Every

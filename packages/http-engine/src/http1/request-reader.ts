@@ -5,12 +5,12 @@ import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, invalidHead } from "./request-head.ts";
 
 /**
- * What a connection processes next: a request's head; its body; its response, while no further request is read; or
+ * What a connection processes next: a request's head, its body, or its response, while no further request is read. Or
  * nothing, because the connection is closed.
  */
 export type Stage = "head" | "body" | "response" | "closed";
 
-/** Gets the parts of a connection's requests. */
+/** Gets the parts that a connection's requests consist of. */
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
@@ -35,10 +35,10 @@ export class RequestReader {
   /** The bytes that have arrived and are not consumed yet. */
   readonly incoming: Incoming = new Incoming();
   readonly #headReader: HeadReader;
-  /** Remaining bytes of the body, if its length is known. */
+  /** Bytes that remain in the body, if its length is known. */
   #remainingBodyBytes = 0;
   #chunks: ChunkedReader | undefined;
-  /** Whether a view of the chunk that is being read was kept. */
+  /** Whether the receiver keeps a view into the chunk that is being read. */
   #isChunkKept = false;
 
   /** @param output - no further request is read while it is congested */
@@ -49,16 +49,16 @@ export class RequestReader {
     this.#headReader = new HeadReader(limits);
   }
 
-  /** Remaining bytes of the body. Infinite if its length is unknown. */
+  /** Bytes that remain in the body. Infinite if its length is unknown. */
   get remainingBodyBytes(): number {
     return this.#chunks === undefined ? this.#remainingBodyBytes : Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Processes as much of what has arrived as possible, and copies the rest.
+   * Processes what has arrived as far as possible, and copies the rest.
    *
    * @param chunk - follows the rest of earlier chunks
-   * @returns whether a view of the chunk was kept
+   * @returns whether the chunk was kept
    */
   read(chunk?: Buffer): boolean {
     const incoming = this.incoming;

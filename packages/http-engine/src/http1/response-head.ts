@@ -10,22 +10,22 @@ import {
 } from "@plantstore/http";
 import type { Http1RequestHead } from "./request-head.ts";
 
-/** How a client determines the end of a response (RFC 9112 §6.3). */
+/** How a client determines where a response ends (RFC 9112 §6.3). */
 export type Framing =
   /** By its `Content-Length`. */
   | number
   | "chunked"
-  /** By the close of the connection, as in HTTP/1.0. */
+  /** By the connection's close, as in HTTP/1.0. */
   | "close"
   /** The status or the method allows no body. */
   | "none";
 
-/** Returns the framing of a response whose body, if any, is sent in one piece. */
+/** Returns the framing for a response whose body, if any, is sent in one piece. */
 export function framingOf(httpStatus: number, body: Uint8Array | undefined): Framing {
   return statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
 }
 
-/** Returns the framing of a response whose body is streamed. */
+/** Returns the framing for a streamed body. */
 export function framingOfStream(
   request: Http1RequestHead,
   httpStatus: number,
@@ -39,8 +39,8 @@ export function framingOfStream(
 }
 
 /**
- * Returns the framing of a response without a body: 204 and 304 end after their header section (RFC 9112 §6.3), 205 has
- * a length of 0 (RFC 9110 §15.3.6).
+ * Returns the framing for a response without a body. 204 and 304 end after their header section (RFC 9112 §6.3), and
+ * 205 has length 0 (RFC 9110 §15.3.6).
  */
 function framingOfNone(httpStatus: number): Framing {
   return httpStatus === resetContent ? 0 : "none";
@@ -63,7 +63,7 @@ export const connectionCloseLine = "connection: close\r\n";
  *
  * @param httpStatus - an integer between 200 and 599
  * @param fields - in several lists, some of which may be prepared; connection and framing fields are omitted
- * @param connectionLines - those of {@link keepAliveLines}, or {@link connectionCloseLine}
+ * @param connectionLines - from {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
 export function formatResponseHead(
@@ -97,7 +97,7 @@ function toLines(fields: HeaderFields): string {
   return lines;
 }
 
-/** Cached status lines by status: at most 400 of some 30 characters, for 200 to 599. */
+/** Cached status lines, by status: at most 400 with some 30 characters each, for 200 to 599. */
 const statusLines: Record<number, string> = {};
 
 /** Formats a status line. Its reason phrase is only for people (RFC 9112 §4). */

@@ -13,11 +13,11 @@ export class ResponseWriter {
   readonly #socket: Socket;
   readonly #backlog: Backlog;
   #framing: Framing = "none";
-  /** Bytes of the body that remain to be sent, if its length was announced. */
+  /** Body bytes that remain to be sent, if the length was announced. */
   #remainingBytes = 0;
   /** Entries that were not written completely. Each counts in full, because an unsent part keeps its buffer alive. */
   readonly #queue: (string | Uint8Array)[] = [];
-  /** Bytes of the first entry that were written to the socket. */
+  /** How many bytes from the first entry were written to the socket. */
   #firstAt = 0;
   /** Bytes written to the socket since the backlog was last counted. */
   #writtenBytes = 0;
@@ -39,7 +39,7 @@ export class ResponseWriter {
     else this.#sendAll([head, body]);
   }
 
-  /** Sends the head of a response whose body is streamed. */
+  /** Sends the head for a streamed body. */
   begin(head: string, framing: Framing): void {
     this.#framing = framing;
     this.#remainingBytes = typeof framing === "number" ? framing : 0;
@@ -83,7 +83,7 @@ export class ResponseWriter {
   #sendAll(parts: readonly (string | Uint8Array)[]): void {
     let length = 0;
     for (const part of parts) length += part.length;
-    // Data that must be buffered is allocated separately. A slice of node's pool would keep 64 KiB alive.
+    // Data that must be buffered is allocated separately. A slice from node's pool would keep 64 KiB alive.
     const isSocketFull = this.#socket.writableLength > 0;
     if (length <= joinedBytesMax) {
       return this.#send(joinParts(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
@@ -122,7 +122,7 @@ export class ResponseWriter {
 
   /**
    * Writes an entry's last slice. A slice in the socket's buffer keeps its whole buffer alive. So the last slice is
-   * copied, and the buffer can be freed: immediately if nothing else reads it.
+   * copied, and the buffer can be freed, immediately if nothing else reads it.
    */
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
     // False if the application has raised node's high-water mark, because the socket may then still hold earlier
@@ -151,7 +151,7 @@ export class ResponseWriter {
   }
 }
 
-/** Copies parts into a buffer of exactly their total length. */
+/** Copies parts into a buffer that has exactly their total length. */
 function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {
@@ -162,8 +162,8 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
   return all;
 }
 
-/** The most bytes of one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
+/** The most bytes in one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
 const sliceBytes = 256 * 1024;
 
-/** The most bytes that are copied into one buffer. Above, the copy costs more than another entry of a writev. */
+/** The most bytes that are copied into one buffer. Above this size, the copy costs more than another writev entry. */
 const joinedBytesMax = 4096;

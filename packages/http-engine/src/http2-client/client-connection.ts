@@ -30,7 +30,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
   readonly onReady: (streamsMax: number) => void;
   /** Called when another stream may be available. */
   readonly onStreamAvailable: () => void;
-  /** Called when the connection opens no more streams, with the code of a GOAWAY or of our own error. */
+  /** Called when the connection opens no more streams, with the code from a GOAWAY or from our own error. */
   readonly onRetired: (code: number) => void;
   /** Returns why the connection was lost, for errors, or `undefined` for no reason. */
   readonly lossReason?: () => string | undefined;
@@ -39,7 +39,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
 }
 
 /**
- * The client's side of an HTTP/2 connection (RFC 9113) on a connected socket.
+ * An HTTP/2 client connection (RFC 9113) on a connected socket.
  *
  * The client does not allow server push, and never reconnects. When it closes, its streams are reset.
  */
@@ -52,7 +52,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   #settled = false;
   /** Whether no more streams are opened. */
   #retired = false;
-  /** Whether the connection was closed because the server has not acknowledged a PING in time. */
+  /** Whether the connection was closed because the server did not acknowledge a PING in time. */
   isFrozen = false;
 
   constructor(socket: Duplex, options: ClientConnectionOptions) {
@@ -68,7 +68,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     this.#options = options;
   }
 
-  /** The concurrent stream limit, by the server's last SETTINGS and our own limit. */
+  /** The concurrent stream limit: the smaller of the server's last SETTINGS and our own limit. */
   get streamsMax(): number {
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
@@ -80,17 +80,17 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     return this.#options.lossReason?.();
   }
 
-  /** The largest header section that the server accepts, in bytes of its field list (§6.5.2). */
+  /** The largest field list that the server accepts, in bytes (§6.5.2). */
   get headerBytesMax(): number {
     return this.rules.peer.headerListBytes;
   }
 
-  /** The number of streams that may be opened now. Negative after the server has lowered its limit. */
+  /** How many streams may be opened now. Negative after the server has lowered its limit. */
   get availableStreams(): number {
     return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
   }
 
-  /** The number of open calls, without watches. */
+  /** How many calls are open, without watches. */
   get calls(): number {
     return this.streams.open.size - this.#watches.size;
   }
@@ -103,7 +103,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   /**
    * Opens a stream and sends its header section. {@link availableStreams} must be above 0.
    *
-   * @param stable - the first part of the section
+   * @param stable - the section's first part
    * @param varying - the second part, encoded
    * @param kind - a `watch` keeps neither the connection open nor the process alive
    */

@@ -3,17 +3,19 @@ import type { ClientRules } from "./client-rules.ts";
 import type { ClientStream } from "./client-stream.ts";
 
 /**
- * Maximum PINGs before the server sends HEADERS or DATA again. 2: gRPC servers close a connection at the fourth PING
- * without data of theirs in between, if it arrives within five minutes of the first (gRFC A8).
+ * Maximum PINGs before the server sends HEADERS or DATA again. 2, because gRPC servers close a connection at the fourth
+ * PING within five minutes if they sent no data in between (gRFC A8).
  */
 const frequentPingsMax = 2;
 
-/** Minimum milliseconds of silence before further PINGs. 310 s: gRPC servers allow one PING in five minutes. */
+/**
+ * Minimum silence before further PINGs, in milliseconds. 310 s, because gRPC servers allow one PING in five minutes.
+ */
 const rarePingMs = 310_000;
 
 /**
- * The deadlines of a client's connection. Keepalive PINGs are sent only while streams are open, and rarely while a
- * server acknowledges PINGs but sends no response.
+ * A client connection's deadlines. Keepalive PINGs are sent only while streams are open, and rarely while a server
+ * acknowledges PINGs but sends no response.
  */
 export class ClientDeadlines extends Http2Deadlines<ClientStream> {
   readonly #rules: ClientRules;
@@ -56,7 +58,7 @@ export class ClientDeadlines extends Http2Deadlines<ClientStream> {
     super.ping();
   }
 
-  /** The number of HEADERS and DATA frames that the server has sent. */
+  /** How many HEADERS and DATA frames the server has sent. */
   get #framesReceived(): number {
     return this.parts.receiveFlow.frames + this.#rules.sections;
   }

@@ -10,7 +10,7 @@ import {
 import { type ResponseSection, readResponseSection } from "./response-section.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** The events of {@link ClientRules} for a connection. */
+/** The events that {@link ClientRules} report to a connection. */
 export interface ClientCallbacks extends FrameCallbacks {
   /** Called when the server has sent SETTINGS. */
   settingsReceived(): void;
@@ -18,10 +18,10 @@ export interface ClientCallbacks extends FrameCallbacks {
   goAwayReceived(lastStreamId: number, code: number): void;
 }
 
-/** Handles frames of a server. A header section is a response, and GOAWAY refuses the streams above its last one. */
+/** Handles a server's frames. A header section is a response, and GOAWAY refuses streams above its last one. */
 export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   readonly #callbacks: ClientCallbacks;
-  /** The number of header and trailer sections received. */
+  /** How many header and trailer sections were received. */
   sections = 0;
 
   constructor(parts: ConnectionParts<ClientStream>, callbacks: ClientCallbacks) {
@@ -44,7 +44,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
     const endStream = (flags & FrameFlag.endStream) !== 0;
-    // The section exceeds our own limit, which is not a protocol error of the server.
+    // The section exceeds our own limit, which is not a protocol error.
     if (decoded.listBytes > limits.headerListBytes) return stream.receiveTooLarge(endStream);
     // A block that is sent repeatedly is parsed once.
     const section = (decoded.head ??= readResponseSection(decoded.fields));

@@ -10,24 +10,24 @@ export interface ResponseReceiver extends FlowReceiver {
   /** Called with the final header section. `endStream` if the response has no body and no trailer. */
   onHead(head: ResponseSection, endStream: boolean): void;
   /**
-   * Called with a piece of the body, a view of its chunk. Only what `detachFromChunk` returns may be kept. Must call
+   * Called with a body piece, a view into its chunk. Only what `detachFromChunk` returns may be kept. Must call
    * `stream.consumed(bytes)` after using it.
    */
   onData(piece: Uint8Array): void;
-  /** Called at the end of the response. */
+  /** Called when the response ends. */
   onEnd(trailer: ResponseSection | undefined): void;
 }
 
 /**
- * The code with which a receiver is reset when its connection closes. Negative, so that it differs from every code of
- * HTTP/2.
+ * The code with which a receiver is reset when its connection closes. Negative, so that it differs from every HTTP/2
+ * code.
  */
 export const connectionLost = -1;
 
 /** The code if the connection was closed because the server did not acknowledge a PING. */
 export const serverFrozen = -2;
 
-/** The code with which a receiver is reset when a section of its response is above the limit. */
+/** The code with which a receiver is reset when a section in its response is above the limit. */
 export const sectionTooLarge = -3;
 
 /** One request and its response: a client's stream. */
@@ -53,7 +53,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     this.#connection.output.headerBlock(this.id, false, parts);
   }
 
-  /** Ends our side of the stream after the queue and this last piece. */
+  /** Ends our side after the queue and this last piece. */
   end(piece: Uint8Array | undefined): void {
     if (!this.closed) this.endSide(piece, undefined);
   }
@@ -70,7 +70,8 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   }
 
   /**
-   * Handles a DATA frame of `length` bytes including padding. @returns an invalid frame's error, which is not passed on
+   * Handles a DATA frame with `length` bytes including padding. @returns an invalid frame's error, which is not passed
+   * on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
@@ -90,7 +91,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     else this.reset(ErrorCode.cancel);
   }
 
-  /** Handles the end of the response. */
+  /** Handles the response's end. */
   receiveEnd(trailer: ResponseSection | undefined): void {
     this.remoteEnded = true;
     this.notify((receiver) => receiver.onEnd(trailer));

@@ -1,6 +1,6 @@
 import { colon, isRegularField } from "../http2/index.ts";
 
-/** A header or trailer section of a response. Responses may share one object, so it must not be changed. */
+/** A response's header or trailer section. Must not be changed, because responses may share one object. */
 export interface ResponseSection {
   /** All fields, including `:status`: name, value, name, value, … */
   readonly fields: readonly string[];
@@ -9,7 +9,7 @@ export interface ResponseSection {
 }
 
 /**
- * Parses a section of a response (RFC 9113 §8.2, §8.3.2).
+ * Parses a response section (RFC 9113 §8.2, §8.3.2).
  *
  * @returns `undefined` if it is malformed
  */

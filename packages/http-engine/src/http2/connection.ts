@@ -21,10 +21,10 @@ import { SendFlow } from "./send-flow.ts";
 import { StreamTable } from "./stream-table.ts";
 import type { FlowConnection } from "./stream-flow.ts";
 
-/** Options of a client's or a server's connection. */
+/** Options for a client or server connection. */
 export interface ConnectionOptions {
   readonly limits: Http2Limits;
-  /** Counts the bytes that peers have not read; shared by all connections of a server or a client. */
+  /** Counts the bytes that peers have not read. Shared by all connections of a server or client. */
   readonly budget: BacklogBudget;
   /**
    * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with
@@ -40,7 +40,7 @@ export interface ConnectionOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** The start of a connection on one side (RFC 9113 §3.4). */
+/** How one side starts a connection (RFC 9113 §3.4). */
 export interface Opening {
   /** The bytes that the peer sends before its first frame. */
   readonly peerPreface: Buffer;
@@ -50,13 +50,13 @@ export interface Opening {
   readonly tableUpdate: Uint8Array;
   /** The payload of our SETTINGS. */
   readonly settings: Uint8Array;
-  /** Whether chunks are freed after reading if no view of them was kept. */
+  /** Whether chunks that were not kept are freed after reading. */
   readonly freesChunks: boolean;
 }
 
 /**
- * The common part of a client's and a server's HTTP/2 connection (RFC 9113): the socket, reading, writing and closing.
- * Subclasses handle frames and deadlines. Independent of RPC.
+ * The part that client and server HTTP/2 connections (RFC 9113) have in common: the socket, reading, writing and
+ * closing. Subclasses handle frames and deadlines. Independent of RPC.
  */
 export abstract class FrameConnection<
   Stream extends RuledStream,
@@ -76,13 +76,13 @@ export abstract class FrameConnection<
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
   /**
-   * Whether chunks are freed after reading. A socket allocates a buffer for each chunk. Other kinds of streams may
-   * share buffers.
+   * Whether chunks are freed after reading. A socket allocates a buffer for each chunk. Other streams may share
+   * buffers.
    */
   readonly #freesChunks: boolean;
-  /** Whether a view of the current chunk was kept. */
+  /** Whether the current chunk was kept. */
   #chunkKept = false;
-  /** Runs the next step of closing the connection. */
+  /** Runs the next step when the connection closes. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Duplex, options: ConnectionOptions, opening: Opening) {
@@ -142,7 +142,7 @@ export abstract class FrameConnection<
     this.streams.rememberReset(streamId);
   }
 
-  /** Records that a view of the current chunk is kept. */
+  /** Records that the current chunk is kept. */
   keepChunk(): void {
     this.#chunkKept = true;
   }
@@ -239,7 +239,7 @@ export abstract class FrameConnection<
     this.output.numbers(FrameType.goAway, 0, lastStreamId, code);
   }
 
-  /** Schedules the next step of closing the connection, and cancels the scheduled one. */
+  /** Schedules the next closing step, and cancels the scheduled one. */
   protected startTimer(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     if (this.#socket.destroyed) return;

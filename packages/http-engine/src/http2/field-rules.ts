@@ -9,7 +9,7 @@ export function isTrailer(fields: readonly string[]): boolean {
   return true;
 }
 
-/** The first character of the pseudo-header field names (§8.3). */
+/** The first character in pseudo-header field names (§8.3). */
 export const colon = 0x3a;
 
 /** Returns whether a regular field is valid in a header or trailer section (RFC 9113 §8.2). */

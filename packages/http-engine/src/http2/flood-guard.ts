@@ -6,11 +6,11 @@ import type { Output } from "./output.ts";
 /** The counted events, which are cheap for a peer to cause and expensive to handle. */
 export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
-// More frames than are ever in flight: a gigabyte of the largest ones.
+// More frames than are ever in flight: a gigabyte in the largest frames.
 const allowanceMax = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built
-// on gRPC's C core enlarge the windows of the stream and of the connection with every call.
+// on gRPC's C core enlarge the stream and connection windows with every call.
 const allowedPerStream = 2;
 
 /** Limits how often a peer may cause events per interval. */
@@ -41,13 +41,13 @@ export class FloodGuard {
     this.#grant(what);
     const limit = this.#limits[what];
     if (++this.#counts[what] <= limit) return;
-    // A proxy forwards the resets of many clients, but most of its streams complete.
+    // A proxy forwards resets from many clients, but most of its streams complete.
     const opened = this.openedStreams - this.#openedBefore;
     if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
     throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
   }
 
-  /** Starts a new interval. Unused credit is kept, because responses take time. */
+  /** Starts a new interval. Unused credit is kept, because responses to a frame may arrive an interval later. */
   restart(): void {
     for (const event of Object.keys(this.#counts) as CountedEvent[]) {
       this.#grant(event);
@@ -65,7 +65,7 @@ export class FloodGuard {
     this.#granted[what] = earned;
   }
 
-  /** Returns how many of these events the peer may have caused for a legitimate reason. */
+  /** Returns how often the peer may have caused an event for a legitimate reason. */
   #earned(what: CountedEvent): number {
     const { headerBlocks, dataFrames } = this.#output;
     switch (what) {

@@ -1,4 +1,4 @@
-/** Frame types of RFC 9113 §6. Any other type's frames are ignored (§4.1). */
+/** Frame types (RFC 9113 §6). Any other type's frames are ignored (§4.1). */
 export const FrameType = {
   data: 0x0,
   headers: 0x1,
@@ -12,7 +12,7 @@ export const FrameType = {
   continuation: 0x9,
 } as const;
 
-/** Flags of RFC 9113 §6. */
+/** Flags (RFC 9113 §6). */
 export const FrameFlag = {
   ack: 0x1,
   endStream: 0x1,
@@ -21,7 +21,7 @@ export const FrameFlag = {
   priority: 0x20,
 } as const;
 
-/** Settings of RFC 9113 §6.5.2. Unknown ones are ignored. */
+/** Settings (RFC 9113 §6.5.2). Unknown ones are ignored. */
 export const SettingId = {
   headerTableSize: 0x1,
   enablePush: 0x2,
@@ -40,7 +40,7 @@ export const frameBytesMax = 16_384;
 /** The largest flow-control window (§6.9.1). */
 export const windowBytesMax: number = 2 ** 31 - 1;
 
-/** The initial window of a connection, and of a stream without a setting (§6.9.2). */
+/** A connection's initial window, and a stream's without a setting (§6.9.2). */
 export const windowBytesInitial = 65_535;
 
 /** A dynamic table's size without a setting (§6.5.2). */

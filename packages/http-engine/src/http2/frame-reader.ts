@@ -2,7 +2,7 @@ import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-n
 import { ErrorCode } from "@plantstore/http";
 import { ConnectionError } from "./http2-error.ts";
 
-/** A frame, read in place. Its payload is the `length` bytes of `bytes` that begin at `from`. */
+/** A frame, read in place. Its payload has `length` bytes and begins at `from` in `bytes`. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -10,7 +10,7 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
-  /** Whether it is a later part of a DATA frame that has arrived in several chunks. */
+  /** Whether this is a later part of a DATA frame that has arrived in several chunks. */
   readonly continued: boolean;
 }
 
@@ -22,15 +22,15 @@ export interface FrameReceiver {
 
 /**
  * Splits a peer's bytes into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks is
- * copied once, into a buffer that grows with what has arrived. But frame boundaries have no meaning within a body
- * (§6.1), so large parts of a DATA frame are passed on in place, each as a separate frame.
+ * copied once, into a buffer that grows with what has arrived. Frame boundaries have no meaning within a body (§6.1),
+ * so large parts of a DATA frame are passed on in place, each as a separate frame.
  */
 export class FrameReader {
   /** Set after a connection error. No more frames are passed on, not even from the same chunk. */
   stopped = false;
   readonly #receiver: FrameReceiver;
   readonly #preface: Buffer;
-  /** An incomplete frame, and the number of its bytes that have arrived and were not passed on. */
+  /** An incomplete frame, and how many bytes have arrived and were not passed on. */
   #partial: Buffer = noBytes;
   #partialBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
@@ -78,7 +78,7 @@ export class FrameReader {
     }
     if (!isInPlace) this.#keep(chunk, from, next);
     const partial = this.#partial;
-    // The buffer is not reused, because body pieces are views of it.
+    // The buffer is not reused, because body pieces are views into it.
     this.#partial = noBytes;
     this.#partialBytes = 0;
     if (isInPlace) this.#deliverFrame(partial, 0, chunk, from, length);
@@ -87,7 +87,7 @@ export class FrameReader {
     return next;
   }
 
-  /** Passes on the part of a DATA frame that is in the chunk. The rest becomes the incomplete frame. */
+  /** Passes on the DATA frame's part that is in the chunk. The rest becomes the incomplete frame. */
   #deliverPart(chunk: Buffer, from: number, length: number): void {
     const header = this.#partial;
     const flags = header.readUInt8(flagsAt);
@@ -103,7 +103,7 @@ export class FrameReader {
     const previousBytes = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > previousBytes.byteLength) {
-      // A separate allocation. A slice of node's pool would keep the pool alive until the rest of the frame arrives.
+      // A separate allocation. A slice from node's pool would keep the pool alive until the rest of the frame arrives.
       this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * previousBytes.byteLength));
       previousBytes.copy(this.#partial, 0, 0, this.#partialBytes);
     }
@@ -128,7 +128,7 @@ export class FrameReader {
     frame.bytes = noBytes;
   }
 
-  /** Compares the part of the preface that has arrived, and returns where it ends. */
+  /** Compares the preface as far as it has arrived, and returns where it ends. */
   #readPreface(chunk: Buffer): number {
     const length = Math.min(chunk.byteLength, this.#preface.byteLength - this.#prefaceRead);
     const start = this.#prefaceRead;

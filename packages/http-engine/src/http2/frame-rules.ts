@@ -11,12 +11,12 @@ import type { SendFlow, SendingStream } from "./send-flow.ts";
 import type { PeerSettings } from "./settings.ts";
 import type { StreamTable } from "./stream-table.ts";
 
-/** The part of a stream that frames act on. */
+/** What frames act on in a stream. */
 export interface RuledStream extends SendingStream {
   /** Whether the peer has ended its side. */
   readonly remoteEnded: boolean;
   /**
-   * Handles a DATA frame of `length` bytes including padding.
+   * Handles a DATA frame with `length` bytes including padding.
    *
    * @returns an invalid frame's error, which is not passed on
    */
@@ -25,7 +25,7 @@ export interface RuledStream extends SendingStream {
   receiveReset(code: number): void;
 }
 
-/** The parts of a connection that frames act on. */
+/** What frames act on in a connection. */
 export interface ConnectionParts<Stream> {
   readonly limits: Http2Limits;
   readonly output: Output;
@@ -36,16 +36,16 @@ export interface ConnectionParts<Stream> {
   readonly receiveFlow: ReceiveFlow;
 }
 
-/** The events of {@link FrameRules} for a connection. */
+/** The events that {@link FrameRules} report to a connection. */
 export interface FrameCallbacks {
   /** Called when the peer has acknowledged our PING. */
   pingAcknowledged(payload: Buffer): void;
-  /** Called when a stream was refused, or reset because of an error of the peer (§5.4.2). */
+  /** Called when a stream was refused, or reset because of a peer error (§5.4.2). */
   streamFailed(code: ErrorCode): void;
 }
 
 /**
- * Handles frames by the rules of RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed.
+ * Handles frames by the rules in RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed.
  * Subclasses handle header sections and GOAWAY.
  *
  * A stream error resets the stream and is counted. A connection error is thrown (§5.4).
@@ -123,7 +123,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       case FrameType.windowUpdate:
         return this.#handleWindowUpdate(frame);
       default:
-        // §4.1: frames of unknown types are ignored.
+        // §4.1: frames with unknown types are ignored.
         this.parts.guard.count("ignoredFrames");
     }
   }
@@ -157,7 +157,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.parts.guard.count("ignoredFrames");
   }
 
-  /** Resets a stream because of an error of the peer. */
+  /** Resets a stream because of a peer error. */
   protected refuse(stream: Stream, code: ErrorCode): void {
     stream.reset(code);
     this.#callbacks.streamFailed(code);
@@ -248,7 +248,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 }
 
-/** Returns the number of padding bytes of a frame, including the length byte (§6.1). */
+/** Returns a frame's number of padding bytes, including the length byte (§6.1). */
 function paddingOf({ flags, bytes, from, length }: Frame): number {
   if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");

@@ -17,9 +17,11 @@ export interface HeaderBlock<Head> {
 
 /** Assembles field blocks from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
-  /** The incomplete block's stream, during which only CONTINUATION is allowed, or 0 if there is none. */
+  /**
+   * Id of the stream whose header block is incomplete, or 0. Until the block is complete, only CONTINUATION is allowed.
+   */
   streamId = 0;
-  /** When that block started, in `performance.now()` milliseconds. */
+  /** When the incomplete block started, in `performance.now()` milliseconds. */
   startedAtMs = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder<Head>;
@@ -36,8 +38,8 @@ export class HeaderBlocks<Head> {
   /**
    * Handles a HEADERS or CONTINUATION frame.
    *
-   * @returns the block that this frame completes. The block is decoded even if its stream is refused, because the
-   * dynamic tables of both ends must stay synchronised
+   * @returns the block that this frame completes. The block is decoded even if its stream is refused, because both
+   * ends' dynamic tables must stay synchronised
    * @throws ConnectionError
    */
   addFrame({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {
@@ -58,7 +60,7 @@ export class HeaderBlocks<Head> {
         start += 5;
       }
       if (start > end) throw protocolError("the padding is longer than the frame payload");
-      // Nearly all blocks consist of one frame, and are decoded in place.
+      // Nearly all blocks have one frame, and are decoded in place.
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
       this.startedAtMs = performance.now();
@@ -79,7 +81,7 @@ export class HeaderBlocks<Head> {
   }
 
   #collect(bytes: Buffer, start: number, end: number): void {
-    // A separate allocation. A slice of node's pool would keep the pool alive until the rest of the block arrives.
+    // A separate allocation. A slice from node's pool would keep the pool alive until the rest of the block arrives.
     this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {

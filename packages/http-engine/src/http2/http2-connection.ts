@@ -19,7 +19,7 @@ export interface Http2ConnectionOptions extends ConnectionOptions {
 }
 
 /**
- * The server's side of an HTTP/2 connection (RFC 9113), on a socket whose first bytes should be the preface.
+ * An HTTP/2 server connection (RFC 9113), on a socket whose first bytes should be the preface.
  *
  * This class opens, drains and closes the connection; {@link ServerRules} handle its frames. Independent of RPC.
  */
@@ -29,8 +29,8 @@ export class Http2Connection
 {
   readonly #options: Http2ConnectionOptions;
   /**
-   * The async context in which each request starts: a request whose frames follow those of another must not inherit the
-   * `AsyncLocalStorage` of the other's handler.
+   * The async context in which each request starts. A request whose frames follow another's must not inherit the other
+   * handler's `AsyncLocalStorage`.
    */
   readonly #context = new AsyncResource("Http2Connection");
   #drain: "no" | "announced" | "final" = "no";
@@ -52,7 +52,7 @@ export class Http2Connection
     return this.streams.open.size > 0 || this.output.bufferedBytes > 0;
   }
 
-  /** The number of open streams. Each is a request. */
+  /** How many streams are open. Each is a request. */
   get requests(): number {
     return this.streams.open.size;
   }
@@ -109,7 +109,7 @@ export class Http2Connection
     const abort = (): void => {
       for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
     };
-    // This may run in the context of another connection, whose response closes this one to free memory.
+    // This may run in another connection's context, because its response closes this one to free memory.
     this.#context.runInAsyncScope(abort);
   }
 
@@ -162,7 +162,7 @@ export class Http2Connection
 
 const noPreface = Buffer.alloc(0);
 const drainPing = Buffer.from("draining");
-// Short enough to cancel calls of a disconnected peer early, and far above a round trip.
+// Short enough to cancel a disconnected peer's calls early, and far above a round trip.
 const probeIntervalMs = 1000;
 // Longer than any usable connection's round trip.
 const drainPingTimeoutMs = 2000;

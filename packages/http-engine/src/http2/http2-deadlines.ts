@@ -3,7 +3,7 @@ import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Callbacks of {@link Http2Deadlines}, which act on the connection. */
+/** What {@link Http2Deadlines} do to the connection. */
 export interface DeadlineCallbacks {
   /** Sends a PING to check whether the peer still responds. */
   ping(): void;
@@ -13,7 +13,7 @@ export interface DeadlineCallbacks {
   destroy(): void;
 }
 
-/** The state of the handshake and of field blocks, for {@link Http2Deadlines}. */
+/** The state that handshake and field blocks are in, for {@link Http2Deadlines}. */
 export interface Handshake {
   /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   readonly settingsExchanged: boolean;
@@ -21,7 +21,7 @@ export interface Handshake {
   readonly blockStartedAtMs: number | undefined;
 }
 
-/** The deadlines of both sides. They are checked at intervals, which is cheaper than a timer for each. */
+/** The deadlines that both sides have. Checked at intervals, which is cheaper than a timer for each. */
 export class Http2Deadlines<Stream> {
   protected readonly parts: ConnectionParts<Stream>;
   readonly #handshake: Handshake;
@@ -30,7 +30,7 @@ export class Http2Deadlines<Stream> {
   readonly #openedAtMs = performance.now();
   /** When the peer last sent anything, in integer `performance.now()` milliseconds. */
   lastReceivedAtMs: number = Math.trunc(performance.now());
-  /** When a stream was last open, and the highest stream identifier at that time. */
+  /** When a stream was last open, and the highest stream identifier then. */
   #busyAtMs = this.#openedAtMs;
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
@@ -38,7 +38,7 @@ export class Http2Deadlines<Stream> {
   /** At the last check: the bytes that the socket buffered, and those that had left its buffer in total. */
   #bufferedBytes = 0;
   #sentBytes = 0;
-  /** The last check that found that the peer has read bytes that the check before it found in the buffer. */
+  /** The last check after which the peer had read bytes that were in the buffer at the check before. */
   #readAtMs = 0;
   #isStopped = false;
 
@@ -109,8 +109,8 @@ export class Http2Deadlines<Stream> {
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames. A PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
-    // A peer that reads what was buffered for it is alive, too. This does not cancel the PING.
-    // Truncated, the first time of receiving may be before the opening, and a PING would be sent just before the drain.
+    // A peer that reads what was buffered for it is alive, too. This does not cancel the PING. The first receive time
+    // is truncated and may precede the opening, and a PING would be sent just before the drain.
     const aliveAtMs = Math.max(this.#openedAtMs, this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
@@ -118,7 +118,7 @@ export class Http2Deadlines<Stream> {
       return;
     }
     const isSilent = nowMs - aliveAtMs >= this.silenceMs;
-    // Truncated, like the time of what is received afterwards.
+    // Truncated, like the time when something is received.
     this.#pingedAtMs = isSilent ? Math.trunc(nowMs) : undefined;
     if (isSilent) this.ping();
   }

@@ -5,25 +5,25 @@ export type Http2Limits = Readonly<typeof defaultHttp2Limits>;
 export const defaultHttp2Limits = {
   /** Concurrent streams. Further ones are refused. */
   concurrentStreams: 256,
-  /** A field list's bytes (RFC 9113 §6.5.2). Above it, the response is 431. 16 KiB. */
+  /** Bytes in a field list (RFC 9113 §6.5.2). Above the limit, the response is 431. 16 KiB. */
   headerListBytes: 16_384,
   /** An encoded field block's bytes, in all its frames. 64 KiB: four times the list size. */
   headerBlockBytes: 65_536,
-  /** CONTINUATION frames of a field block. 16: more than a block of the allowed size requires. */
+  /** CONTINUATION frames in a field block. 16 is more than a block with the allowed size requires. */
   continuations: 16,
-  /** A stream's receive window, in bytes. 256 KiB: a message of this size arrives in one round trip. */
+  /** A stream's receive window, in bytes. 256 KiB, so that such a message arrives in one round trip. */
   streamWindowBytes: 262_144,
   /** The connection's receive window, in bytes. 1 MiB. */
   connectionWindowBytes: 1_048_576,
-  /** Milliseconds of the interval for the counts below. 10 s. */
+  /** The interval for the counts below, in milliseconds. 10 s. */
   intervalMs: 10_000,
   /**
    * Streams per interval that fail, or are reset early and before their response is complete. More are allowed if they
-   * are at most {@link resetShare} of the streams opened. CVE-2023-44487.
+   * are at most the share {@link resetShare} of all streams opened. CVE-2023-44487.
    */
   resets: 400,
   resetShare: 0.5,
-  /** Milliseconds within which a reset is early. 1 s, because later resets are usually timeouts of the client. */
+  /** Milliseconds within which a reset is early. 1 s, because later resets are usually client timeouts. */
   rapidResetMs: 1_000,
   /** SETTINGS frames, and our acknowledgements, per interval. */
   settings: 100,
@@ -52,7 +52,7 @@ export const defaultHttp2Limits = {
    * s.
    */
   stallTimeoutMs: 20_000,
-  /** Milliseconds in which a peer must read some of a response, or of all output. 75 s, because readers may pause. */
+  /** Milliseconds in which a peer must read some of a response, or some output. 75 s, because readers may pause. */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a request body that a call waits for must be complete. 5 min. */
   requestTimeoutMs: 300_000,

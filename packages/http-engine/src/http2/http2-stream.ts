@@ -9,15 +9,15 @@ import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flo
  */
 export interface StreamReceiver extends FlowReceiver {
   /**
-   * Gets the pieces of the body: their chunks' views, which may be kept, but keep their chunk alive. Must call
+   * Gets the body's pieces: views into chunks, which may be kept, but keep their chunk alive. Must call
    * `stream.consumed(bytes)` after using them.
    */
   readonly body: IncomingBody | undefined;
 }
 
-/** The part of a connection that its streams use. */
+/** What streams use of their connection. */
 export interface ServerStreamConnection extends FlowConnection {
-  /** Records that a view of the current chunk is kept. Called only for chunks that may be freed. */
+  /** Records that the current chunk is kept. Called only for chunks that may be freed. */
   keepChunk(): void;
   /** Called when a response is complete although the peer has not ended its side. */
   startLingering(): void;
@@ -31,7 +31,7 @@ export interface ServerStreamConnection extends FlowConnection {
  */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
 
-/** Options of a new {@link Http2Stream}. */
+/** Options for a new {@link Http2Stream}. */
 export interface StreamInit {
   /** The Content-Length value, or `undefined` without the field. */
   readonly contentLength: number | undefined;
@@ -53,9 +53,9 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
-  /** Whether the peer waits for a header section: 100 Continue, or that of the response. */
+  /** Whether the peer waits for a header section: 100 Continue, or the response's. */
   #awaitsContinue: boolean;
-  /** Bytes of the body that were received, and that were dropped after a complete response. */
+  /** Body bytes that were received, and that were dropped after a complete response. */
   #receivedBytes = 0;
   #droppedBytes = 0;
 
@@ -68,12 +68,12 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.#awaitsContinue = expectsContinue;
   }
 
-  /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Called before any of the body has arrived. */
+  /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Called before the body arrives. */
   startBody(): void {
     if (this.#awaitsContinue) this.sendHeaders(continueBlocks, false);
   }
 
-  /** Sends a header section: an informational one, or that of the response. */
+  /** Sends a header section: an informational one, or the response's. */
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
     this.#awaitsContinue = false;
@@ -81,7 +81,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (endStream) this.sideEnded();
   }
 
-  /** Sends a complete response: its header section, its body and trailer section if any. Ends our side. */
+  /** Sends a complete response: the header section, and the body and trailer section if any. Ends our side. */
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#connection;
@@ -112,7 +112,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 
   /**
-   * Handles a DATA frame of `length` bytes including padding, or the trailer section.
+   * Handles a DATA frame with `length` bytes including padding, or the trailer section.
    *
    * @returns an invalid frame's error, which is not passed on
    */
@@ -155,7 +155,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
-  /** Drops the receiver, and with it the request, and the part of the body that was not used. */
+  /** Drops the receiver, and with it the request, and the unused part of the body. */
   #endReceiving(): void {
     this.localEnded = true;
     this.receiver = undefined;

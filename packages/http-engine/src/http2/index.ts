@@ -1,11 +1,11 @@
 /**
  * HTTP/2 on plain sockets (RFC 9113, RFC 7541), independent of RPC.
  *
- * chunk → FrameReader → FrameRules → Http2Stream → its receiver, and back through Output: one write per turn of the
- * event loop for the responses of all streams. This implementation exists because node:http2 creates objects and calls
- * C++ for each stream, which costs more than the rest of a call.
+ * chunk → FrameReader → FrameRules → Http2Stream → its receiver, and back through Output: one write per event-loop turn
+ * for the responses on all streams. This implementation exists because node:http2 creates objects and calls C++ for
+ * each stream, which costs more than the rest of a call.
  *
- * Contains the server's side and the common parts. The client's side is in `../http2-client/`.
+ * Contains the server side and the common parts. The client side is in `../http2-client/`.
  */
 export { type ConnectionOptions, FrameConnection } from "./connection.ts";
 export { type DeadlineCallbacks, Http2Deadlines, type Handshake } from "./http2-deadlines.ts";

@@ -2,24 +2,24 @@ import type { Duplex } from "node:stream";
 import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/http";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
-// Frames are first collected in a buffer of this size, which grows if a turn sends more.
+// Frames are first collected in a buffer with this size, which grows if a turn sends more.
 const scratchBytes = 4096;
-// Larger pieces of a body are passed on without a copy.
+// Larger body pieces are passed on without a copy.
 const copyBytesMax = 4096;
-// Above this size, a turn's output is written early. Otherwise a handler that never awaits, or a chunk of many
-// requests, would let it grow without limit. At this size, another write's cost is negligible.
+// Above this size, a turn's output is written early. Otherwise a handler that never awaits, or a chunk with many
+// requests, would let the output grow without limit. At this size, another write's cost is negligible.
 const collectedBytesMax = 64 * 1024;
 
 /**
- * A connection's output, which sends all frames of a turn of the event loop in one write.
+ * A connection's output, which sends all frames from one event-loop turn in one write.
  *
- * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests of one chunk,
+ * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests in one chunk,
  * or to all RPCs that one message from a worker or a database completes, are sent together.
  */
 export class Output {
   /** Whether the socket's buffer is full, so that no more should be written. */
   congested = false;
-  /** The numbers of field blocks and DATA frames sent. */
+  /** How many field blocks and DATA frames were sent. */
   headerBlocks = 0;
   dataFrames = 0;
   readonly #socket: Duplex;
@@ -74,7 +74,7 @@ export class Output {
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /** Called after all frames of a piece were added. Its buffer is freed after sending if it is for single use. */
+  /** Called after all frames for a piece were added. A buffer for single use is freed after sending. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     (this.#freeablePieces ??= []).push(piece);
@@ -97,7 +97,7 @@ export class Output {
   }
 
   /**
-   * Adds a complete response: its header block, a frame of its body and its trailer block. The last ends the stream.
+   * Adds a complete response: the header block, a frame for the body and the trailer block. The last ends the stream.
    */
   respond(
     streamId: number,
@@ -138,7 +138,7 @@ export class Output {
     this.#chunks = [];
     this.#freeablePieces = undefined;
     this.#queuedBytes = 0;
-    // After our own end, or a disconnect of the peer, nothing can be sent.
+    // After our own end, or after the peer has disconnected, nothing can be sent.
     if (this.#closed || !this.#socket.writable) return;
     // Equivalent mutant: a single piece requires no cork, which costs more than this check.
     if (pieces.length > 1) this.#socket.cork();
@@ -164,11 +164,11 @@ export class Output {
     this.#queuedBytes += piece.byteLength;
   }
 
-  /** Moves the contents of the scratch buffer out, so that it can be reused. */
+  /** Moves the scratch buffer's contents out, so that the buffer can be reused. */
   #flushScratch(): void {
     if (this.#used === 0) return;
     // Copied at its exact size, because the socket may buffer it. If the socket already buffers, the copy is a separate
-    // allocation. A slice of node's pool would keep 64 KiB alive.
+    // allocation. A slice from node's pool would keep 64 KiB alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);

@@ -15,7 +15,7 @@ export class ReceiveFlow {
   readonly #connectionWindowBytes: number;
   /** A stream's receive window, in bytes. */
   readonly streamWindowBytes: number;
-  /** The number of DATA frames received. */
+  /** How many DATA frames were received. */
   frames = 0;
   #window: number;
   #uncreditedBytes = 0;
@@ -33,7 +33,7 @@ export class ReceiveFlow {
     if (extra > 0) this.#output.numbers(FrameType.windowUpdate, 0, extra);
   }
 
-  /** Takes bytes of DATA from the window. @throws ConnectionError FLOW_CONTROL_ERROR */
+  /** Takes DATA bytes from the window. @throws ConnectionError FLOW_CONTROL_ERROR */
   take(bytes: number): void {
     this.frames++;
     this.#window -= bytes;

@@ -8,7 +8,7 @@ export interface Http2RequestHead {
   readonly common: CommonHeaderFields;
   readonly method: string;
   readonly path: string;
-  /** Scheme, authority and path. The authority is that of `host` if there is no :authority. */
+  /** Scheme, authority and path. The authority is `host` if there is no :authority. */
   readonly url: string;
   /** `undefined` if it was not sent. Then there is a `host` field. */
   readonly authority: string | undefined;

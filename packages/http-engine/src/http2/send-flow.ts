@@ -4,7 +4,7 @@ import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** The sending part of a stream. */
+/** A stream's sending part. */
 export interface SendingStream {
   /** The send window, updated by {@link SendFlow}. May be negative after SETTINGS (RFC 9113 §6.9.2). */
   sendWindow: number;
@@ -21,12 +21,12 @@ export interface SendingStream {
  * socket.
  */
 export class SendFlow {
-  /** Queued bytes of all streams. */
+  /** Queued bytes in all streams. */
   queuedBytes = 0;
   readonly #output: Output;
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
-  /** Streams with queued bytes, and when bytes of each were last sent, in `performance.now()` milliseconds. */
+  /** Streams with queued bytes, and when each last sent bytes, in `performance.now()` milliseconds. */
   readonly #waiting = new Map<SendingStream, number>();
   /** The waiting streams whose own window may be open. The others are not visited, so their number does not matter. */
   readonly #candidates = new Set<SendingStream>();
@@ -39,7 +39,7 @@ export class SendFlow {
     this.#backlog = backlog;
   }
 
-  /** Takes bytes for a frame from the windows. @returns how many of the bytes may be sent now */
+  /** Takes bytes for a frame from the windows. @returns how many may be sent now */
   take(stream: SendingStream, bytes: number): number {
     if (this.#output.congested) return 0;
     const allowedBytes = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));

@@ -2,9 +2,7 @@ import { Http2Deadlines, checkIntervalFor } from "./http2-deadlines.ts";
 import { ErrorCode } from "@plantstore/http";
 import type { Http2Stream } from "./http2-stream.ts";
 
-/**
- * The deadlines of a server's connection, including those of request bodies and of clients that send after a response.
- */
+/** A server connection's deadlines, including those for request bodies and for clients that send after a response. */
 export class ServerDeadlines extends Http2Deadlines<Http2Stream> {
   /** Runs while a peer is still sending on a stream whose response is complete. */
   #lingerTimer: NodeJS.Timeout | undefined;

@@ -8,13 +8,13 @@ import type { Http2Stream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
-/** The events of {@link ServerRules} for a connection. */
+/** The events that {@link ServerRules} report to a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
   /** Called with each request's header. `endStream` if it has no body. */
   opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
 }
 
-/** Handles frames of a client. A header section is a request, and GOAWAY has no effect. */
+/** Handles a client's frames. A header section is a request, and GOAWAY has no effect. */
 export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   readonly #callbacks: ServerCallbacks;
 
@@ -40,7 +40,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
-    // A late reset is not counted. There cannot be more of them at a time than open streams.
+    // A late reset is not counted. There cannot be more than open streams.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
       guard.count("resets");
   }

@@ -9,7 +9,7 @@ import { ErrorCode } from "@plantstore/http";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Encodes a server's SETTINGS that differ from the initial values of RFC 9113 §6.5.2. */
+/** Encodes a server's SETTINGS that differ from the initial values in RFC 9113 §6.5.2. */
 export function encodeServerSettings(limits: Http2Limits): Buffer {
   return encodeSettings([
     [SettingId.maxConcurrentStreams, limits.concurrentStreams],
@@ -37,12 +37,12 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
 }
 
 /**
- * The peer's settings that affect what we send. The peer's SETTINGS_MAX_FRAME_SIZE is ignored, because our frames never
- * exceed the minimum.
+ * The peer's settings that affect what we send. SETTINGS_MAX_FRAME_SIZE is ignored, because our frames never exceed the
+ * minimum.
  */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
-  /** The size of the peer's dynamic table for our fields. Our server does not use it. */
+  /** The peer's dynamic table size for our fields. Our server does not use the table. */
   headerTableBytes: number = headerTableBytesInitial;
   /** The largest field list that the peer accepts, in bytes (§6.5.2). */
   headerListBytes: number = Number.POSITIVE_INFINITY;

@@ -12,7 +12,7 @@ export interface FlowReceiver {
   onWritable(): void;
 }
 
-/** The part of a connection that its streams use. */
+/** What streams use of their connection. */
 export interface FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;
@@ -26,10 +26,10 @@ export interface FlowConnection {
 }
 
 /**
- * The common part of client and server streams: the state (RFC 9113 §5.1), the windows and the queue.
+ * What client and server streams have in common: the state (RFC 9113 §5.1), the windows and the queue.
  *
  * A small object, not a Duplex. Bodies are pieces of the chunks that have arrived, and are sent without copying. The
- * fields are public because getters would be slower; only this class and its subclasses write them, unless a comment
+ * fields are public because getters would be slower. Only this class and its subclasses write them, unless a comment
  * states otherwise.
  */
 export abstract class StreamFlow<Receiver extends FlowReceiver> implements SendingStream, BodySource {
@@ -50,10 +50,10 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   #receiveWindow: number;
   /** Consumed bytes for which no WINDOW_UPDATE was sent. */
   #uncreditedBytes = 0;
-  /** Queued pieces of the body; not allocated for the many streams whose body is sent immediately. */
+  /** Queued body pieces. Not allocated for the many streams whose body is sent immediately. */
   #queue: Uint8Array[] | undefined;
   /**
-   * The end of the stream after the queue: its last DATA frame, or this trailer block, or `undefined` while it is open.
+   * How the stream ends after the queue: with its last DATA frame, or this trailer block. `undefined` while it is open.
    */
   #ending: "data" | Uint8Array | undefined;
 
@@ -71,7 +71,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Called when END_STREAM was passed to the output. */
   protected abstract sideEnded(): void;
 
-  /** Sends a piece of the body. What the windows do not allow is queued. */
+  /** Sends a body piece. What the windows do not allow is queued. */
   sendData(piece: Uint8Array): void {
     if (!this.closed && !this.localEnded && piece.byteLength > 0) this.#enqueue(piece);
   }
@@ -82,7 +82,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.#end(code, false);
   }
 
-  /** Called when the receiver has used `bytes` of the body, so that the peer may send as many more. */
+  /** Called when the receiver has used `bytes` body bytes, so that the peer may send as many more. */
   consumed(bytes: number): void {
     const { receiveFlow, output } = this.#connection;
     // The bytes that were held when the stream was closed have already been credited.
@@ -135,7 +135,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /**
    * Ends our side after the queue.
    *
-   * @param piece - the last piece of the body
+   * @param piece - the last body piece
    * @param trailer - the trailer section's header block; without one the last DATA frame ends the stream
    */
   protected endSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {

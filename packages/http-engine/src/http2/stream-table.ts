@@ -1,12 +1,12 @@
 /** Why a stream is not open (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
-// A reset stream's frames may arrive for about a round trip. This covers many streams.
+// Frames on a reset stream may arrive for about a round trip. This number covers many streams.
 const rememberedResets = 1024;
 
 /** A connection's streams, and why others are not open (RFC 9113 §5.1, §5.1.1). */
 export class StreamTable<Stream> {
-  /** The open streams by their identifier. */
+  /** The open streams, by identifier. */
   readonly open: Map<number, Stream> = new Map();
   /**
    * The highest stream that the client has opened. §5.1.1: opening it closes all idle streams with lower identifiers.

@@ -37,7 +37,7 @@ export function listBytesOf(fields: readonly string[]): number {
 }
 
 /**
- * Encodes the first part of request header sections with the peer's dynamic table (RFC 7541 §2.3.2).
+ * Encodes the first part of each request header section with the peer's dynamic table (RFC 7541 §2.3.2).
  *
  * A field is inserted once, and only if it fits. Nothing is ever evicted, so an index is stable until another field is
  * inserted. A repeated head is then a few bytes, which are cached. Before the peer's SETTINGS, everything is literal,
@@ -46,28 +46,28 @@ export function listBytesOf(fields: readonly string[]): number {
 export class BlockEncoder {
   /** For each field in the table, how many were inserted before it. */
   readonly #entries = new Map<string, number>();
-  /** Cached blocks that do not change the table; invalid after another insertion. */
+  /** Cached blocks that do not change the table. Invalid after another insertion. */
   #blocks = new WeakMap<StableFields, Buffer>();
   #sizeBytes = 0;
   #limitBytes = headerTableBytesInitial;
   #settled = false;
-  /** Size updates for the start of the next block (§4.2). */
+  /** Size updates that the next block starts with (§4.2). */
   #updates = "";
 
-  /** Applies SETTINGS_HEADER_TABLE_SIZE of the peer: after its first SETTINGS, and after each change. */
+  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE: after its first SETTINGS, and after each change. */
   applyTableSize(tableBytes: number): void {
     this.#settled = true;
     const limitBytes = Math.min(tableBytes, headerTableBytesInitial);
     if (limitBytes === this.#limitBytes) return;
     this.#limitBytes = limitBytes;
-    // §4.2: the smallest of several sizes must be signalled as well, which 0 always covers.
+    // §4.2: the smallest size in between must be signalled as well, which 0 always covers.
     this.#updates = encodeTableSize(0) + encodeTableSize(limitBytes);
     this.#entries.clear();
     this.#blocks = new WeakMap();
     this.#sizeBytes = 0;
   }
 
-  /** Encodes the first part of the next block, which must be sent before `encode` is called again. */
+  /** Encodes the next block's first part, which must be sent before `encode` is called again. */
   encode(stable: StableFields): Uint8Array {
     if (!this.#settled) return stable.literal;
     const cached = this.#blocks.get(stable);
@@ -100,7 +100,7 @@ export class BlockEncoder {
 }
 
 /**
- * Encodes one request's fields, in lower case, without indexing; credentials as never indexed.
+ * Encodes one request's fields, in lower case, without indexing. Credentials are encoded as never indexed.
  *
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */

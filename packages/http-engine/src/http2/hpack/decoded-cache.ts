@@ -2,22 +2,23 @@
 const entryBytes = 256;
 
 /**
- * After this many consecutive misses, most lookups are skipped. 64: more than any mix of calls has different blocks.
+ * After this many consecutive misses, most lookups are skipped. 64 is more than the number of different blocks in any
+ * mix of calls.
  */
 const missesMax = 64;
 
 /**
  * Caches decoded values by their encoded bytes.
  *
- * Lookups compare all of the bytes: as a map key, or in place if they equal one of the last two. So clients cannot
- * cause false hits. They cannot cause hash collisions either, because each process seeds its hash. The size is bounded.
- * When it is exceeded, the cache is cleared.
+ * Lookups compare all bytes: as a map key, or in place if they equal one of the last two. So clients cannot cause false
+ * hits. They cannot cause hash collisions either, because each process seeds its hash. The size is bounded. When it is
+ * exceeded, the cache is cleared.
  */
 export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;
   readonly #entries = new Map<string, Entry<Value>>();
   #sizeBytes = 0;
-  /** The last two entries that were hit: header and trailer sections of responses alternate. */
+  /** The last two entries that were hit: responses alternate between header and trailer sections. */
   #last: Entry<Value> | undefined;
   #secondLast: Entry<Value> | undefined;
   /** Consecutive misses. */
@@ -28,7 +29,7 @@ export class DecodedCache<Value> {
     this.#sizeBytesMax = sizeBytesMax;
   }
 
-  /** Returns the bytes' cached value from `from` to `to`, or `undefined` on a miss. */
+  /** Returns the value cached for the bytes from `from` to `to`, or `undefined` on a miss. */
   get(bytes: Buffer, from: number, to: number): Value | undefined {
     const last = this.#last;
     // This takes 0.1 µs for 750 bytes. Building the key and the map lookup take 0.25 µs.
@@ -48,7 +49,7 @@ export class DecodedCache<Value> {
   }
 
   /**
-   * Caches the decoded value of bytes, unless it is too large.
+   * Caches the value decoded from bytes, unless it is too large.
    *
    * @param valueBytes - the value's size in addition to the bytes
    */
@@ -82,7 +83,7 @@ interface Entry<Value> {
   bytes: Buffer | undefined;
 }
 
-/** Returns whether an entry was decoded from these bytes, or `false` if it has no copy of its bytes. */
+/** Returns whether an entry was decoded from these bytes, or `false` if the entry has no copy of its bytes. */
 function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: number): boolean {
   const length = to - from;
   if (own?.byteLength !== length) return false;
@@ -94,7 +95,7 @@ function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, t
 /** Up to this many bytes, a loop is faster than a native call. */
 const loopBytesMax = 64;
 
-// A separate allocation. A slice of node's pool would keep the pool alive.
+// A separate allocation. A slice from node's pool would keep the pool alive.
 function copyBytes(bytes: Buffer, from: number, to: number): Buffer {
   const copy = Buffer.allocUnsafeSlow(to - from);
   bytes.copy(copy, 0, from, to);

@@ -18,17 +18,17 @@ export interface DecodedBlock<Head> {
 }
 
 /**
- * The size of the field block cache per connection: their bytes and their field list (RFC 9113 §6.5.2).
+ * The field block cache's size per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
  *
  * Once a client's dynamic table is filled, most repeated blocks are short. A client that never indexes its credential,
- * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty
+ * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a one-kilobyte token in each. 32 KiB hold thirty
  * short blocks, or a dozen blocks with a token.
  */
 const blocksBytesMax = 32 * 1024;
 
 /**
- * The size of the long string cache per connection: a few tokens, for blocks in which other fields differ from call to
- * call, such as a deadline or a trace context.
+ * The long string cache's size per connection: a few tokens, for blocks in which other fields differ from call to call,
+ * such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 
@@ -46,7 +46,7 @@ export class HpackDecoder<Head = unknown> {
   readonly #listBytesMax: number;
   readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
   readonly #strings = new DecodedCache<string>(stringsBytesMax);
-  // State of the current block.
+  // The current block's bytes.
   #bytes: Buffer = noBytes;
   #at = 0;
   #end = 0;
@@ -57,12 +57,12 @@ export class HpackDecoder<Head = unknown> {
     this.#listBytesMax = listBytesMax;
   }
 
-  /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of sync */
+  /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR, because the tables of both ends may be out of sync */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
     const cached = this.#blocks.get(bytes, from, to);
     if (cached !== undefined) return cached;
     const block = this.#decode(bytes, from, to);
-    // After a change of the table, cached bytes may have other fields. A block that changes the table is never cached.
+    // After the table has changed, cached bytes may have other fields. A block that changes the table is never cached.
     if (this.#changed) this.#blocks.clear();
     else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;
@@ -105,7 +105,7 @@ export class HpackDecoder<Head = unknown> {
     return { fields, listBytes };
   }
 
-  /** §6.3 Dynamic Table Size Update: only at the start of a block (§4.2). */
+  /** §6.3 Dynamic Table Size Update: only where a block starts (§4.2). */
   #readSizeUpdates(): void {
     while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
       this.#table.resize(this.#readTableBytes());

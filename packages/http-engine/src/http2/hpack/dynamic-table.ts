@@ -3,7 +3,7 @@ import { staticTable } from "./static-table.ts";
 /** An entry's size in addition to name and value (RFC 7541 §4.1). */
 export const entryOverheadBytes = 32;
 
-/** The dynamic table of one direction of a connection (RFC 7541 §2.3.2, §4). */
+/** The dynamic table for one direction of a connection (RFC 7541 §2.3.2, §4). */
 export class DynamicTable {
   readonly #names: string[] = [];
   readonly #values: string[] = [];
@@ -28,7 +28,7 @@ export class DynamicTable {
     return this.#values[this.#values.length - (index - staticTable.length)];
   }
 
-  /** Adds an entry and evicts what no longer fits; an entry larger than the table empties it (§4.4). */
+  /** Adds an entry and evicts what no longer fits. An entry larger than the table empties it (§4.4). */
   add(name: string, value: string): void {
     this.#sizeBytes += name.length + value.length + entryOverheadBytes;
     this.#names.push(name);

@@ -5,7 +5,7 @@ import { staticIndexOfName, staticTable } from "./static-table.ts";
  * Encodes a field block with only static entries and literals without indexing (RFC 7541 §6.1, §6.2.2), which do not
  * change the peer's table. So a block is the same on every connection, and can be prepared once.
  *
- * @param fields - name, value, name, value, …; one character for each byte of a value
+ * @param fields - name, value, name, value, …; one character for each value byte
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
 export function encodeBlock(fields: readonly string[]): Buffer {
@@ -35,7 +35,7 @@ export function toBytes(encoded: string): Buffer {
   return Buffer.from(encoded, "latin1");
 }
 
-/** Encodes the status, the only pseudo-header field of a response (RFC 9113 §8.3.2), like {@link encodeBlock}. */
+/** Encodes the status, a response's only pseudo-header field (RFC 9113 §8.3.2), like {@link encodeBlock}. */
 export function encodeStatus(httpStatus: number): Buffer {
   return toBytes(encodeField(":status", String(httpStatus)));
 }
@@ -46,13 +46,16 @@ export function encodeStatus(httpStatus: number): Buffer {
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
-/** Encodes a field as an index of the static table if possible, otherwise as a literal without indexing. */
+/** Encodes a field as a static table index if possible, otherwise as a literal without indexing. */
 export function encodeField(name: string, value: string): string {
   const exact = staticIndex(name, value);
   return exact === 0 ? encodeLiteral(name, value, Literal.plain) : encodeIndex(exact);
 }
 
-/** The kinds of literals: their pattern, and the bits of the first byte for the name's index (RFC 7541 §6.2). */
+/**
+ * The literal representations: their pattern, and how many bits the first byte has for the name's index (RFC 7541
+ * §6.2).
+ */
 export const Literal = {
   /** Is inserted into the dynamic table. */
   indexed: { prefixBits: 6, pattern: 0x40 },

@@ -1,5 +1,5 @@
 /**
- * The code lengths in bits of each byte value, and last of the end-of-string symbol (RFC 7541 Appendix B). The code is
+ * Each byte value's code length in bits, and last the end-of-string symbol's (RFC 7541 Appendix B). The code is
  * canonical: the lengths alone determine it.
  */
 // oxfmt-ignore
@@ -18,7 +18,7 @@ export const huffmanCodeLengths: readonly number[] = [
 /** The symbol that strings must not contain (RFC 7541 §5.2). */
 const endOfString = 256;
 
-/** Returns each symbol's code: codes of one length ascend with their symbols, and shorter codes come first. */
+/** Returns each symbol's code. Codes with the same length ascend with their symbols, and shorter codes come first. */
 export function canonicalCodes(): readonly number[] {
   const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
   symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);
@@ -35,18 +35,17 @@ export function canonicalCodes(): readonly number[] {
 
 /**
  * The decoder: a state machine that processes four bits per step. A state is an inner node of the code tree. No code is
- * shorter than five bits, so that a step completes at most one symbol.
+ * shorter than five bits, so a step completes at most one symbol.
  */
 interface Machine {
   /** For each state and four bits: the next state in the upper bits, the completed symbol in the lower nine. */
   readonly steps: Int32Array;
-  /** The number of 1 bits from the root to a state; -1 for states that are not on that path. */
+  /** How many 1 bits lead from the root to a state, or -1 if other bits do. */
   readonly paddingBits: Int8Array;
 }
 
 /**
- * Builds the machine when the first string is decoded, because building takes 5 ms and would delay the start of a
- * server.
+ * Builds the machine when the first string is decoded, because building takes 5 ms and would delay a server's start.
  */
 class LazyMachine {
   #machine: Machine | undefined;

@@ -1,4 +1,4 @@
-/** The static table: name and value of the entries 1 to 61 (RFC 7541 Appendix A). */
+/** The static table: names and values for entries 1 to 61 (RFC 7541 Appendix A). */
 export const staticTable: readonly (readonly [name: string, value: string])[] = [
   [":authority", ""],
   [":method", "GET"],
