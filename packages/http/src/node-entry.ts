@@ -1,5 +1,5 @@
 /**
- * The entry `/node`: what needs node, which the gateway over Fetch must not load. Listeners, exchanges of node:http and
+ * The entry `/node`: what needs node, which the gateway over Fetch must not load. Listeners, exchanges on node:http and
  * node:http2, and the clients behind trusted proxies.
  */
 export * from "./listen/index.ts";

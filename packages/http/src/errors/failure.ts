@@ -1,12 +1,12 @@
 import type { GatewayErrorCode, ProblemName } from "./problems.ts";
 
-/** A failure on the server's side: its identifier, and a description for people. */
+/** A server-side failure: its identifier, and a description for people. */
 export interface Failure {
   readonly errorCode: GatewayErrorCode;
   readonly what: string;
 }
 
-/** A failure of a request, which gets an error as its response. */
+/** A failed request, whose response is an error. */
 export interface RequestFailure extends Failure {
   readonly errorCode: ProblemName;
 }

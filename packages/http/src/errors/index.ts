@@ -1,6 +1,6 @@
 /**
- * The stable identifiers of errors: of refused requests, of faults, and of errors that a package throws to the
- * application. Logs and alerts match on these, because messages may change. `problems.ts` has an entry for each;
+ * Stable error identifiers: for refused requests, for faults, and for errors that a package throws to the application.
+ * Logs and alerts match on identifiers, because messages may change. `problems.ts` has an entry for each;
  * docs/reference/errors.md explains them. Independent of RPC.
  */
 export { type Failure, type RequestFailure, withCode } from "./failure.ts";

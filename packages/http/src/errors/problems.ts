@@ -1,10 +1,10 @@
 /**
- * Every error identifier of the gateway, with its code, its HTTP status on REST, and its meaning. An identifier never
- * changes its meaning. A release may add some.
+ * Every gateway error identifier, with its code, its HTTP status on REST, and its meaning. An identifier never changes
+ * its meaning. A release may add identifiers.
  *
  * `problem()` uses the code and the status listed here unless its caller passes others. Errors without a code never
- * reach a client. A test compares the comment of each entry with docs/reference/errors.md. The comments are not
- * values, because values would be part of every bundle.
+ * reach a client. A test compares each entry's comment with docs/reference/errors.md. The meanings are comments,
+ * because values would be part of every bundle.
  */
 export const problems = {
   // The request is not valid HTTP.
@@ -21,7 +21,7 @@ export const problems = {
   /** The client disconnected before its response. */
   ERR_CLIENT_GONE: {
     code: "Canceled",
-    // Never sent: the status that nginx logs when a client closes the connection.
+    // Never sent. nginx logs this status when a client closes the connection.
     httpStatus: 499,
   },
 
@@ -61,7 +61,7 @@ export const problems = {
   /** A message is larger than `readMaxBytes`, compressed or decompressed. */
   ERR_BODY_TOO_LARGE: {
     code: "ResourceExhausted",
-    // RFC 9110 §15.5.14. Differs from the status of an exhausted quota.
+    // RFC 9110 §15.5.14. Differs from an exhausted quota's status.
     httpStatus: 413,
   },
   /** Something else read the body first: mount the gateway before any body parser. */
@@ -69,7 +69,7 @@ export const problems = {
   /** The compression of the body is not supported. The response lists the supported ones. */
   ERR_ENCODING_UNSUPPORTED: {
     code: "InvalidArgument",
-    // 415 is also the status of a content coding (RFC 9110 §15.5.16).
+    // 415 is also the status for an unsupported content coding (RFC 9110 §15.5.16).
     httpStatus: 415,
   },
   /** The body cannot be decompressed. */
@@ -120,15 +120,15 @@ export const problems = {
   ERR_OPTIONS: {},
 } as const;
 
-/** The identifiers of the gateway's errors. */
+/** All identifiers that gateway errors have. */
 export type GatewayErrorCode = keyof typeof problems;
 
-/** The identifiers of errors that respond to a request. */
+/** The identifiers that a response can have. */
 export type ProblemName = {
   [Name in GatewayErrorCode]: (typeof problems)[Name] extends { readonly code: string } ? Name : never;
 }[GatewayErrorCode];
 
-/** The name of a code of gRPC. Not a number of Connect, so that HTTP does not depend on it. */
+/** A gRPC code's name. Not Connect's number, so that HTTP does not depend on Connect. */
 export type CodeName = (typeof problems)[ProblemName]["code"];
 
 /** The options that errors name. docs/reference/gateway-options.md lists what each accepts. */

@@ -1,7 +1,7 @@
-/** The most characters of a foreign string that a message quotes. */
+/** The most characters that a message quotes from a foreign string. */
 const quotedMax = 200;
 
-/** Returns a string of a server or a client in the form in which messages quote it: on one line, and truncated. */
+/** Returns a string from a server or a client as messages quote it: on one line, and truncated. */
 export function toShortLine(text: string): string {
   const line = toOneLine(text);
   return line.length > quotedMax ? `${line.slice(0, quotedMax)}…` : line;

@@ -8,7 +8,7 @@ export class BacklogBudget {
   readonly #limitBytes: number;
   /** The backlogs with buffered bytes. The one whose client has read nothing for the longest time comes first. */
   readonly #waiting = new Set<Backlog>();
-  /** The bytes buffered now. */
+  /** The bytes that are buffered now. */
   bytes = 0;
 
   constructor(limitBytes: number) {
@@ -47,7 +47,7 @@ export class BacklogBudget {
   }
 }
 
-/** What a connection writes to, such as a socket, with the number of bytes that it still buffers. */
+/** What a connection writes to, such as a socket, which knows how many bytes it still buffers. */
 export interface Sink {
   readonly writableLength: number;
 }
@@ -60,12 +60,12 @@ export class Backlog {
   /** The buffered bytes, as last counted. */
   bytes = 0;
   /**
-   * The time, by `performance.now()`, when the client last read some of the socket's buffer, or when the socket began
-   * to buffer, or 0 before that.
+   * When the client last read from the socket's buffer, or when the socket began to buffer, in `performance.now()`
+   * milliseconds. 0 before that.
    */
   progressedAtMs = 0;
   /**
-   * The bytes in total that have left the socket's buffer, as last counted; those that were never buffered may be
+   * How many bytes in total have left the socket's buffer, as last counted. Bytes that were never buffered may be
    * missing.
    */
   sentBytes = 0;
@@ -92,10 +92,10 @@ export class Backlog {
   }
 
   /**
-   * Updates the number of bytes that the socket buffers. May close connections, as {@link add} does.
+   * Counts the bytes that the socket buffers. May close connections, as {@link add} does.
    *
    * @param writtenBytes - the bytes written to the socket since the last call
-   * @returns the number of bytes that the socket buffers
+   * @returns how many bytes the socket buffers
    */
   count(writtenBytes: number = 0): number {
     const previousSocketBytes = this.#socketBytes;
@@ -118,7 +118,7 @@ export class Backlog {
     return this.count() > 0 ? nowMs - this.progressedAtMs : 0;
   }
 
-  /** Closes the backlog: it counts nothing from now on, even if bytes are added or removed. */
+  /** Closes the backlog, which counts nothing from now on, even if bytes are added or removed. */
   close(): void {
     this.remove(this.bytes);
     this.#closed = true;
@@ -141,7 +141,7 @@ export class Backlog {
   }
 }
 
-/** The share of one connection, in bytes. Clients that read do not need more. */
+/** One connection's share, in bytes. Clients that read do not need more. */
 const shareBytes = 16 * 1024 * 1024;
 
 /** Bytes that a client must read to count as making progress. Reading a byte now and then is not enough. */

@@ -13,8 +13,8 @@ export interface ExchangeHead {
 }
 
 /**
- * The common part of all exchanges: the order in which a response is sent, backpressure, and what happens when the
- * client disconnects. Subclasses for each HTTP implementation send the parts of a response and feed the request body.
+ * What all exchanges have in common: the order in which a response is sent, backpressure, and what happens when the
+ * client disconnects. Subclasses for each HTTP implementation send a response's parts and feed the request body.
  */
 export abstract class BaseExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
@@ -35,7 +35,7 @@ export abstract class BaseExchange implements Exchange {
   onComplete: (() => void) | undefined;
   /** Whether the complete response has been passed to the HTTP implementation. */
   protected isComplete = false;
-  /** Resolves when the client accepts more of the response, or has disconnected. */
+  /** Resolves when the response can be continued, or the client has disconnected. */
   #writable: PromiseWithResolvers<void> | undefined;
 
   constructor({ httpMethod, target, url, fields, common }: ExchangeHead) {
@@ -55,7 +55,7 @@ export abstract class BaseExchange implements Exchange {
   ): void;
   /** Sends a response header. Throws as {@link sendResponse} does. */
   protected abstract sendHeader(httpStatus: number, fields: HeaderFields): void;
-  /** Sends a piece of the body, and returns whether to wait until the client has read some of it. */
+  /** Sends a body piece, and returns whether to wait until the client has read some data. */
   protected abstract sendPiece(piece: Uint8Array): boolean;
   protected abstract sendEnd(trailer: HeaderFields | undefined): void;
   protected abstract sendReset(): void;
@@ -109,7 +109,7 @@ export abstract class BaseExchange implements Exchange {
     if (this.isOpen) this.sendReset();
   }
 
-  /** Called when the client accepts more of the response. */
+  /** Called when the response can be continued. */
   onWritable(): void {
     this.#writable?.resolve();
     this.#writable = undefined;
@@ -123,7 +123,7 @@ export abstract class BaseExchange implements Exchange {
     this.abortReceiver?.clientAborted(problem);
   }
 
-  /** Drops the unread part of the request body now, and the rest as it arrives. */
+  /** Drops the request body's unread part now, and the rest as it arrives. */
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();

@@ -2,15 +2,15 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * The part of a body that has arrived but was not read yet. The buffer uses memory in proportion to its length.
+ * A body's bytes that have arrived but were not read yet. The buffer uses memory in proportion to its length.
  *
- * Pieces are copied, because a piece is a view of the chunk in which it arrived. A piece of one byte would keep 64 KiB
+ * Pieces are copied, because a piece is a view into the chunk in which it arrived. A one-byte piece would keep 64 KiB
  * alive, and a body can arrive as a million such pieces. The copies are stored and read in blocks, so that a slow
- * reader holds only one block, and the client may then send as many more bytes.
+ * reader holds only one block, and the client may send as many more bytes.
  */
 export class BufferedBody {
   readonly #blocks: Uint8Array[] = [];
-  /** The number of bytes filled in the last block. */
+  /** How many bytes are filled in the last block. */
   #filledBytes = 0;
   /** The bytes buffered. */
   byteLength = 0;
@@ -20,7 +20,7 @@ export class BufferedBody {
     for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
   }
 
-  /** Removes and returns the earliest block, or `undefined` if nothing is buffered. */
+  /** Removes the earliest block and returns it, or `undefined` if nothing is buffered. */
   shift(): Uint8Array | undefined {
     const block = this.#blocks.shift();
     const piece = this.#blocks.length === 0 ? block?.subarray(0, this.#filledBytes) : block;
@@ -31,7 +31,7 @@ export class BufferedBody {
   /** Removes and returns everything buffered. */
   takeAll(): Uint8Array {
     if (this.#blocks.length === 1) return this.shift() as Uint8Array;
-    // A separate allocation instead of a slice of node's pool, so that a program can transfer it.
+    // A separate allocation instead of a slice from node's pool, so that a program can transfer it.
     const joined = allocateBuffer(this.byteLength);
     for (let at = 0; at < joined.byteLength;) {
       const piece = this.shift() as Uint8Array;
@@ -41,7 +41,7 @@ export class BufferedBody {
     return joined;
   }
 
-  /** Copies as many of `bytes` as fit in the last block, and returns their number. */
+  /** Copies as many bytes as fit into the last block, and returns their number. */
   #fill(bytes: Uint8Array): number {
     let block = this.#blocks.at(-1);
     if (block === undefined || this.#filledBytes === block.byteLength) block = this.#addBlock(bytes.byteLength);
@@ -55,7 +55,7 @@ export class BufferedBody {
   #addBlock(bytes: number): Uint8Array {
     // No spare space for the first piece, which is often the only one.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
-    // A separate allocation, because a slice of node's pool would keep the whole pool alive. The allocation is not
+    // A separate allocation, because a slice from node's pool would keep the whole pool alive. The allocation is not
     // zeroed, which is safe because only bytes that were written are ever passed on.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
     this.#blocks.push(block);
@@ -65,14 +65,15 @@ export class BufferedBody {
 }
 
 /**
- * Where a body's bytes are copied to. "own": to a separate buffer, which the program may transfer. "shared": small
- * copies to a block that other copies share, which is cheaper, but only safe if the program never gets the bytes.
+ * Where a body's bytes are copied to. "own" is a separate buffer, which the program may transfer. With "shared", small
+ * copies share a block, which is cheaper, but only safe if the program never gets the bytes.
  */
 export type BodyMemory = "own" | "shared";
 
 /**
  * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. A piece is kept while it is
- * read, and as long as a message whose bytes fields are views of it. Each connection stream can have such a piece.
+ * read, and as long as a message whose bytes fields are views into it. Each stream on a connection can have such a
+ * piece.
  *
  * A piece that is followed by other data in its chunk is copied as well: if the program transfers the piece's buffer,
  * as web streams do, everything else in that buffer is detached.
@@ -90,11 +91,11 @@ export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): 
   return copy;
 }
 
-/** The block that small copies share, and how many of its bytes are used. */
+/** The block that small copies share, and how many bytes are used. */
 let sharedBlock: Uint8Array = noBytes;
 let sharedBytes = 0;
 
-/** Returns a part of a shared block, with arbitrary content. Allocating a separate buffer takes 0.4 µs longer. */
+/** Returns a slice from a shared block, with arbitrary content. Allocating a separate buffer takes 0.4 µs longer. */
 function shareBlock(byteLength: number): Uint8Array {
   if (sharedBytes + byteLength > sharedBlock.byteLength) {
     sharedBlock = allocateBuffer(sharedBlockBytes);
@@ -105,11 +106,11 @@ function shareBlock(byteLength: number): Uint8Array {
 }
 
 /**
- * The largest block, in bytes: an HTTP/2 frame's size, so that buffered data is read in pieces of the same size as data
- * that arrives while the reader waits.
+ * The largest block, in bytes: an HTTP/2 frame's size, so that buffered data is read in pieces as large as data that
+ * arrives while the reader waits.
  */
 export const blockBytesMax: number = 16 * 1024;
-// The smallest block, in bytes. A block has an overhead of about 200 bytes.
+// The smallest block, in bytes. A block has about 200 bytes of overhead.
 const blockBytesMin = 512;
 /**
  * The smallest chunk, in bytes, from which small pieces are copied so that the chunk can be freed. A copy takes up to 3

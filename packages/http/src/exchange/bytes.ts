@@ -1,6 +1,5 @@
 /**
- * node's Buffer, if there is one. Taking a short array from its pool takes a third to a half of the time of creating
- * one.
+ * node's Buffer, if there is one. Taking a short array from its pool takes a third to a half of the time to create one.
  */
 const nodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
@@ -9,16 +8,16 @@ const encoder = new TextEncoder();
 /** An empty array. */
 export const noBytes: Uint8Array = new Uint8Array(0);
 
-/** Returns an array of `length` bytes with arbitrary content. The caller must fill all of it. */
+/** Returns an array with `length` arbitrary bytes. The caller must fill it completely. */
 export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
 /**
- * Returns an array of `length` bytes outside node's pool, also with arbitrary content. For bytes that are kept, because
- * a slice of the pool would keep the whole pool alive.
+ * Returns an array with `length` arbitrary bytes outside node's pool. For bytes that are kept, because a slice from the
+ * pool would keep the whole pool alive.
  */
 export const allocateBuffer: (length: number) => Uint8Array = nodeBuffer?.allocUnsafeSlow ?? newBytes;
 
-/** Returns bytes to be buffered: unchanged or, if they are a slice of node's pool, as a copy outside it. */
+/** Returns bytes to be buffered: unchanged or, if they are a slice from node's pool, as a copy outside it. */
 export function copyIfPooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;
@@ -41,7 +40,7 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Slices of the pool, which is 64 KiB by default, are shorter than this. */
+/** Slices from the pool, which is 64 KiB by default, are shorter than this. */
 const slicesBytesMax = nodeBuffer === undefined ? 0 : nodeBuffer.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {

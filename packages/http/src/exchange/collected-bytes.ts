@@ -4,15 +4,15 @@ import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 /**
  * A body, or one message in a body, that is collected in one buffer as it arrives.
  *
- * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer of the announced length is
- * allocated as soon as an eighth of it has arrived. After that nothing is copied to a larger buffer.
+ * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer with the announced length is
+ * allocated as soon as an eighth has arrived. After that, nothing is copied to a larger buffer.
  */
 export class CollectedBytes {
   /** The length that the client has announced, or 0 if none. The length may be set later, when it becomes known. */
   announcedBytes: number;
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;
-  /** The number of bytes that have arrived. */
+  /** How many bytes have arrived. */
   byteLength = 0;
 
   /** @param limitBytes - the maximum number of bytes that will be added */

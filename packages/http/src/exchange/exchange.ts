@@ -6,26 +6,26 @@ import type { RequestBody } from "./request-body.ts";
  * One HTTP request and its response: the interface between RPC and HTTP.
  *
  * An HTTP implementation (`@plantstore/http-engine`, node:http, node:http2, Fetch) handles connections, flow control
- * and unread bodies, and knows nothing of RPC. Calls know nothing of sockets. An exchange gets one response: either by
- * {@link respond} alone, or by {@link begin}, {@link write} … and {@link end}. Once the response is complete or the
- * client has disconnected, these do nothing, so a late response needs no check.
+ * and unread bodies, and does not know RPC. Calls do not know sockets. An exchange gets one response: either by {@link
+ * respond} alone, or by {@link begin}, {@link write} … and {@link end}. Once the response is complete or the client has
+ * disconnected, these do nothing, so a late response needs no check.
  */
 export interface Exchange extends HeaderReader {
   /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
-  /** Whether the gateway is mounted: a server of the program has received the request and passed it on. */
+  /** Whether the gateway is mounted: the program's server has received the request and passed it on. */
   readonly isMounted: boolean;
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
   readonly target: string;
   /** Scheme and authority, then {@link target}: `http://127.0.0.1:8080/orders/7`. */
   readonly url: string;
-  /** The header fields as received; on HTTP/2 they include the pseudo-header fields. */
+  /** The header fields as received. On HTTP/2 they include the pseudo-header fields. */
   readonly fields: RememberedFields;
   /** The fields that are read for every request. {@link HeaderReader.get} reads any other. */
   readonly common: Readonly<CommonHeaderFields>;
   readonly peer: Peer;
-  /** Identifies the connection: the same object for all its exchanges, without access to the socket. */
+  /** Identifies the connection. All its exchanges have the same object, which gives no access to the socket. */
   readonly connection: object;
   /** `undefined` if the header announces no body. */
   readonly body: RequestBody | undefined;
@@ -42,19 +42,19 @@ export interface Exchange extends HeaderReader {
    * Sends a complete response. Its length is added to the `fields`.
    *
    * @param httpStatus - an integer between 200 and 599
-   * @param body - absent if the status or the method does not allow a body; an empty body is not the same
+   * @param body - absent if the status or the method does not allow a body, which differs from an empty body
    * @param trailer - absent when there is no trailer section
    * @throws RangeError for an invalid status, TypeError for a field that HTTP does not allow; nothing has been sent
    * then, so another response can follow
    */
   respond(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
 
-  /** Sends the header of a response whose body follows in pieces. Throws as {@link respond} does. */
+  /** Sends the header for a response whose body follows in pieces. Throws as {@link respond} does. */
   begin(httpStatus: number, fields: HeaderFields): void;
 
   /**
-   * Sends a piece of the body. Returns a promise if the caller should wait for the client: it resolves when the client
-   * has read enough, or has disconnected. Pieces written meanwhile are buffered, and get the same promise.
+   * Sends a body piece. Returns a promise if the caller should wait for the client. The promise resolves when the
+   * client has read enough, or has disconnected. Pieces written meanwhile are buffered, and get the same promise.
    */
   write(piece: Uint8Array): void | Promise<void>;
 
@@ -73,10 +73,10 @@ export interface AbortReceiver {
   clientAborted(problem: HttpProblem): void;
 }
 
-/** The response statuses that consist of a header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+/** The response statuses that have only a header section (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 export const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** The other end of the connection. */
+/** The connection's other end. */
 export interface Peer {
   /** The IP address, or `unix:` on a Unix socket. Empty if the socket closed before the address was read. */
   readonly address: string;

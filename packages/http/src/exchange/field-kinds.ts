@@ -41,11 +41,11 @@ export type FieldName = keyof typeof fieldKinds;
 /** What a field describes. */
 export type FieldKind = (typeof fieldKinds)[FieldName];
 
-/** Selects fields: all of some kinds, and single names. */
+/** Selects fields: all that have some kinds, and single names. */
 export interface FieldRule {
   readonly kinds: readonly FieldKind[];
   readonly names?: readonly FieldName[];
-  /** Names of these kinds that are excluded. */
+  /** Names that are excluded although they have a selected kind. */
   readonly except?: readonly FieldName[];
 }
 
@@ -59,7 +59,7 @@ export function fieldNames({ kinds, names = [], except = [] }: FieldRule): Reado
 /** The fields that HTTP/2 does not allow in any section (RFC 9113 §8.2.2). */
 export const notInHttp2: ReadonlySet<string> = fieldNames({ kinds: ["connection"] });
 
-/** The fields that the HTTP/1.1 writer sets itself: those of the connection and of the framing (RFC 9112 §6). */
+/** The fields that the HTTP/1.1 writer sets itself: connection and framing fields (RFC 9112 §6). */
 export const setByHttp1: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "length"],
   except: ["proxy-connection"],
@@ -73,7 +73,7 @@ export const notAdded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });
 
-/** The fields not sent as a call's metadata: those of the connection, and those that the HTTP implementation sets. */
+/** The fields not sent as a call's metadata: connection fields, and fields that the HTTP implementation sets. */
 export const notSentAsMetadata: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "length", "date"] });
 
 /** The fields that a gRPC client sets itself (gRPC over HTTP/2, "Request-Headers"). */
@@ -94,7 +94,7 @@ export const notForwarded: ReadonlySet<string> = fieldNames({
   names: ["host"],
 });
 
-/** The fields that `Grpc-Metadata-Name` must not set: those of the connection and of the request itself. */
+/** The fields that `Grpc-Metadata-Name` must not set: those about the connection and about the request itself. */
 export const notPrefixed: ReadonlySet<string> = fieldNames({ kinds: ["connection", "hop", "request"] });
 
 /** The fields that a mounted gateway does not copy from its host's response, because they describe another body. */

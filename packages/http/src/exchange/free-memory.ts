@@ -1,7 +1,7 @@
 /**
  * Frees memory as soon as nothing can read it any more.
  *
- * Otherwise 32 MB of buffers cause a garbage collection that marks the whole heap, which takes 15 ms or more. Memory
+ * Otherwise 32 MB in buffers cause a garbage collection that marks the whole heap, which takes 15 ms or more. Memory
  * that is reused immediately is also still in the processor's cache. This reduces a megabyte's cost in transit to a
  * third.
  */
@@ -10,7 +10,7 @@
 export const freedBytesMin: number = 16 * 1024;
 
 /**
- * Frees a chunk's buffer, unless the buffer contains other data, too. Afterwards every view of the buffer is empty.
+ * Frees a chunk's buffer, unless the buffer contains other data, too. Afterwards every view into the buffer is empty.
  * Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
@@ -33,7 +33,7 @@ export function isSingleUse({ buffer }: Uint8Array): boolean {
   return buffer.byteLength >= freedBytesMin && singleUse.has(buffer);
 }
 
-/** Frees a buffer. Afterwards every view of it is empty. */
+/** Frees a buffer. Afterwards every view into it is empty. */
 export function freeBuffer(buffer: ArrayBufferLike): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
@@ -42,16 +42,16 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
  * Makes V8 run its next scavenge (the young object collection) earlier, for a new buffer that only the garbage
  * collector can free.
  *
- * A scavenge would free these buffers in a millisecond, but V8 starts one only after 64 MiB of buffers, and at 32 MiB
- * it already marks the whole heap. So this allocates half of the buffer's size among young objects. Without it, 1 MiB
- * both ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead
- * of 31.
+ * A scavenge would free new buffers in a millisecond, but V8 starts one only after 64 MiB in buffers, and at 32 MiB V8
+ * already marks the whole heap. So this function allocates half the buffer's size among young objects. Without it, 1
+ * MiB both ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 whole-heap collections in 9,000 calls instead of
+ * 31.
  */
 export function nudgeScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, nudgeElementsMax));
 }
 
-/** The maximum that is allocated for one buffer, in elements of 8 bytes: 2 MiB, because the heap may be small. */
+/** The maximum that is allocated for one buffer, in 8-byte elements: 2 MiB, because the heap may be small. */
 const nudgeElementsMax = 256 * 1024;
 
 /** Returns whether these bytes fill their buffer. Bytes from node's pool do not. */

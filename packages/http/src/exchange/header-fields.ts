@@ -9,8 +9,8 @@ export type HeaderFields = readonly string[];
 
 /**
  * Header or trailer fields that were received. A connection returns the same list for each message that repeats it byte
- * for byte, so derived values can be cached on the list. For a list that is never repeated, caching on the list costs
- * 0.05 µs. A WeakMap would cost 0.6 µs.
+ * for byte, so derived values can be cached on the list. For a list that is never repeated, this costs 0.05 µs. A
+ * WeakMap would cost 0.6 µs.
  */
 export interface RememberedFields extends HeaderFields {
   /** A value derived from the fields, set by the code that forwards them. */
@@ -25,7 +25,7 @@ export function isToken(text: string): boolean {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Checks that HTTP allows a field. Each character of the value represents one byte.
+ * Checks that HTTP allows a field. Each character in the value represents one byte.
  *
  * @throws TypeError for a name that is not a token (RFC 9110 §5.1), and for a character that is not allowed in values
  * (§5.5), which might begin another field or response
@@ -40,7 +40,7 @@ export function requireField(name: string, value: string): void {
   }
 }
 
-/** Checks that HTTP allows all fields of a list. Throws as {@link requireField} does. */
+/** Checks that HTTP allows all fields in a list. Throws as {@link requireField} does. */
 export function requireFields(fields: HeaderFields): void {
   for (let i = 0; i < fields.length; i += 2) requireField(fields[i] ?? "", fields[i + 1] ?? "");
 }
@@ -50,9 +50,9 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Fields that many responses share, and that are encoded only once. */
 export class PreparedHeaderFields extends Array<string> {
-  /** Their lines in HTTP/1.1, or `undefined` until they are needed. */
+  /** The lines in HTTP/1.1, or `undefined` until they are needed. */
   lines: string | undefined;
-  /** Their header block in HTTP/2, or `undefined` until it is needed. */
+  /** The header block in HTTP/2, or `undefined` until it is needed. */
   block: Uint8Array | undefined;
 }
 
@@ -64,15 +64,15 @@ export function prepareHeaderFields(...fields: readonly string[]): PreparedHeade
 /**
  * Reads one field, comparing names without regard to case (RFC 9110 §5.1).
  *
- * @returns the value; several fields of one name are joined by ", " (RFC 9110 §5.3), the parts of a cookie by "; ";
- * `null` if there is none
+ * @returns the value, or `null` if there is none. Several fields with one name are joined by ", " (RFC 9110 §5.3), and
+ * cookie parts by "; "
  */
 export function readHeaderField(fields: HeaderFields, name: string): string | null {
   let value: string | null = null;
   const lowerName = name.toLowerCase();
   for (let i = 0; i < fields.length; i += 2) {
     const candidate = fields[i] ?? "";
-    // Comparing lengths decides most comparisons; HTTP/2 names are already in lower case (RFC 9113 §8.2.1).
+    // The length decides most comparisons. HTTP/2 names are already in lower case (RFC 9113 §8.2.1).
     if (candidate.length !== name.length) continue;
     if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
     if (value === null) value = fields[i + 1] ?? "";
@@ -88,8 +88,8 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
  */
 export class CommonHeaderFields {
   /**
-   * The list size by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This also limits many small
-   * fields, which cost more memory than their text, and gives a list the same size in every HTTP version.
+   * The list size by RFC 9113 §6.5.2, which adds 32 bytes for each field. This also limits many small fields, which
+   * cost more memory than their text, and gives a list the same size in every HTTP version.
    */
   listBytes = 0;
   host: string | null = null;
@@ -131,7 +131,7 @@ for (const member of Object.keys(withoutAny) as CommonName[]) {
 /**
  * Reads request header fields by name, without regard to case.
  *
- * A field's values that was sent more than once are joined by ", ". A field that was not sent is `null`. Fetch's
+ * If a field was sent more than once, its values are joined by ", ". A field that was not sent is `null`. Fetch's
  * `Headers` is such a reader.
  */
 export interface HeaderReader {

@@ -11,7 +11,7 @@ export class HttpProblem extends Error {
   /** The option that accepts the request. */
   readonly option: NamedOption | undefined;
 
-  /** @param more - overrides of the status and code that {@link problems} has for the identifier */
+  /** @param more - overrides the status and code that {@link problems} has for the identifier */
   constructor(
     errorCode: ProblemName,
     reason: string,
@@ -26,67 +26,67 @@ export class HttpProblem extends Error {
   }
 }
 
-/** The status of a request whose client has disconnected. */
+/** The status for a request whose client has disconnected. */
 export const clientClosedRequest: number = problems.ERR_CLIENT_GONE.httpStatus;
 
-/** Returns the problem of a request whose client has disconnected. */
+/** Returns the problem for a request whose client has disconnected. */
 export function clientGone(): HttpProblem {
   return new HttpProblem("ERR_CLIENT_GONE", "the client disconnected or cancelled the request");
 }
 
-/** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
+/** Returns the problem for a header with more bytes than {@link Limits.headerBytes}. */
 export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
   return new HttpProblem("ERR_HEADER_TOO_LARGE", `the header fields are larger than ${headerBytes} bytes`, {
     option: "limits.headerBytes",
   });
 }
 
-/** Returns the problem of a request target with more bytes than {@link Limits.urlBytes}. */
+/** Returns the problem for a request target with more bytes than {@link Limits.urlBytes}. */
 export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
   return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`, { option: "limits.urlBytes" });
 }
 
-/** Returns the problem of a request that takes longer to arrive than one of the {@link Limits}. */
+/** Returns the problem for a request that takes longer to arrive than one of the {@link Limits}. */
 export function timedOut(limit: "headerTimeoutMs" | "requestTimeoutMs"): HttpProblem {
   return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time", { option: `limits.${limit}` });
 }
 
-/** Returns the problem of bytes that are not HTTP. */
+/** Returns the problem for bytes that are not HTTP. */
 export function notHttp(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
-/** Returns the problem of a request in another HTTP version, or in a protocol that is similar to HTTP. */
+/** Returns the problem for a request in another HTTP version, or in a protocol that is similar to HTTP. */
 export function versionNotSupported(): HttpProblem {
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
 }
 
-/** Returns the problem of a body in chunks (RFC 9112 §7.1.1) whose extensions are too large. */
+/** Returns the problem for a chunked body (RFC 9112 §7.1.1) whose extensions are too large. */
 export function chunkExtensionsTooLargeProblem(): HttpProblem {
   return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
 }
 
-/** Returns the problem of a request with an unsupported Expect header, or `undefined` if it is supported or ignored. */
+/** Returns the problem for an unsupported Expect header, or `undefined` if the header is supported or ignored. */
 export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
   // A server ignores an expectation in HTTP/1.0 (RFC 9110 §10.1.1).
   if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the Expect header is not supported", { httpStatus: 417 });
 }
 
-/** Returns the problem of a body that was read before the gateway got the request. */
+/** Returns the problem for a body that was read before the gateway got the request. */
 export function bodyWasRead(): HttpProblem {
   const reason = "the request body was read before the gateway got it: mount the gateway before any body parser";
   return new HttpProblem("ERR_BODY_CONSUMED", reason);
 }
 
-/** Returns the problem of the Transfer-Encoding of a request over HTTP/1, or `undefined` if it is supported. */
+/** Returns the problem for a Transfer-Encoding over HTTP/1, or `undefined` if it is supported. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
   // The sender has probably forwarded a coding that it does not support (RFC 9112 §6.1).
   if (httpVersion === "1.0")
     return new HttpProblem("ERR_HTTP_UNSUPPORTED", "Transfer-Encoding is not allowed in HTTP/1.0");
   const encoding = transferEncoding.toLowerCase();
   if (encoding === "chunked") return undefined;
-  // Without a single final chunked, the end of the body is unknown (RFC 9112 §6.3).
+  // Without a single final chunked, the body's end is unknown (RFC 9112 §6.3).
   if (!codingsBeforeChunked.test(encoding))
     return new HttpProblem("ERR_HTTP_INVALID", "the Transfer-Encoding header is not valid");
   // RFC 9112 §6.1.
@@ -94,11 +94,11 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
   return new HttpProblem("ERR_HTTP_UNSUPPORTED", reason, { httpStatus: 501, code: "Unimplemented" });
 }
 
-// Codings (RFC 9112 §7) other than chunked, which have parameters or none, and then chunked.
+// Codings (RFC 9112 §7) other than chunked, with or without parameters, and then chunked.
 const codingsBeforeChunked = /^(?:(?!chunked[\t ]*[,;])[!#$%&'*+\-.^_`|~0-9a-z]+[\t ]*(?:;[^,"]*)?,[\t ]*)+chunked$/;
 
 /**
- * Returns the problem of a request whose method is longer than any that a server implements (RFC 9112 §3), or
+ * Returns the problem for a request whose method is longer than any that a server implements (RFC 9112 §3), or
  * `undefined` if it is not.
  *
  * @param request - the request, as far as it has arrived
@@ -109,7 +109,7 @@ export function longMethodProblem(request: string): HttpProblem | undefined {
 }
 
 /**
- * The most characters of a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may have longer ones.
+ * The most characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may have longer ones.
  */
 const methodCharactersMax = 32;
 const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

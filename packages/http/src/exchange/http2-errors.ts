@@ -1,7 +1,7 @@
 /** What an HTTP/2 error terminates (RFC 9113 §5.4). */
 export type ErrorScope = "connection" | "stream";
 
-/** The error codes of HTTP/2 (RFC 9113 §7). */
+/** HTTP/2 error codes (RFC 9113 §7). */
 export const ErrorCode = {
   noError: 0x0,
   protocolError: 0x1,

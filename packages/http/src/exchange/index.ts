@@ -3,7 +3,7 @@
  *
  * The {@link Exchange} is the interface between HTTP and RPC: HTTP implementations create exchanges from requests, and
  * calls respond to them. This module also has what both sides need: header field lists, limits, and HTTP problems. The
- * module knows neither sockets nor RPC, and runs on every JavaScript platform. The HTTP implementations are in other
+ * module does not know sockets or RPC, and runs on every JavaScript platform. The HTTP implementations are in other
  * modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, `@plantstore/http-engine` for our
  * own.
  */

@@ -1,12 +1,12 @@
 /** Limits on memory and time that clients can make the server spend. */
 export interface Limits {
   /**
-   * Bytes of all header fields of a request, counting 32 for each in addition to its text (RFC 9113 §6.5.2). Larger
-   * headers get status 431. Default 16 KiB.
+   * Bytes in a request's header fields, counting 32 for each in addition to its text (RFC 9113 §6.5.2). Larger headers
+   * get status 431. Default 16 KiB.
    */
   readonly headerBytes: number;
   /**
-   * Bytes of the request target. Longer targets get status 414. Default 8 KiB, the minimum that RFC 9110 §4.1
+   * Bytes in the request target. Longer targets get status 414. Default 8 KiB, the minimum that RFC 9110 §4.1
    * recommends.
    */
   readonly urlBytes: number;
@@ -26,18 +26,18 @@ export interface Limits {
   /** Streams that an HTTP/2 connection may have open. Further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
-   * Unread request body bytes that an HTTP/2 connection may send, up to 256 KiB for each stream: its receive window. A
-   * connection above it stalls until a body is read. Default 1 MiB.
+   * Unread request body bytes that an HTTP/2 connection may send: its receive window. Each stream may send up to 256
+   * KiB. A connection above the limit stalls until a body is read. Default 1 MiB.
    */
   readonly connectionWindowBytes: number;
   /**
-   * Bytes that all connections together may buffer because their clients do not read. Above it, the connections whose
-   * clients have read nothing for the longest time are closed. Default 256 MiB: half of a small machine.
+   * Bytes that all connections together may buffer because their clients do not read. Above the limit, the connections
+   * whose clients have read nothing for the longest time are closed. Default 256 MiB: half of a small machine's memory.
    */
   readonly backlogBytes: number;
   /**
    * Connections that may be open at the same time. Up to 64 more are served, so that probes get a response. Beyond
-   * those, each new one closes the oldest of the 64 that has no request. Default 10,000, below the usual 65,536
+   * those, each new one closes the oldest one among the 64 that has no request. Default 10,000, below the usual 65,536
    * descriptors.
    */
   readonly connections: number;
@@ -60,8 +60,8 @@ export const defaultLimits: Limits = {
 };
 
 /**
- * An unread body's bytes that are received and dropped, so that the connection can be reused, or so that closing it
- * does not lose the response to a client that is still sending (RFC 9112 §9.6).
+ * How many bytes from an unread body are received and dropped, so that the connection can be reused, or so that closing
+ * it does not lose the response to a client that is still sending (RFC 9112 §9.6).
  */
 // 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
 export const unreadBodyBytesMax: number = 256 * 1024;
@@ -78,7 +78,7 @@ export const lingerMsMax: number = 30_000;
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
 /** Milliseconds for which an HTTP/1.1 connection above the maximum age must be idle before it is closed. */
-// A busy client has sent its next call by then, and the response to that closes the connection without loss.
+// By then, a busy client has sent its next call, and the response to that call closes the connection without loss.
 export const retiredIdleMs: number = 1000;
 
 /** The `readMaxBytes` default, the largest message in bytes, compressed or not: 4 MiB, as in gRPC. */

@@ -31,8 +31,8 @@ function unquote(value: string): string {
 }
 
 /**
- * Returns whether text of a media type is UTF-8, as JSON must be (RFC 8259 §8.1): the type has no charset parameter, or
- * `utf-8` or `utf8`.
+ * Returns whether text with a media type is UTF-8, as JSON must be (RFC 8259 §8.1). The type has no charset parameter,
+ * or `utf-8` or `utf8`.
  */
 export function isUtf8({ parameters }: MediaType): boolean {
   return parameters.every(([name, value]) => name !== "charset" || /^utf-?8$/i.test(value));

@@ -1,7 +1,4 @@
-/**
- * Returns a status's reason phrase (RFC 9110 §15, RFC 6585), or `undefined` for statuses of proxies and extensions, and
- * for 499.
- */
+/** Returns a status's reason phrase (RFC 9110 §15, RFC 6585), or `undefined` for other statuses, such as 499. */
 export function reasonPhraseOf(httpStatus: number): string | undefined {
   return reasonPhrases[httpStatus];
 }

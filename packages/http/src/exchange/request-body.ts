@@ -6,25 +6,25 @@ import { clientGone, type HttpProblem } from "./http-problem.ts";
 /** The HTTP exchange that a {@link RequestBody} belongs to. */
 export interface BodySource {
   /**
-   * Called when the body is first read, unless some of it has arrived. If the client waits for 100 (Continue), sends it
-   * now (RFC 9110 §10.1.1).
+   * Called when the body is first read, unless a part has arrived. If the client waits for 100 (Continue), sends it now
+   * (RFC 9110 §10.1.1).
    */
   startBody(): void;
-  /** Records that `bytes` of the body were consumed, so that the client may send as many more. */
+  /** Records that `bytes` body bytes were consumed, so that the client may send as many more. */
   consumed(bytes: number): void;
 }
 
-/** The methods of a {@link RequestBody} that its HTTP exchange calls. */
+/** The {@link RequestBody} methods that its HTTP exchange calls. */
 export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | "isFull">;
 
 /** How a whole body is read. */
 export interface BodyPlan {
-  /** The maximum number of bytes in the body. */
+  /** The most bytes that the body may have. */
   readonly limitBytes: number;
   readonly memory: BodyMemory;
   /**
-   * Returns the length that a body announces in its first piece, or 0 if it announces none. Memory is allocated for it
-   * in proportion to what has arrived.
+   * Returns the length that a body announces in its first piece, or 0 if it announces none. Memory is allocated in
+   * proportion to what has arrived.
    */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
 }
@@ -58,7 +58,7 @@ export interface BodyReceiver {
   dropped?(problem: HttpProblem | undefined): void;
 }
 
-/** A pending read of the whole body. */
+/** A pending read for the whole body. */
 interface WholeRead {
   readonly receiver: BodyReceiver;
   readonly plan: BodyPlan;
@@ -77,7 +77,7 @@ interface PieceRead {
  * Data that arrives before the body is read is buffered as a copy, and counts as consumed only when it is read.
  */
 export class RequestBody {
-  /** Whether all of it has arrived. */
+  /** Whether the body has arrived completely. */
   ended = false;
   readonly #source: BodySource;
   readonly #announcedBytes: number;
@@ -87,7 +87,7 @@ export class RequestBody {
   /** Whether the whole body was requested, and its receiver reads the rest in pieces. */
   #isTaken = false;
   #closed = false;
-  /** Whether a part of the body was or will be dropped, so that what was read is not the complete body. */
+  /** Whether part of the body was or will be dropped, so that what was read is not the complete body. */
   #isCut = false;
   #problem: HttpProblem | undefined;
 
@@ -102,7 +102,7 @@ export class RequestBody {
     return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
 
-  /** Whether a call waits for the end of the body, which then has a deadline. */
+  /** Whether a call waits until the body is complete, which then has a deadline. */
   get isAwaited(): boolean {
     return this.#whole !== undefined || (this.#isTaken && !this.ended);
   }
@@ -128,7 +128,7 @@ export class RequestBody {
 
   /**
    * Returns the body as it arrives, with backpressure. Only one piece may be requested at a time. Iteration throws an
-   * {@link HttpProblem} if the client disconnects, or if some of the body is dropped because the response is complete.
+   * {@link HttpProblem} if the client disconnects, or if body bytes are dropped because the response is complete.
    */
   pieces(): AsyncIterable<Uint8Array> {
     if (this.#buffered === undefined && !this.#closed) this.#source.startBody();
@@ -236,5 +236,5 @@ export class RequestBody {
   }
 }
 
-/** A body's bytes that are buffered before reading it is paused: the size of one read from a socket. */
+/** How many body bytes are buffered before reading is paused: as many as one read from a socket. */
 const bufferedBytesMax = 64 * 1024;

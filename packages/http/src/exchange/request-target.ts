@@ -2,13 +2,13 @@ import { headerTooLarge, HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks the size of a header, and the target and a request's authority (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is valid
- * only with OPTIONS. Each HTTP implementation calls this for each request.
+ * Checks a request's header size, target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is valid only with
+ * OPTIONS. Each HTTP implementation calls this for each request.
  *
  * @param target - the request target as sent
  * @param authority - Host or :authority; `null` if absent
- * @param listBytes - the size of the fields ({@link CommonHeaderFields.listBytes}): many small ones take more memory than
- * their bytes
+ * @param listBytes - the fields' size ({@link CommonHeaderFields.listBytes}), because many small ones take more memory
+ * than their bytes
  * @returns the target in origin form, or the problem
  */
 export function readRequestTarget(
@@ -35,14 +35,14 @@ export function readRequestTarget(
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** Returns a request's authority: that of a target in absolute form, else its Host (RFC 9112 §3.2.2). */
+/** Returns a request's authority: from a target in absolute form, else its Host (RFC 9112 §3.2.2). */
 export function authorityOf(target: string, host: string | null): string {
   // Nearly every target is in origin form, which its first character shows.
   const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];
   return absolute ?? host ?? "";
 }
 
-// uri-host [ ":" port ] of RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields, joined by ", ", do not match.
+// uri-host [ ":" port ] in RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields, joined by ", ", do not match.
 const authorityGrammar = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
 // Without userinfo, which recipients should treat as an error (RFC 9110 §4.2.4).
 const absoluteForm = /^https?:\/\/([^/?@]+)(?=[/?]|$)/i;

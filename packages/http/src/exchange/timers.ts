@@ -1,10 +1,10 @@
-/** A timer's longest delay, in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
+/** The longest timer delay, in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
  * Calls `expire` after `timeoutMs`, even if that is longer than a timer supports. `99999999H` is a valid gRPC timeout.
  *
- * @returns a function that stops the timer; it may be called at any time
+ * @returns a function that stops the timer and may be called at any time
  */
 export function startDeadline(timeoutMs: number, expire: () => void): () => void {
   let remainingMs = timeoutMs;
@@ -41,13 +41,13 @@ export function startInterval(everyMs: number, run: () => void): Interval {
 }
 
 /**
- * Calls `run` after everything else in this turn of the event loop. Uses a timer where there is no `setImmediate`:
- * browsers and workers delay timers by up to 4 ms.
+ * Calls `run` after everything else in this event-loop turn. Uses a timer where there is no `setImmediate`: browsers
+ * and workers delay timers by up to 4 ms.
  */
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
 
-/** Runs all task steps in this turn of the event loop. */
+/** Runs all task steps in this event-loop turn. */
 export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
@@ -56,7 +56,7 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
 }
 
 /**
- * The milliseconds of work in one turn of {@link runInTurns}. 10: a few dozen concurrent calls delay each other by as
+ * How long one turn of {@link runInTurns} works, in milliseconds. A few dozen concurrent calls delay each other by as
  * much.
  */
 const turnMs = 10;

@@ -12,7 +12,7 @@ import {
   statusesWithoutBody,
 } from "../exchange/index.ts";
 
-/** An exchange of a Fetch `Request` and `Response`. */
+/** An exchange that consists of a Fetch `Request` and `Response`. */
 export class FetchExchange extends BaseExchange implements BodySource {
   readonly httpVersion = undefined;
   readonly host: string;
@@ -52,7 +52,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
     return true;
   }
 
-  /** Whether the program has read some of the body, or is reading it. */
+  /** Whether the program has read from the body, or is reading it. */
   get isBodyRead(): boolean {
     const { bodyUsed, body } = this.#request;
     return bodyUsed || body?.locked === true;
@@ -112,7 +112,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
     if (!this.isOpen) return;
     // The client does not get this response, but the server waits for one.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
-    // Delayed until after this turn, in which most servers cancel the body, because Deno logs the error of a body that
+    // Delayed until after this turn, in which most servers cancel the body, because Deno logs an error for a body that
     // it is still reading.
     else afterTurn(failBody, this.#responseBody);
     this.abort(clientGone());
@@ -187,9 +187,8 @@ function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined)
   body?.error(new TypeError("the response is incomplete"));
 }
 
-/** A response's bytes that are buffered before the handler has to wait. */
-// 64 KiB: as much as is collected in one turn of the event loop, so that the next part is prepared while this one is
-// sent.
+/** How many response bytes are buffered before the handler has to wait. */
+// 64 KiB: as much as is collected in one event-loop turn, so that the next part is prepared while this one is sent.
 const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };

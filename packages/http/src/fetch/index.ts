@@ -1,2 +1,2 @@
-/** Exchanges of a Fetch `Request` and `Response`. Loads no node modules. */
+/** Exchanges that consist of a Fetch `Request` and `Response`. Loads no node modules. */
 export { FetchExchange } from "./fetch-exchange.ts";

@@ -29,7 +29,7 @@ export function announce(exchange: BaseExchange, socket: Socket, server: Server 
 }
 
 /**
- * The members of node's `IncomingMessage` that describe the request. The request is neither a stream nor an emitter.
+ * The members from node's `IncomingMessage` that describe the request. The request is neither a stream nor an emitter.
  */
 class AnnouncedRequest {
   readonly socket: Socket;
@@ -53,7 +53,7 @@ class AnnouncedRequest {
     return this.#exchange.httpVersion;
   }
 
-  /** Alternating names and values; on HTTP/2 with the pseudo-header fields, as in node:http2. */
+  /** Alternating names and values. On HTTP/2 they include the pseudo-header fields, as in node:http2. */
   get rawHeaders(): readonly string[] {
     return this.#exchange.fields;
   }
@@ -68,7 +68,7 @@ class AnnouncedRequest {
   }
 }
 
-/** The members of node's `ServerResponse` that describe the response. The response cannot be written to. */
+/** The members from node's `ServerResponse` that describe the response. The response cannot be written to. */
 class AnnouncedResponse {
   readonly #exchange: BaseExchange;
 

@@ -2,8 +2,8 @@ import { AsyncResource } from "node:async_hooks";
 import { type BodyPlan, type BodyReceiver, type HttpProblem, RequestBody } from "../exchange/index.ts";
 
 /**
- * A body whose receiver runs in the async context (`AsyncLocalStorage`) of the code that requested the body, as after
- * an `await`, and not in the socket read's context.
+ * A body whose receiver runs in the async context (`AsyncLocalStorage`) in which the body was requested, as after an
+ * `await`, and not in the socket read's context.
  */
 export class AwaitedBody extends RequestBody {
   override read(plan: BodyPlan, receiver: BodyReceiver): void {

@@ -7,14 +7,14 @@ import type { OptionNames } from "../options/index.ts";
 
 /** Where to listen: a TCP port, or a Unix socket if there is a path. */
 export interface BindOptions {
-  /** The address to bind. Default 127.0.0.1. Nothing beyond this machine can reach it. */
+  /** The address to bind. Default 127.0.0.1, which only this machine can reach. */
   readonly host?: string;
   /** The port; 0, the default, picks a free one. */
   readonly port?: number;
   /** Lets several processes share the port. */
   readonly reusePort?: boolean;
   /**
-   * A Unix socket's path, instead of host and port. A stale socket of a process that has exited is replaced. A socket
+   * A Unix socket's path, instead of host and port. A stale socket, whose process has exited, is replaced. A socket
    * that is in use, or any other file, fails with EADDRINUSE. Draining removes the socket.
    */
   readonly path?: string;
@@ -22,7 +22,7 @@ export interface BindOptions {
   readonly socketMode?: number;
 }
 
-/** The names of {@link BindOptions}. */
+/** All names in {@link BindOptions}. */
 export const bindOptionNames: OptionNames<BindOptions> = {
   host: true,
   port: true,
@@ -116,7 +116,7 @@ export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);
   } catch (reason) {
-    // Links may be forbidden: Linux's protected_hardlinks forbids links to files of other users.
+    // Links may be forbidden. Linux's protected_hardlinks forbids links to other users' files.
     if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
   }
   rmSync(aside);

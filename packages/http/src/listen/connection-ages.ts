@@ -6,9 +6,9 @@ import type { HttpConnection } from "./http-server.ts";
 export interface ConnectionAgeOptions {
   /**
    * Milliseconds after which a connection is closed, so that its client reconnects and a load balancer can choose
-   * another server: MAX_CONNECTION_AGE of gRFC A9. A jitter of up to a tenth prevents connections that began together
-   * from closing together. HTTP/2 clients get GOAWAY and finish their streams; HTTP/1.1 connections close with
-   * `connection: close` on the next response, or when idle for a second. Defaults to no maximum.
+   * another server: MAX_CONNECTION_AGE in gRFC A9. A jitter up to a tenth prevents connections that began together from
+   * closing together. HTTP/2 clients get GOAWAY and finish their streams. HTTP/1.1 connections close with `connection:
+   * close` on the next response, or when idle for a second. Defaults to no maximum.
    */
   readonly maxConnectionAgeMs?: number | undefined;
   /**
@@ -18,11 +18,11 @@ export interface ConnectionAgeOptions {
   readonly maxConnectionAgeGraceMs?: number | undefined;
 }
 
-/** Closes connections that have reached the maximum age. One timer checks all of them, while there are any. */
+/** Closes connections that have reached the maximum age. While there are connections, one timer checks all. */
 export class ConnectionAges {
   readonly #maxAgeMs: number;
   readonly #graceMs: number;
-  /** The time, by `performance.now()`, when each open connection reaches the maximum age. */
+  /** When each open connection reaches the maximum age, in `performance.now()` milliseconds. */
   readonly #expiries = new Map<HttpConnection, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -31,7 +31,7 @@ export class ConnectionAges {
     this.#graceMs = graceMs;
   }
 
-  /** Counts the age of a connection from now on. */
+  /** Counts a connection's age from now on. */
   add(socket: Socket, connection: HttpConnection): void {
     this.#timer ??= setInterval(() => this.#checkAges(), this.#checkIntervalMs()).unref();
     const jitter = 1 + (2 * Math.random() - 1) * jitterShare;

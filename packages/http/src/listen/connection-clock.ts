@@ -2,7 +2,7 @@ import { afterTurn } from "../exchange/index.ts";
 
 /** A connection whose timeouts are checked at regular intervals, which is cheaper than a timer for each wait. */
 export interface CheckedConnection {
-  /** Checks the timeouts. @param nowMs - by `performance.now()` */
+  /** Checks the timeouts. @param nowMs - from `performance.now()` */
   checkTimeouts(nowMs: number): void;
 }
 
@@ -13,7 +13,7 @@ export interface ConnectionClock {
   stop(): void;
 }
 
-/** Creates a clock that checks the timeouts of the connections in a set every `everyMs` milliseconds. */
+/** Creates a clock that checks the timeouts of a set of connections every `everyMs` milliseconds. */
 export function createConnectionClock(connections: ReadonlySet<CheckedConnection>, everyMs: number): ConnectionClock {
   let timer: NodeJS.Timeout | undefined;
   const checkAll = (): void => {
@@ -22,7 +22,7 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
   return {
     start: () => {
-      // Runs after pending data is read. Otherwise, after a pause of the process, a client whose data has already
+      // Runs after pending data is read. Otherwise, after the process was paused, a client whose data has already
       // arrived would count as silent.
       timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },

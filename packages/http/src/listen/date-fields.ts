@@ -1,7 +1,7 @@
 import { type HeaderFields, prepareHeaderFields } from "../exchange/index.ts";
 
 /**
- * The Date field of the current second, shared by all servers of the process, so that it is formatted once a second.
+ * The Date field for the current second, shared by all servers in the process, so that it is formatted once a second.
  */
 let dateSecond = 0;
 let date: HeaderFields = [];

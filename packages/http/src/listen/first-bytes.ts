@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { readProxyHeader } from "../trusted-proxies/index.ts";
 import { afterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 
-/** A connection's protocol, by its first bytes. */
+/** The protocol that a connection's first bytes show. */
 export type FirstProtocol = "http1" | "http2" | "tls";
 
 /**
@@ -32,11 +32,11 @@ export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
 
 // The start of HTTP/2's connection preface (RFC 9113 §3.4). No HTTP/1 method is called PRI.
 const preface = Buffer.from("PRI * HTTP/2.0\r\n");
-// The type of a TLS record that carries a handshake (RFC 8446 §5.1).
+// The record type for a TLS handshake (RFC 8446 §5.1).
 const tlsHandshake = 22;
 
 /**
- * Waits for the PROXY header at the start of a connection of a trusted proxy, removes it, and calls `proceed` with the
+ * Waits for the PROXY header with which a trusted proxy's connection starts, removes it, and calls `proceed` with the
  * peer that connected to the proxy. Returns `undefined` if the connection is the proxy's own. A connection whose header
  * is malformed, or incomplete after `timeoutMs` milliseconds, is closed.
  */
@@ -66,8 +66,8 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
   const expire = (): void => {
     if (isWaiting) close();
   };
-  // A separate timer, because `socket.setTimeout` would stay set and close the connection later. Bytes that have arrived
-  // during a pause of the process are read first.
+  // A separate timer, because `socket.setTimeout` would stay set and close the connection later. Bytes that have
+  // arrived while the process was paused are read first.
   const stopTimer = startDeadline(timeoutMs, () => afterTurn(expire, undefined));
   const stop = (): void => {
     isWaiting = false;

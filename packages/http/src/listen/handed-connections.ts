@@ -13,7 +13,7 @@ export interface HandedConnections {
 }
 
 /**
- * Joins the processes to which the parent of this process hands over connections.
+ * Joins the processes to which this process's parent hands over connections.
  *
  * Rejects with ERR_OPTIONS if this process was not started with `fork`, or if the parent has disconnected. Waits until
  * the parent has passed this process to `handTo`.
@@ -38,7 +38,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
 
 class Share {
   #take: ((socket: Socket) => void) | undefined;
-  /** The number of connections that closed in this turn of the event loop. */
+  /** How many connections closed in this event-loop turn. */
   #closed = 0;
 
   start(take: (socket: Socket) => void): void {
@@ -51,7 +51,7 @@ class Share {
     sendToParent({ gateway: "leaving" });
   }
 
-  /** Accepts a connection before anything was read. A socket is read in a later turn of the event loop. */
+  /** Accepts a connection before anything was read. A socket is read in a later event-loop turn. */
   receive(connection: number, socket: Socket | undefined): void {
     const take = this.#take;
     // The connection is not confirmed, so it goes to another process. If it has closed meanwhile, it arrives without
@@ -82,6 +82,6 @@ class Share {
 }
 
 function sendToParent(message: WorkerMessage, done: () => void = () => undefined): void {
-  // Errors are ignored: without its parent, this process continues to serve its connections.
+  // Errors are ignored, because without its parent, this process continues to serve its connections.
   process.send?.(message, undefined, undefined, done);
 }

@@ -2,13 +2,13 @@ import type { Socket } from "node:net";
 import type { Failure } from "../errors/index.ts";
 import type { BacklogBudget, BaseExchange, ErrorScope, Exchange, HttpProblem, Limits } from "../exchange/index.ts";
 
-/** The version of HTTP that a connection speaks, inside TLS if there is any. */
+/** The HTTP version that a connection speaks, inside TLS if there is any. */
 export type HttpMajorVersion = "http1" | "http2";
 
-/** What a listener passes to the servers of an {@link HttpEngine}. */
+/** What a listener passes to an {@link HttpEngine}'s servers. */
 export interface HttpServerOptions {
   readonly limits: Limits;
-  /** Counts the bytes that clients do not read, for both versions of HTTP together. */
+  /** Counts the bytes that clients do not read, for both HTTP versions together. */
   readonly budget: BacklogBudget;
   /**
    * Serves an exchange.
@@ -27,21 +27,22 @@ export interface HttpServerOptions {
 export interface GatewayLoad {
   /** Open connections by the HTTP version that they speak. Connections that have sent nothing yet are not counted. */
   readonly connections: Readonly<Record<HttpMajorVersion, number>>;
-  /** Requests whose response has not been sent completely; on HTTP/2 each is a stream. */
+  /** Requests whose response has not been sent completely. On HTTP/2 each is a stream. */
   readonly requests: Readonly<Record<HttpMajorVersion, number>>;
   /** Bytes that are buffered because clients do not read. */
   readonly backlogBytes: number;
   /**
    * Requests refused since the start because they are not valid HTTP, such as one with too long a URL, by HTTP status.
    * Hooks are not called for them, because they have neither a route nor a credential. Exception: on our HTTP/1.1 a
-   * call body may prove to be invalid; such a call ends as if its client had disconnected.
+   * call's body may prove to be invalid. The call then ends as if its client had disconnected.
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**
-   * Errors of the engine's HTTP/2 since the start, by their code's name (RFC 9113 §5.4): streams that were reset
-   * because of invalid frames, or refused because too many were open, which can also happen to a correct client. And
-   * connections that were closed with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams
-   * reset because of a timeout, connections closed as idle or dead, and our own defects, which are reported as faults.
+   * HTTP/2 errors in the engine since the start, by their code's name (RFC 9113 §5.4). Counts streams that were reset
+   * because of invalid frames, or refused because too many were open, which can also happen to a correct client. Also
+   * counts connections that were closed with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are
+   * streams reset because of a timeout, connections closed as idle or dead, and our own defects, which are reported as
+   * faults.
    */
   readonly http2Errors: Readonly<Record<ErrorScope, ReadonlyMap<string, number>>>;
 }
@@ -58,13 +59,13 @@ export interface HttpConnection extends ServedConnection {
   readonly requests: number;
   /** Closes the connection once its requests have responses. */
   drain(): void;
-  /** Closes the connection because of its age, as {@link drain} does; an HTTP/1.1 connection also when idle. */
+  /** Closes the connection because of its age, as {@link drain} does. Closes an HTTP/1.1 connection also when idle. */
   retire(): void;
   /** Closes the connection immediately. */
   destroy(): void;
 }
 
-/** Serves the connections of a port that speak one HTTP version. Never listens itself. */
+/** Serves a port's connections that speak one HTTP version. Never listens itself. */
 export interface HttpServer {
   /** Takes over a connection. Bytes that were read from it must have been put back. */
   take(socket: Socket): HttpConnection;
@@ -74,13 +75,13 @@ export interface HttpServer {
   close(): void;
   /** Whether any connection is busy. */
   readonly busy: boolean;
-  /** The number of open connections. */
+  /** How many connections are open. */
   readonly connections: number;
-  /** The number of requests without a completely sent response. */
+  /** Requests without a completely sent response. */
   readonly requests: number;
 }
 
-/** An HTTP implementation: a server for each version, which serve the connections that a listener accepts. */
+/** An HTTP implementation: a server for each version, which serves the connections that a listener accepts. */
 export interface HttpEngine {
   createHttp1Server(options: HttpServerOptions): HttpServer;
   createHttp2Server(options: HttpServerOptions): HttpServer;

@@ -1,9 +1,9 @@
 /**
  * Accepting connections on a port.
  *
- * A listener accepts connections, including TLS and the PROXY header, detects HTTP/1.1 or HTTP/2, and passes each to a
- * server of an {@link HttpEngine}, which creates exchanges from its requests. This module also has what all engines
- * share. The module knows nothing of RPC.
+ * A listener accepts connections, including TLS and the PROXY header, detects HTTP/1.1 or HTTP/2, and passes each to an
+ * {@link HttpEngine}'s server, which creates exchanges from its requests. This module also has what all engines share.
+ * The module is independent of RPC.
  */
 export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";

@@ -25,7 +25,7 @@ import { createTlsServer, type TlsServer } from "./tls-server.ts";
 /** Where and how to listen. */
 export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
   /**
-   * The certificate and its key; `requestCert` and `ca` verify client certificates. If set, connections without TLS are
+   * The certificate and its key. `requestCert` and `ca` verify client certificates. If set, connections without TLS are
    * closed unless `allowCleartext` is set.
    */
   readonly tls?: TlsOptions;
@@ -53,7 +53,7 @@ const listenOptionNames: OptionNames<ListenOptions> = {
   handedOver: true,
 };
 
-/** Options of a {@link Listener}. */
+/** Options for a {@link Listener}. */
 export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
   /** The HTTP implementation that serves the connections. */
   readonly engine: HttpEngine;
@@ -64,7 +64,7 @@ export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "cou
 
 /**
  * One port that serves HTTP/1.1 and HTTP/2, which it detects by their first bytes or, with TLS, by ALPN. Passes each
- * connection to the server of its HTTP version.
+ * connection to the server for its HTTP version.
  */
 export class Listener {
   readonly #options: HttpServerOptions;
@@ -79,9 +79,9 @@ export class Listener {
   readonly #trustedProxies: TrustedProxies | undefined;
   /** The proxies whose connections begin with a PROXY header. */
   #proxiesWithHeader: TrustedProxies | undefined;
-  /** The raw TLS connection sockets, by the addresses and ports of both ends. */
+  /** The raw sockets under TLS connections, by the addresses and ports of both ends. */
   readonly #rawSocketByEndpoints = new Map<string, Socket>();
-  /** The peers in the PROXY headers of TLS connections, by their raw sockets. */
+  /** The peers in TLS connections' PROXY headers, by raw socket. */
   readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
@@ -140,8 +140,8 @@ export class Listener {
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
     if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? noProxies;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
-    // Half-open, because a client that has closed its side may still wait: on HTTP/2 for its response, on HTTP/1.1 for
-    // the error that its request is incomplete.
+    // Half-open, because a client that has closed its side may still wait for its response on HTTP/2, and on HTTP/1.1
+    // for the error that its request is incomplete.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     const bound = this.#handedConnections?.address ?? (await bind(server, options));
     this.#netServer = server;

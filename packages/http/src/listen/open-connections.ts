@@ -5,10 +5,10 @@ import type { ServedConnection } from "./http-server.ts";
 const spareMax = 64;
 
 /**
- * A port's open connections. Up to the limit all are kept. Beyond it, {@link spareMax} more are served, because one may
- * be a probe. If it failed, the orchestrator would restart a server that is merely full. After that, each new one
- * closes the oldest connection beyond the limit that has no request. A connection with a request is not closed, because
- * its client would not learn what the handler has already done.
+ * A port's open connections. Up to the limit all are kept. Beyond the limit, {@link spareMax} more are served, because
+ * one may be a probe. If the probe failed, the orchestrator would restart a server that is merely full. After that,
+ * each new one closes the oldest connection beyond the limit that has no request. A connection with a request is not
+ * closed, because its client would not learn what the handler has already done.
  */
 export class OpenConnections {
   readonly #limit: number;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Peer } from "../exchange/index.ts";
 
-/** Returns the other end of a socket. */
+/** Returns a socket's other end. */
 export function peerOf(socket: Socket | undefined): Peer {
   return { address: socket?.remoteAddress ?? "", port: socket?.remotePort ?? 0 };
 }

@@ -1,6 +1,6 @@
 import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index.ts";
 
-/** The sender of the RST_STREAM that closed a stream, which node's HTTP/2 does not report. */
+/** Who sent the RST_STREAM that closed a stream, which node's HTTP/2 does not report. */
 export type ResetSender = "client" | "server" | "unknown";
 
 /** A reset's cause. The client cancelled, the client or the server violated HTTP/2, or the client accepts no more. */
@@ -14,8 +14,8 @@ interface Causes {
 }
 
 /**
- * The error codes of RFC 9113 §7. Envoy resets streams of disconnected clients with INTERNAL_ERROR, and a client that
- * has closed a stream may respond with STREAM_CLOSED to frames that were in transit.
+ * The error codes in RFC 9113 §7. When a client disconnects, Envoy resets its streams with INTERNAL_ERROR, and a client
+ * that has closed a stream may respond with STREAM_CLOSED to frames that were in transit.
  */
 const causes: Readonly<Record<ErrorCode, Causes>> = {
   [ErrorCode.noError]: { received: "cancelled", sent: "cancelled" },
@@ -61,6 +61,6 @@ function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
   const knownCauses: Readonly<Record<number, Causes>> = causes;
   const { received, sent } = knownCauses[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;
-  // node sends framing error codes for invalid client frames; INTERNAL_ERROR comes from proxies.
+  // node sends framing error codes for invalid client frames. INTERNAL_ERROR comes from proxies.
   return sender === "unknown" && rstCode === ErrorCode.internalError ? received : sent;
 }

@@ -7,19 +7,19 @@ import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bi
 export interface SharedPort extends BoundAddress {
   /**
    * Hands over connections to a process started with `fork` of `node:child_process`, from when its gateway listens with
-   * `handedOver` until that gateway drains or the process exits. The options for TLS and limits, and the drain, are
-   * those of that gateway.
+   * `handedOver` until that gateway drains or the process exits. That gateway's options for TLS and limits apply, and
+   * its drain.
    */
   handTo(worker: ChildProcess): void;
   /**
    * Continues to listen until no process accepts connections, then closes the port and resolves. Call it after asking
-   * all processes to drain. Until they have drained, probes of a load balancer get the response that the server is not
+   * all processes to drain. Until they have drained, a load balancer's probes get the response that the server is not
    * ready.
    */
   drain(): Promise<void>;
 }
 
-/** The messages of a process that accepts connections. Other messages may use the same channel. */
+/** The messages from a process that accepts connections. Other messages may use the same channel. */
 export type WorkerMessage =
   | { readonly gateway: "join" }
   | { readonly gateway: "ready" }
@@ -27,7 +27,7 @@ export type WorkerMessage =
   | { readonly gateway: "closed"; readonly connections: number }
   | { readonly gateway: "leaving" };
 
-/** The messages of the process that listens. */
+/** The messages from the process that listens. */
 export type SharedPortMessage =
   | { readonly gateway: "bound"; readonly address: BoundAddress }
   /** Sent with the socket. */
@@ -38,7 +38,7 @@ export type SharedPortMessage =
 /** A process that accepts connections. */
 interface Worker {
   readonly process: ChildProcess;
-  /** The number of connections that the process was sent and has not closed. */
+  /** How many connections the process was sent and has not closed. */
   connections: number;
   /** The connections that the process has not confirmed. */
   readonly unconfirmed: Map<number, Socket>;
@@ -46,8 +46,8 @@ interface Worker {
 
 /**
  * Listens, and hands over each connection to the process with the fewest connections, so that calls are distributed
- * even if clients keep a few connections open for a long time. Nothing is read here: the gateway that accepts the
- * connection handles TLS, the PROXY header and HTTP.
+ * even if clients keep a few connections open for a long time. Nothing is read here, because the gateway that accepts
+ * the connection handles TLS, the PROXY header and HTTP.
  *
  * No connection is lost if a process exits. A process confirms a connection before it reads any data. Only after that
  * is the socket closed in this process. Until then another process can get the connection. Up to {@link waitingMax}
@@ -58,7 +58,7 @@ interface Worker {
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
   refuseUnknownOptions(options, bindOptionNames, "shareConnections");
   const hub = new ConnectionHub();
-  // Sets the socket options of a gateway that listens itself. They are kept when the socket is sent.
+  // Sets the same socket options as a gateway that listens itself. They are kept when the socket is sent.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
     hub.assignToWorker(socket),
   );
@@ -144,23 +144,23 @@ class ConnectionHub {
 }
 
 /**
- * Closes the copy of a confirmed connection, and the copies of earlier unconfirmed ones: they never arrived, because
- * the worker had no file descriptor left.
+ * Closes the copy of a confirmed connection, and of earlier unconfirmed ones, which never arrived because the worker
+ * had no file descriptor left.
  */
 function closeCopies(worker: Worker, taken: number): void {
   for (const [connection, socket] of worker.unconfirmed) {
     if (connection > taken) return;
     worker.unconfirmed.delete(connection);
     if (connection < taken) worker.connections -= 1;
-    // The client does not notice. Only closing the last copy of a socket closes its connection.
+    // The client does not notice. Only closing a socket's last copy closes its connection.
     socket.destroy();
   }
 }
 
 function sendToWorker(process: ChildProcess, message: SharedPortMessage, socket?: SendHandle): void {
-  // Errors are ignored: a process that has exited is removed by its "disconnect".
+  // Errors are ignored, because a process that has exited is removed by its "disconnect".
   process.send(message, socket, { keepOpen: true }, () => undefined);
 }
 
-/** Connections that are queued while no process accepts them: twice the backlog of a port on which node listens. */
+/** Connections that are queued while no process accepts them: twice the backlog with which node listens. */
 const waitingMax = 1024;

@@ -5,7 +5,7 @@ import type { HttpMajorVersion } from "./http-server.ts";
 
 /** Options for {@link createTlsServer}. */
 export interface TlsServerOptions {
-  /** Certificate, key and other options of node:tls, except for the ALPN protocols, which are fixed. */
+  /** Certificate, key and other node:tls options, except for the ALPN protocols, which are fixed. */
   readonly tls: TlsOptions;
   /** Milliseconds until a handshake must be complete, unless `tls` sets another limit. */
   readonly handshakeTimeoutMs: number;
@@ -13,7 +13,7 @@ export interface TlsServerOptions {
   readonly take: (socket: TLSSocket, version: HttpMajorVersion) => void;
 }
 
-/** The server side of TLS, for connections that another server has accepted. */
+/** Server-side TLS, for connections that another server has accepted. */
 export interface TlsServer {
   /** Begins the handshake on a connection. If it fails or times out, the connection is closed. */
   accept(socket: Socket): void;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { HttpConnection, HttpServer } from "./http-server.ts";
 
-/** An {@link HttpServer} over the set of its open connections. */
+/** An {@link HttpServer} over a set with its open connections. */
 export class TrackedHttpServer implements HttpServer {
   readonly #open: ReadonlySet<HttpConnection>;
   readonly #connect: (socket: Socket) => HttpConnection;
@@ -10,7 +10,7 @@ export class TrackedHttpServer implements HttpServer {
 
   /**
    * @param open - the open connections
-   * @param connect - creates the connection of a socket, and keeps it in `open` while it is open
+   * @param connect - creates a socket's connection, and keeps it in `open` while it is open
    * @param close - closes the server itself, not its connections
    */
   constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {

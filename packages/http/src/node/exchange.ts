@@ -8,13 +8,13 @@ import {
 } from "../exchange/index.ts";
 import { AwaitedBody } from "../listen/index.ts";
 
-/** An exchange's connection in a server of node:http or node:http2 that listens. */
+/** An exchange's connection in a listening node:http or node:http2 server. */
 export interface ExchangeOwner {
-  /** Whether the response that begins now is the last one of the connection. */
+  /** Whether the connection closes after the response that begins now. */
   readonly isLast: boolean;
   /** Milliseconds for which the client may continue sending after the last response. */
   readonly lingerMs: number;
-  /** Called when some of a response has been written. */
+  /** Called when a part of a response has been written. */
   onWritten(): void;
   /** Called when an exchange's response stream has closed. */
   onClosed(exchange: NodeExchange): void;
@@ -23,8 +23,8 @@ export interface ExchangeOwner {
 /**
  * An exchange whose request and response are node streams.
  *
- * All exchanges share their event listeners, which find the exchange by a symbol property of the stream. Closures would
- * keep each call alive as long as node keeps its stream, which doubles the time of garbage collection.
+ * All exchanges share their event listeners, which find the exchange by a symbol property on the stream. Closures would
+ * keep each call alive as long as node keeps its stream, which doubles garbage collection time.
  */
 export abstract class NodeExchange extends BaseExchange implements BodySource {
   readonly body: RequestBody | undefined;
@@ -34,7 +34,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   #isReading = false;
 
   /**
-   * @param bodyBytes - the body length in the header: `undefined` without a body, 0 if unknown
+   * @param bodyBytes - the body length in the header, `undefined` without a body, 0 if unknown
    * @param owner - `undefined` if the server belongs to the program
    */
   constructor(
@@ -72,8 +72,8 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   protected abstract closeProblem(): HttpProblem;
 
   /**
-   * Also checks the stream: it may have closed without having emitted "close" yet, or the program may have begun its
-   * own response.
+   * Also checks the stream, because it may have closed without having emitted "close" yet, or the program may have
+   * begun its own response.
    */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
@@ -98,7 +98,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return !hasCapacity;
   }
 
-  /** Also drops the rest of the body as it arrives, because node does not free a stream that is not read to its end. */
+  /** Also drops the rest of the body as it arrives, because node does not free a stream that is not read completely. */
   protected override complete(): void {
     super.complete();
     this.owner?.onWritten();

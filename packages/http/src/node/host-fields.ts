@@ -7,15 +7,15 @@ export interface HostResponse {
   getHeaders(): OutgoingHttpHeaders;
 }
 
-/** A response without header fields of a host. */
+/** A response without header fields from a host. */
 export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
 
 /**
- * Returns the header fields for a response of a mounted gateway: those that the host, such as Express and its
- * middleware, has set, then the gateway's own.
+ * Returns the header fields for a mounted gateway's response: those that the host, such as Express and its middleware,
+ * has set, then the gateway's own.
  *
- * A field of the gateway replaces the host's field of the same name, except that for `vary` and `set-cookie` both are
- * sent. Fields of the host that describe a body are left out, because the body comes from the gateway.
+ * A gateway field replaces the host's field with the same name, except that for `vary` and `set-cookie` both are sent.
+ * Host fields that describe a body are left out, because the body comes from the gateway.
  */
 export function withHostFields(response: HostResponse, own: string[]): string[] {
   if (response.getHeaderNames().length === 0) return own;

@@ -23,8 +23,8 @@ import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
  * A connection whose requests are read by a node:http server. That server does not listen, so node does not enforce
  * timeouts for heads and bodies or count requests. This class does both.
  *
- * Pipelined requests are served one at a time. They may depend on each other (RFC 9112 §9.3.2), and a request after a
- * connection's last response must not be served.
+ * Pipelined requests are served one at a time, because they may depend on each other (RFC 9112 §9.3.2), and a request
+ * after a connection's last response must not be served.
  */
 export class NodeHttp1Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
   readonly #socket: Socket;
@@ -34,11 +34,11 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #current: NodeHttp1Exchange | undefined;
   /** The last request that was begun, whose body may be incomplete. */
   #request: IncomingMessage | undefined;
-  /** The number of complete heads that wait for the response before theirs. */
+  /** How many complete heads wait for the response before theirs. */
   #waiting = 0;
   /** Why nothing more can be read. Reported to the client after the responses to earlier requests. */
   #problem: HttpProblem | undefined;
-  /** The header fields of the request with this problem, as far as they are known. */
+  /** The header fields in the request that has `#problem`, as far as they are known. */
   #problemFields: HeaderFields = [];
   #isBroken = false;
   /** Whether the first request is in a protocol that node's parser reads as HTTP/1.0. */
@@ -46,9 +46,9 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #isDraining = false;
   /** Whether the connection is above the maximum age, so that it closes after a short idle time. */
   #isRetired = false;
-  /** The time, by `performance.now()`, when the current wait for the client began. */
+  /** When the current wait for the client began, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();
-  /** The number of bytes read from the socket when the wait began. */
+  /** How many bytes were read from the socket when the wait began. */
   #bytesRead: number;
   /** Whether a request's head has begun to arrive since the wait began. */
   #isHeadBegun = false;
@@ -108,7 +108,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     // The next exchange may have begun already.
     if (this.#current === exchange) this.#current = undefined;
     this.#wait();
-    // After the end of the body, bytes belong to the next request.
+    // After the body's end, bytes belong to the next request.
     if (this.#request?.complete === false) this.#request.once("close", () => this.#wait());
     this.#refuseRest();
   }
@@ -187,7 +187,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // This is a defect of the gateway, outside of a call.
+      // This is a gateway defect, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" });
     }
   }
@@ -207,7 +207,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     else if (this.#current === undefined) this.#refuseUnread(this.#problem);
   }
 
-  /** Aborts the current request, the rest of which cannot be read. */
+  /** Aborts the current request, which cannot be read completely. */
   #abortRequest(problem: HttpProblem): void {
     this.#isBroken = true;
     const exchange = this.#current;
@@ -246,19 +246,16 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   return unmetExpectation ?? readNodeTarget(request, common, limits);
 }
 
-/**
- * The number of queued heads at which reading is paused. 64: more than clients pipeline, so that they do not wait for
- * the network.
- */
+/** How many queued heads pause reading. 64 is more than clients pipeline, so that they do not wait for the network. */
 const waitingToPause = 64;
 /**
- * The number of queued heads above which the connection is closed. Larger than {@link waitingToPause}, because one read
- * may contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read. Real heads are larger.
+ * Above this many queued heads, the connection is closed. Larger than {@link waitingToPause}, because one read may
+ * contain many heads. 2,048 heads with 32 bytes each are 64 KiB, the size of one read. Real heads are larger.
  */
 const waitingMax = 2048;
 
-/** A request line of RTSP (RFC 2326 §6.1) or ICE (the protocol of Icecast). */
+/** A request line in RTSP (RFC 2326 §6.1) or ICE (Icecast's protocol). */
 const otherProtocol = /^(?:\r\n)*[^\r\n]* (?:RTSP|ICE)\/\d/;
 
-/** The properties of a request that cannot be read. */
+/** The properties for a request that cannot be read. */
 const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

@@ -16,7 +16,7 @@ import { peerOf } from "../listen/index.ts";
 import { requestsUpgrade } from "./upgrade-request.ts";
 
 /**
- * An exchange of node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
+ * An exchange on node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
  * Express or Fastify, which then handles the connection and its timeouts.
  */
 export class NodeHttp1Exchange extends NodeExchange {
@@ -25,7 +25,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   readonly #response: ServerResponse;
   /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
   readonly #expectsContinue: boolean;
-  /** The body length in the header; 0 if it is unknown. */
+  /** The body length in the header, or 0 if it is unknown. */
   readonly #bodyBytes: number;
   /** Whether this exchange has sent 100 (Continue). */
   #isContinued = false;
@@ -117,10 +117,12 @@ export class NodeHttp1Exchange extends NodeExchange {
     this.#response.writeHead(httpStatus, header);
   }
 
-  /** Returns whether the connection can be reused: the rest of the body is small enough to be read and dropped. */
+  /**
+   * Returns whether the connection can be reused, because the rest of the body is small enough to be read and dropped.
+   */
   #canKeepAlive(): boolean {
     if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
-    // The end of a body with Transfer-Encoding over HTTP/1.0 is unknown (RFC 9112 §6.1).
+    // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;
     // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server
@@ -132,7 +134,9 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 }
 
-/** The most bytes of a body that are joined with the header. Above, the copy costs more than a second piece. */
+/**
+ * The largest body that is joined with the header, in bytes. Above this size, the copy costs more than a second piece.
+ */
 const joinedBytesMax = 4096;
 
 /** Responses for which 100 (Continue) has not been sent. */

@@ -43,8 +43,8 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
-    // Node's parser does not report a request's protocol. Later requests of a connection are not checked, because then
-    // node could not read directly from the handle.
+    // Node's parser does not report a request's protocol. A connection's later requests are not checked, because node
+    // could then not read directly from the handle.
     const firstBytes: Buffer | null = socket.read();
     if (firstBytes !== null) {
       connection.onFirstBytes(firstBytes);
@@ -54,8 +54,8 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     }
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
-    // At the end of each request node resumes the socket, even if it is paused. This listener runs after node's, and
-    // pauses the socket again.
+    // After each request, node resumes the socket, even if it is paused. This listener runs after node's, and pauses
+    // the socket again.
     socket.on("resume", () => connection.pauseIfFull());
     // With a "data" listener, node's parser reads from the stream instead of directly from the handle. Otherwise, if
     // two TLS records arrive together and the parser is paused after the first, it would report the second as an error.
@@ -77,10 +77,10 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
     requestTimeout: 0,
     keepAliveTimeout: Math.min(limits.idleTimeoutMs, keepAliveMsMax),
     insecureHTTPParser: false,
-    // A missing Host gets an error record, like every other problem of a head.
+    // A missing Host gets an error record, like every other problem in a head.
     requireHostHeader: false,
   });
-  // By default node drops all fields after the first 2,000. Here only the bytes of the fields are limited.
+  // By default node drops all fields after the first 2,000. Here only the fields' bytes are limited.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
   server.on("checkContinue", (request, response) => {
@@ -101,10 +101,10 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   return server;
 }
 
-/** An error of node's parser, and of a socket. */
+/** An error from node's parser, or from a socket. */
 type ParseError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
-/** Returns the problem of a request that node's parser has rejected. */
+/** Returns the problem for a request that node's parser has rejected. */
 function problemOf({ code, rawPacket, bytesParsed = 0 }: ParseError, limits: Limits): HttpProblem {
   if (code === "HPE_HEADER_OVERFLOW") return headerTooLarge(limits);
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLargeProblem();
@@ -112,15 +112,15 @@ function problemOf({ code, rawPacket, bytesParsed = 0 }: ParseError, limits: Lim
   return problem ?? notHttp();
 }
 
-/** Returns the line of a packet that contains an octet. */
+/** Returns the line in a packet that contains an octet. */
 function lineAt(packet: Buffer | undefined, at: number): string {
   const text = packet?.toString("latin1") ?? "";
   return text.slice(text.lastIndexOf("\n", at) + 1);
 }
 
 /**
- * Returns the Origin field of a packet that node's parser refused, for CORS. If requests are pipelined, it can be that
- * of an earlier one. Browsers do not pipeline.
+ * Returns the Origin field in a packet that node's parser refused, for CORS. If requests are pipelined, the field can
+ * belong to an earlier one. Browsers do not pipeline.
  */
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
@@ -131,5 +131,5 @@ const originLine = /\r\norigin:[\t ]*([\x21-\x7e]*)[\t ]*\r\n/i;
 
 function ignore(): void {}
 
-/** The limit of node's timers in milliseconds, minus a second, which node adds. */
+/** The limit that node's timers have, in milliseconds, minus a second, which node adds. */
 const keepAliveMsMax = timerMsMax - 1000;

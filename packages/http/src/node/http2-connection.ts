@@ -12,25 +12,25 @@ import type { ExchangeOwner } from "./exchange.ts";
 import { noHost } from "./host-fields.ts";
 import { NodeHttp2Exchange } from "./http2-exchange.ts";
 
-/** A connection whose streams are those of a session of node:http2. */
+/** A connection whose streams belong to a node:http2 session. */
 export class NodeHttp2Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
-  /** Always false: in HTTP/2, GOAWAY announces the end of a connection, not the last response. */
+  /** Always false, because in HTTP/2, GOAWAY announces that a connection closes, not the last response. */
   readonly isLast = false;
   readonly lingerMs: number = lingerMs;
   readonly #socket: Socket;
   readonly #session: ServerHttp2Session;
   readonly #options: HttpServerOptions;
   readonly #backlog: Backlog;
-  /** The open streams, each with the time, by `performance.now()`, when it was opened. */
+  /** The open streams, and when each was opened, in `performance.now()` milliseconds. */
   readonly #open = new Map<NodeHttp2Exchange, number>();
-  /** The time, by `performance.now()`, at which the last stream was closed. */
+  /** When the last stream was closed, in `performance.now()` milliseconds. */
   #idleSinceMs = performance.now();
 
   /** @param onClose - called when the connection is closed and all its streams have ended */
   constructor(socket: Socket, options: HttpServerOptions, onClose: (connection: NodeHttp2Connection) => void) {
     const { budget, limits } = options;
     this.#socket = socket;
-    // As in a server of node:http2, which would not detect that a client has closed its side.
+    // As in node:http2's own server, which would not detect that a client has closed its side.
     socket.allowHalfOpen = false;
     this.#options = options;
     // Loaded with the first connection, because it adds 10 ms to the start.
@@ -63,7 +63,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   /**
    * Closes the connection once its streams have ended. Its GOAWAY names the last stream, so that the client knows that
    * later ones have not been processed (RFC 9113 §6.8). node:http2 serves no stream that is opened after a GOAWAY, even
-   * if the GOAWAY names a higher stream, so it is not possible to announce the end with an earlier GOAWAY.
+   * if the GOAWAY names a higher stream, so an earlier GOAWAY cannot announce the close.
    */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
@@ -116,7 +116,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // This is a defect of the gateway, outside of a call.
+      // This is a gateway defect, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" });
     }
   }
@@ -134,7 +134,7 @@ function sessionOptions(limits: Limits): ServerOptions {
   return {
     // Node's default, 128 fields, would reset requests that are within the limit.
     maxHeaderListPairs: Math.ceil(maxHeaderListSize / fieldBytesMin),
-    // Above this memory, node refuses new streams. The bytes of all connections together are limited by the budget.
+    // Above this memory, node refuses new streams. The budget limits all connections' bytes together.
     maxSessionMemory: Math.max(sessionMegabytesMin, Math.ceil(limits.backlogBytes / 1e6)),
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
@@ -151,9 +151,11 @@ function ignore(): void {}
 const lingerMs = 1000;
 /** The smallest field's size (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
-/** The default of node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
+/** The default for node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
 const sessionMegabytesMin = 10;
-/** Bytes that a stream may send before they are read. 256 KiB, because a message of this size takes one round trip. */
+/**
+ * Bytes that a stream may send before they are read. 256 KiB, so that a message with this size takes one round trip.
+ */
 const streamWindowBytes = 256 * 1024;
 /** A new connection's window (RFC 9113 §6.9.2), which cannot be reduced. */
 const windowBytesInitial = 65_535;

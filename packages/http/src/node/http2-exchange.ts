@@ -20,7 +20,7 @@ import { type HostResponse, withHostFields } from "./host-fields.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf, resetProblem } from "../listen/index.ts";
 
-/** An exchange of node:http2, created from its core event `stream` instead of its compatibility API. */
+/** An exchange on node:http2, created from its core event `stream` instead of its compatibility API. */
 export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
   readonly #stream: StreamWithTrailer;
@@ -28,12 +28,11 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly #host: HostResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
-  /** The body's bytes that arrived after the response. */
+  /** How many body bytes arrived after the response. */
   #droppedBytes = 0;
 
   /**
-   * @param host - the response of node's compatibility API, from which only the fields are read; {@link noHost} if
-   * there is none
+   * @param host - the response from node's compatibility API, from which only the fields are read, or {@link noHost}
    */
   constructor(
     stream: ServerHttp2Stream,
@@ -60,7 +59,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     if (this.body === undefined) stream.resume();
   }
 
-  /** The response's bytes that node buffers because the client has not read them. */
+  /** How many response bytes node buffers because the client has not read them. */
   get bufferedBytes(): number {
     return this.#stream.bufferSize;
   }
@@ -146,9 +145,9 @@ export class NodeHttp2Exchange extends NodeExchange {
   /** Asks the client to stop sending, once the response has been sent, including its trailer section. */
   #stop(): void {
     const { writableFinished, sentTrailers, [trailerKey]: trailer } = this.#stream;
-    // Node reports DATA as finished before the client's window allows the last of it and the trailers to be sent.
+    // Node reports DATA as finished before the client's window allows the last bytes and the trailers to be sent.
     if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
-    // Node's reset overtakes a trailer section that was sent in the same turn of the event loop.
+    // Node's reset overtakes a trailer section that was sent in the same event-loop turn.
     afterTurn(stopReceiving, this.#stream);
   }
 

@@ -1,8 +1,8 @@
 /**
- * Exchanges of node:http and node:http2.
+ * Exchanges on node:http and node:http2.
  *
- * They belong to a server of the program in which the gateway is mounted, such as Express, or to `nodeEngine`, whose
- * two servers get the connections that the gateway's listener accepts. This module knows nothing of RPC.
+ * They belong to the program's server in which the gateway is mounted, such as Express, or to `nodeEngine`, whose two
+ * servers get the connections that the gateway's listener accepts. This module is independent of RPC.
  */
 export { continueWhenRead, NodeHttp1Exchange } from "./http1-exchange.ts";
 export { NodeHttp2Exchange } from "./http2-exchange.ts";

@@ -8,7 +8,7 @@ const lingeringSockets = new WeakSet<Socket>();
  *
  * Closing a socket with unread bytes resets the connection, and a client that reads its response only after sending
  * everything would lose it. So only the server's side is closed first. The socket is closed when the client closes its
- * side (RFC 9112 §9.6) or reaches the limit of time or bytes.
+ * side (RFC 9112 §9.6) or reaches the time or byte limit.
  *
  * @param lingerMs - the time limit in milliseconds
  */

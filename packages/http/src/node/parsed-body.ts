@@ -8,9 +8,9 @@ import { HttpProblem, toUtf8 } from "../exchange/index.ts";
  * whole body.
  *
  * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from what was sent. The number is
- * written with the fraction `.50`: the JSON reader drops this fraction for a field of type double, and refuses any
- * other field's value, with the field name in the error. The reader can recognize the fraction by the trailing zero,
- * which JSON.stringify never writes. Numbers beyond a double's range are written so that they stay out of range.
+ * written with the fraction `.50`: the JSON reader drops this fraction for a double field, and refuses any other
+ * field's value, with the field name in the error. The reader can recognize the fraction by the trailing zero, which
+ * JSON.stringify never writes. Numbers beyond a double's range are written so that they stay out of range.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */
@@ -33,7 +33,7 @@ export function readParsedBody(
 const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
 
 /**
- * The deepest nesting of arrays and objects, as in JSON that the gateway reads itself: protobuf's limit for messages.
+ * How deep arrays and objects may be nested, as in JSON that the gateway reads itself: protobuf's limit for messages.
  */
 const levelsMax = 100;
 

@@ -10,7 +10,7 @@ export function requestsUpgrade(fields: HeaderFields): boolean {
 }
 
 /**
- * Drops everything that arrives on a connection of node:http after this request.
+ * Drops everything that arrives on a node:http connection after this request.
  *
  * After a request that asks for an upgrade, node's parser drops the rest of the read, and parses the next read as a new
  * request. The next read may begin in another request's body, so that clients could make node execute a body.

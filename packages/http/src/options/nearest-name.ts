@@ -2,7 +2,7 @@
  * Returns the name that is most similar to a misspelled one, or the only name that it abbreviates, or `undefined` if
  * there is none. Ignores case.
  *
- * @param lettersPerEdit - one edit is allowed for this many letters of the longer name, two for twice as many, and so
+ * @param lettersPerEdit - one edit is allowed for this many letters in the longer name, two for twice as many, and so
  * on
  */
 export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
@@ -18,7 +18,7 @@ function similarName(misspelled: string, names: readonly string[], lettersPerEdi
   return nearest.name;
 }
 
-/** The least letters of an abbreviation. Fewer begin names by chance. */
+/** The fewest letters that an abbreviation has. Fewer begin names by chance. */
 const abbreviationLengthMin = 3;
 
 function abbreviatedName(given: string, names: readonly string[]): string | undefined {
@@ -27,7 +27,7 @@ function abbreviatedName(given: string, names: readonly string[]): string | unde
   return others.length === 0 ? name : undefined;
 }
 
-/** A name that is most likely a misspelling of another. */
+/** A name that is most likely another one's misspelling. */
 interface MisspelledName {
   readonly name: string;
   readonly suggestion: string;

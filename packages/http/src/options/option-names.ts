@@ -36,9 +36,9 @@ export function stringOr(names: object): OptionForm {
 }
 
 /**
- * The option names in an object of this type. Adding an option to the type but not here does not compile. The value is
- * {@link required} for a required option, a nested object of names for an option that has options itself, the result of
- * {@link arrayOf} for an array of them, and `true` or the default for all others.
+ * The option names in an object with this type. Adding an option to the type but not here does not compile. The value
+ * is {@link required} for a required option, a nested object with names for an option that has options itself, the
+ * result of {@link arrayOf} for an array, and `true` or the default for all others.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionForm;

@@ -7,7 +7,7 @@ export interface AddressSet {
   has(address: string): boolean;
 }
 
-/** The address of all peers on a Unix socket, which have no IP address. */
+/** The address for all peers on a Unix socket, which have no IP address. */
 export const unixAddress = "unix:";
 
 /**

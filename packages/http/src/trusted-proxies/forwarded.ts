@@ -2,9 +2,9 @@
 export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
- * Reads up to `elementsMax` elements of a `Forwarded` field (RFC 7239 §4), starting with the last one, which the
+ * Reads up to `elementsMax` elements in a `Forwarded` field (RFC 7239 §4), starting with the last one, which the
  * nearest proxy has added. Stops at the first malformed element, because a client may have written everything to the
- * left of it, and at the first element that exceeds one of the limits below.
+ * left of it, and at the first element that exceeds a limit below.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
@@ -24,13 +24,13 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
   }
 }
 
-/** The most characters of an element: four parameters, of which a host has up to 261. */
+/** The most characters in an element, which has four parameters. A host alone has up to 261 characters. */
 const elementLengthMax = 1024;
 
-/** The most characters of all elements that are read: about 200 per proxy. Clients may fill a whole header. */
+/** The most characters that are read in total: about 200 per proxy. Clients may fill a whole header. */
 const readLengthMax = 4 * 1024;
 
-/** The most parameters of an element: the four of RFC 7239 §5, and extensions. One costs as much as 100 characters. */
+/** The most parameters in an element: the four in RFC 7239 §5, and extensions. One costs as much as 100 characters. */
 const parametersMax = 16;
 
 /**
@@ -46,7 +46,7 @@ function startOfElement(field: string, end: number): number | undefined {
   return at;
 }
 
-/** Returns the index of the quotation mark that opens the string closed at `closing`; -1 if there is none. */
+/** Returns the index of the quotation mark that opens the string closed at `closing`, or -1. */
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
   // A quotation mark that follows a backslash is part of the text (RFC 9110 §5.6.4).

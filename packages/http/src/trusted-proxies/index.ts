@@ -1,8 +1,8 @@
 /**
- * The client of a request behind proxies.
+ * Finds the client behind proxies.
  *
  * Decides which proxies are trusted, and reads the client's address from their header fields (RFC 7239 and its
- * predecessors) or from the start of the connection (PROXY protocol). Uses no sockets.
+ * predecessors) or from the connection's start (PROXY protocol). Uses no sockets.
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
 export { clientNetwork } from "./ip-address.ts";

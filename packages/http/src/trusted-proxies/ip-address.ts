@@ -29,9 +29,8 @@ export function parsePeer(text: string): Peer | undefined {
 const portMax = 65_535;
 
 /**
- * Returns the part of an address that identifies its owner. The complete IPv4 address, or the first 64 bits of an IPv6
- * address, since a single machine may use all addresses below them (RFC 4291 §2.5.1). Returns any other string as it
- * is.
+ * Returns the part of an address that identifies its owner: the complete IPv4 address, or an IPv6 address's first 64
+ * bits, because a single machine may use all addresses below them (RFC 4291 §2.5.1). Returns any other string as it is.
  */
 export function clientNetwork(text: string): string {
   const address = toIpAddress(text);
@@ -43,5 +42,5 @@ export function clientNetwork(text: string): string {
   return `${[...groupsBefore, ...zeros, ...groupsAfter].slice(0, groups / 2).join(":")}::/64`;
 }
 
-/** Groups of 16 bits in an IPv6 address. */
+/** 16-bit groups in an IPv6 address. */
 const groups = 8;

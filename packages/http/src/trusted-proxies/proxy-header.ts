@@ -3,8 +3,8 @@ import type { Peer } from "../exchange/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /**
- * The result of reading a header of the PROXY protocol: "more" bytes are needed, it is "malformed", or it is complete
- * and has the length `bytes`.
+ * A PROXY protocol header, as far as it was read: "more" bytes are needed, it is "malformed", or it is complete and has
+ * the length `bytes`.
  *
  * `source` is the peer that connected to the proxy, or `undefined` if the proxy opened the connection itself, for
  * example for a probe.
@@ -17,18 +17,18 @@ export type ProxyHeader =
 const needsMoreBytes: ProxyHeader = { kind: "more" };
 const malformedHeader: ProxyHeader = { kind: "malformed" };
 
-/** The most bytes of a version 1 header with its line break (proxy-protocol.txt §2.1). */
+/** The most bytes in a version 1 header with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
 /**
- * The most bytes of addresses and TLVs of version 2. Eight times what a receiver must accept (§2.2), enough for the
- * certificate names in TLVs.
+ * The most bytes that addresses and TLVs take in version 2. Eight times what a receiver must accept (§2.2), enough for
+ * the certificate names in TLVs.
  */
 const binaryBytesMax = 4096;
 
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const binaryHeadBytes = signature.byteLength + 4;
 
-/** Reads the header at the start of a connection: version 1, a text line, or version 2, binary. */
+/** Reads the header with which a connection starts: version 1, a text line, or version 2, binary. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, signature.byteLength);
   if (signature.compare(bytes, 0, length, 0, length) === 0) return readBinary(bytes);
@@ -69,7 +69,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
-  // §2.2: a LOCAL connection's addresses, and those of other families, are ignored.
+  // §2.2: a LOCAL connection's addresses, and other families' addresses, are ignored.
   if (command === versionAndLocal) return withoutSource;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {

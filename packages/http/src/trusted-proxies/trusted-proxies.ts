@@ -6,20 +6,22 @@ import { parsePeer } from "./ip-address.ts";
 
 /** The proxies that are trusted to report their clients' address, and how they report it. */
 export interface TrustedProxiesOptions {
-  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for every peer on a Unix socket. */
+  /**
+   * IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`, and `unix:` for every peer on a Unix socket.
+   */
   readonly addresses: readonly string[];
   /**
    * The header fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none,
    * for proxies that use the PROXY protocol. Default "x-forwarded". The fields cannot be combined, because proxies pass
-   * on those that they do not write, and a client may have forged them.
+   * on fields that they do not write, and a client may have forged them.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
 
-/** The names of {@link TrustedProxiesOptions}. */
+/** All names in {@link TrustedProxiesOptions}. */
 export const trustedProxiesNames: OptionNames<TrustedProxiesOptions> = { addresses: required, fields: true };
 
-/** The client of a request, as far as it is known. */
+/** A request's client, as far as it is known. */
 export interface Client extends Peer {
   /** The scheme that the client used, `http` or `https`, or `undefined` if no proxy reported it. */
   readonly scheme: string | undefined;
@@ -30,9 +32,9 @@ export interface Client extends Peer {
 /** The set of trusted proxies. */
 export interface TrustedProxies extends AddressSet {
   /**
-   * Returns the client of a request: the first address that does not belong to a trusted proxy, starting with the
-   * connection's peer and then from the right end of the list. If the next address is unknown, obfuscated or malformed,
-   * the client is the last known one.
+   * Returns a request's client: the first address that does not belong to a trusted proxy, starting with the
+   * connection's peer and then from the list's right end. If the next address is unknown, obfuscated or malformed, the
+   * client is the last known one.
    */
   clientOf(peer: Peer, header: HeaderReader): Client;
 }
@@ -62,7 +64,7 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
     has: (address) => addressSet.has(address),
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
-      // The address of the connection's peer is certain. What the peer reports is only used if it is a trusted proxy.
+      // The peer's own address is certain. What the peer reports is only used if it is a trusted proxy.
       if (!addressSet.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         const scheme = schemeOf(hop.proto) ?? client.scheme;
@@ -92,7 +94,7 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 
 /**
  * Reads what the proxies report. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well.
- * Most overwrite those, which then have only the value of the nearest proxy.
+ * Most overwrite those, which then have only the nearest proxy's value.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));
@@ -131,5 +133,5 @@ function hostOf(text: string | undefined): string | undefined {
   return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
 }
 
-/** The most characters of a DNS name (RFC 1035 §2.3.4) and a port. */
+/** The most characters in a DNS name (RFC 1035 §2.3.4) and a port. */
 const hostLengthMax = 255 + 6;
