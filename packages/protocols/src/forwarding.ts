@@ -26,11 +26,11 @@ export interface FaultReceiver {
 
 /**
  * Passes on an RPC's calls, to another server or to a handler that decodes messages itself. Errors are thrown or passed
- * on; either way they end the call.
+ * on. Either way, they end the call.
  */
 export interface Forwarder {
   /**
-   * The memory for requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces;
+   * The memory for requests. "shared" if their bytes are only sent on, so that large messages may arrive in pieces.
    * "own" if an application gets them.
    */
   readonly memory: BodyMemory;

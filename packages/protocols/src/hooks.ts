@@ -12,13 +12,13 @@ export interface RequestView {
   readonly target: string;
   /** The request target without its query. */
   readonly path: string;
-  /** The matched rule's path template, or the endpoint's path, with the prefix; otherwise `undefined`. */
+  /** The matched rule's path template, or the endpoint's path, with the prefix. Otherwise `undefined`. */
   readonly httpRoute: string | undefined;
   /** The HTTP version, or `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;
-  /** The `Authorization` field (RFC 9110 §11.6.2); `null` if there is none; several are joined with ", ". */
+  /** The `Authorization` field (RFC 9110 §11.6.2), or `null` without one. Several are joined with ", ". */
   readonly authorization: string | null;
   /** The `X-Request-Id` field, as the client or a proxy sent it, or `null` if there is none. */
   readonly xRequestId: string | null;
@@ -75,7 +75,7 @@ export interface AdmitRequest extends Pick<
  * the body is read or decompressed. The `procedure` is `undefined` if the body names it, as in MCP.
  *
  * Return to admit the request, or return an {@link AdmitProcedure}, which decides about the procedure. Throw a
- * `ConnectError` to refuse the request; its metadata become response headers (trailers in the gRPC protocols). Any
+ * `ConnectError` to refuse the request. Its metadata become response headers (trailers in the gRPC protocols). Any
  * other thrown value results in `Internal`.
  */
 export type Admit = (request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>;

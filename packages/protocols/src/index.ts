@@ -1,5 +1,5 @@
 /**
- * The protocols of calls.
+ * The protocols for calls.
  *
  * Each protocol is a folder, whose `protocol.ts` finds the request targets, opens their wires, and responds to requests
  * that never become a call. `protocols.ts` lists them. `formats`, and compression, envelopes and headers in `shared`,

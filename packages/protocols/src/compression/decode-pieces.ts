@@ -10,7 +10,7 @@ import { reserveWindow } from "./window-budget.ts";
 // The window is allocated as soon as a frame announces its size. With node's limit of 128 MiB, 15 bytes cost 2 ms.
 export const zstdWindowLogMax = 23;
 
-/** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */
+/** Bytes per decompressed chunk. With node's default, 16 KiB, a 4 MiB message takes twice the CPU time. */
 export const decodedPieceBytes: number = 64 * 1024;
 
 type Decoder = Gunzip | BrotliDecompress | ZstdDecompress;
@@ -25,7 +25,7 @@ const openDecoder = {
     }),
 };
 
-/** The name for a coding that zlib decodes. */
+/** A coding that zlib decodes. */
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
@@ -35,7 +35,7 @@ export type ZlibCoding = keyof typeof openDecoder;
  * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
-  // The window of gzip counts as 0, because its 32 KiB are less than any stream's memory.
+  // gzip's window counts as 0, because its 32 KiB are less than any stream's memory.
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,

@@ -1,14 +1,11 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 
-/**
- * The maximum size for the windows in all bodies that are being decoded, in bytes, across all gateways that share this
- * code.
- */
-// 256 MiB: as much as `limits.backlogBytes` allows for clients that do not read, and half of a machine of 512 MiB.
+/** How many bytes the windows of all decoders may have in total, across all gateways that share this code. */
+// 256 MiB: as much as `limits.backlogBytes` allows for clients that do not read, and half of a 512 MiB machine.
 export const windowBytesMax: number = 256 * 1024 * 1024;
 
-// Global, because memory is limited per process: all its gateways share one budget.
+// Global, because memory is limited per process, and all gateways share it.
 let reservedBytes = 0;
 
 /**

@@ -4,7 +4,7 @@ import type { HeaderFields } from "@plantstore/http";
 import { metadataFields } from "../shared/error-metadata.ts";
 
 /**
- * Returns an error as a unary response's header and body ("Error" of the specification).
+ * Returns an error as a unary response's header and body ("Error" in the specification).
  *
  * @param header - other response header fields
  */

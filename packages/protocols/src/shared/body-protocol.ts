@@ -37,7 +37,7 @@ export function createBodyProtocol(
   return protocol;
 }
 
-/** The common parts in the wires for calls whose message was in the body that named the RPC, in JSON. */
+/** What wires have in common if the call's message was in the body that named the RPC, in JSON. */
 export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeError"> {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;

@@ -6,8 +6,8 @@ import { httpError } from "./http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
- * The prefix length for each message in gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
- * unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+ * The length of the prefix that each message has in gRPC, gRPC-Web and Connect streams: flags, and the message's length
+ * as an unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
  */
 export const envelopePrefixBytes = 5;
 
@@ -115,7 +115,7 @@ async function* piecesOf(
   if (missingBytes > 0) throw truncatedError();
 }
 
-/** Returns the length in bytes for the envelope that starts at `at`, or 0 if its prefix is incomplete. */
+/** Returns the length of the envelope that starts at `at`, in bytes, or 0 if its prefix is incomplete. */
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
@@ -167,7 +167,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   /** An incomplete envelope. `announcedBytes` is the prefix's length until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
   readonly #readPart: ((part: Uint8Array) => T) | undefined;
-  /** The bytes in a message that is read in parts that have not been taken. */
+  /** How many bytes were not taken yet from a message that is read in parts. */
   #missingBytes = 0;
 
   /**

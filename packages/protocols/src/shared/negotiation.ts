@@ -33,8 +33,8 @@ export function readAccept(list: string): readonly AcceptItem[] {
 }
 
 /**
- * Returns a response's content coding (RFC 9110 §12.5.3): the one with the highest weight; among equal weights,
- * the first in `available`.
+ * Returns a response's content coding (RFC 9110 §12.5.3): the one with the highest weight. Among equal weights, the
+ * first in `available`.
  *
  * @param acceptEncoding - the `Accept-Encoding` value, `null` if it was not sent
  * @param available - the server's codings, preferred ones first, with names in lower case

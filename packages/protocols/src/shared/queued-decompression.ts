@@ -41,10 +41,10 @@ class DecompressionQueue {
   }
 }
 
-// Shared by all gateways that share this module. Each message may hold a window of 8 MiB (16 MiB if
-// `readMaxBytes` is above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all
-// running decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the
-// pool's default size; two leave half of its threads to other messages.
+// Shared by all gateways that share this module. Each message may hold an 8 MiB window (16 MiB if `readMaxBytes` is
+// above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all running
+// decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the pool's
+// default size. Two leave half of its threads to other messages.
 const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);
 
@@ -54,7 +54,7 @@ const highRatioQueue = new DecompressionQueue(2);
  * Messages with a high compression ratio have a separate queue, so that small malicious messages cannot delay others. A
  * compression that the user has added is not queued, because it may never finish.
  *
- * @param exchange - the call's exchange: a call that has ended in the meantime is not decompressed
+ * @param exchange - the call's exchange. If the call has ended in the meantime, its message is not decompressed
  */
 export async function decompressQueued(
   compression: Compression,

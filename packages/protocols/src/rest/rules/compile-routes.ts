@@ -29,12 +29,12 @@ export interface RestRoutes {
   /** Every binding, in declaration order. */
   readonly bindings: readonly RestBinding[];
   /**
-   * Finds the binding of a request.
+   * Finds a request's binding.
    *
    * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
    * @param path - without the query, percent escapes as sent
    * @param literalsAsSent - whether literals and verbs match only as {@link printTemplateLiteral} writes them. Defaults
-   *   to false, so that they match however they are escaped
+   * to false, so that they match however they are escaped
    */
   match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
 }

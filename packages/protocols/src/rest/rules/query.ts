@@ -16,7 +16,7 @@ export interface QueryBinding extends ParameterBinding {
 
 const unknownOptions = "lenient or ignoredQueryParameters";
 
-/** Creates the query binding of a rule. */
+/** Creates a rule's query binding. */
 export function createQueryBinding(
   message: DescMessage,
   boundFields: BoundFields,

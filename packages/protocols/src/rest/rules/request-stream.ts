@@ -13,7 +13,7 @@ export interface RequestStream {
   /**
    * Ends the stream.
    *
-   * @returns the message for an empty byte body, for example an empty file; otherwise `undefined`
+   * @returns the message for an empty byte body, such as an empty file, otherwise `undefined`
    * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
    * see
    */

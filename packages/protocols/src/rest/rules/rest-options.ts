@@ -30,7 +30,7 @@ export interface RestOptions {
    * The format for errors, which have their code's HTTP status. Defaults to the profile's format, otherwise `"status"`.
    */
   readonly errors?: ErrorForm;
-  /** Returns the record and the status of each error. Replaces {@link errors}. */
+  /** Returns each error's record and status. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
    * The content type for JSON responses and errors, except streams and problem details: `application/json` or a
@@ -61,7 +61,8 @@ export interface RestOptions {
    */
   readonly ignoreUnregistered?: boolean;
   /**
-   * Also decodes `%2F` in path variables with several segments; `fully_decode_reserved_expansion` in google.api.Http.
+   * Also decodes `%2F` in path variables with several segments, like `fully_decode_reserved_expansion` in
+   * google.api.Http.
    */
   readonly fullyDecodeReservedExpansion?: boolean;
 }

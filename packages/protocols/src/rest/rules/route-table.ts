@@ -5,7 +5,7 @@
 import { isMultiSegment, type PathTemplate, printTemplateLiteral } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-path.ts";
 
-/** The result from a match by method and path. */
+/** The result of a match by method and path. */
 export type RouteMatch<Binding> =
   /** `captures` has the decoded value for each variable in the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
@@ -46,7 +46,7 @@ interface Node<Binding> {
   anySegment: Node<Binding> | undefined;
   /** The child for `**`. */
   anySegments: Node<Binding> | undefined;
-  /** The largest number of segments in a route below this node. */
+  /** How many segments the longest route below this node has. */
   heightMax: number;
   /** The routes that end at this node: one per method and verb. */
   readonly routes: Route<Binding>[];
@@ -95,7 +95,7 @@ export class RouteTable<Binding> {
   }
 
   /**
-   * Finds the binding of a request.
+   * Finds a request's binding.
    *
    * The method is part of the search: `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
    * falls back to GET where it has no route (RFC 9110 §9.3.2).
