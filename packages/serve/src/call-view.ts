@@ -22,8 +22,8 @@ export interface ViewedCall {
  * A call's view for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
  * `HandlerContext`.
  *
- * One object for both costs half as much as two. Every member is an own property, so that both can be spread. Header
- * and signal are built on first use.
+ * One object for both costs half as much as two. Every member is an own property, so that request and context can be
+ * spread. Header and signal are built on first use.
  */
 export class CallView implements HandlerContext {
   readonly stream: boolean;

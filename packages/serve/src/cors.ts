@@ -4,19 +4,19 @@ import { type Exchange, type OptionNames, required } from "@plantstore/http";
 /** Options for {@link createCors}: which origins may call, and which header fields their pages may send and read. */
 export interface CorsOptions {
   /**
-   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used.
-   * The credential is in a header that the page must set.
+   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used,
+   * because the credential is in a header that the page must set.
    */
   readonly origins: readonly string[] | "*";
-  /** Request header fields that pages may send, in addition to those of the protocols. */
+  /** Request header fields that pages may send, in addition to protocol fields. */
   readonly allowedHeaders?: readonly string[];
-  /** Response header fields that pages may read, in addition to those of the protocols. */
+  /** Response header fields that pages may read, in addition to protocol fields. */
   readonly exposedHeaders?: readonly string[];
   /** How many seconds browsers may cache the response to a preflight. Default 7200, the Chrome limit. */
   readonly maxAgeSeconds?: number;
 }
 
-/** The names of {@link CorsOptions}. */
+/** All names in {@link CorsOptions}. */
 export const corsOptionNames: OptionNames<CorsOptions> = {
   origins: required,
   allowedHeaders: true,
@@ -24,7 +24,7 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
   maxAgeSeconds: true,
 };
 
-/** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
+/** The CORS protocol in the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
 export interface Cors {
   /**
    * Returns the header fields for the response to a preflight, a 204 without a body, or `undefined` for any other
@@ -44,7 +44,7 @@ interface CorsRequest {
   readonly accessControlRequestMethod: string | null;
 }
 
-// The methods of RPCs and endpoints. Everything that accepts GET also accepts HEAD.
+// The methods that RPCs and endpoints have. Everything that accepts GET also accepts HEAD.
 const protocolMethods = ["GET", "HEAD", "POST"];
 const protocolRequestHeaders = ["Authorization", "Grpc-Timeout", "X-Server-Timeout"];
 const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];
@@ -53,7 +53,7 @@ const maxAgeSecondsDefault = 7200;
 /**
  * Creates a gateway's CORS header fields.
  *
- * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that accepts every method
+ * @param httpMethods - the methods in HTTP rules and endpoints, and `*` for a rule that accepts every method
  */
 export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
   const { origins } = options;
@@ -107,7 +107,7 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
 }
 
 /**
- * Adds the CORS fields with which pages of other origins may read the response, unless they were already added.
+ * Adds the CORS fields with which pages from other origins may read the response, unless they were already added.
  *
  * @param defaultOrigin - a request's origin without the field `Origin`: `null`, or `""` if the header was not read
  * completely

@@ -55,7 +55,7 @@ import { checkRequests, type Validation } from "./validation.ts";
 import { ConvertedMessages, onlyMessage } from "./stream-messages.ts";
 import { VisibleRpcs } from "./visible-rpcs.ts";
 
-/** The parts of preparing RPCs that depend on the platform. */
+/** What depends on the platform when RPCs are prepared. */
 export interface RpcPlatform {
   /** Returns the descriptor prototype that a CommonJS program creates with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
@@ -65,12 +65,12 @@ export interface RpcPlatform {
   readonly isValidated?: (service: DescService) => boolean;
   /**
    * The visible part of validated services and of `jsonOptions.registry`. By default, the option `visibility` hides
-   * parts of the registry.
+   * registry parts.
    */
   readonly definitions?: readonly PartlyVisible[];
 }
 
-/** An RPC registered with a router, and its options, which override those of the router. */
+/** An RPC registered with a router, and its options, which override the router's. */
 interface RegisteredRpc {
   readonly spec: MethodImplSpec;
   readonly serviceOptions: RouterOptions;
@@ -88,20 +88,21 @@ export interface RpcRestrictions {
 /** A gateway's RPCs. */
 interface PreparedRpcs {
   readonly rpcs: readonly Rpc[];
-  /** The types that JSON may name: those of the options, by default all types reachable from the services. */
+  /** The types that JSON may name: those in the options, by default all types reachable from the services. */
   readonly registry: Registry;
   /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden: HiddenParts | undefined;
-  /** The labels of all visibility rules. */
+  /** All labels that visibility rules have. */
   readonly visibilityLabels: ReadonlySet<string>;
 }
 
 /**
  * Runs the user's `routes` with a router that accepts the same arguments as Connect's, and prepares each RPC: the
  * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
- * `router.handlers`, because they account for most of the time and memory of Connect's router. Yields after each RPC.
+ * `router.handlers`, because they account for most of the time and memory that Connect's router takes. Yields after
+ * each RPC.
  *
- * @param checks - what is checked in requests before their handlers, and what of the services is visible
+ * @param checks - what is checked in requests before their handlers, and which part of the services is visible
  */
 export function* createRpcs(
   routes: (router: ConnectRouter) => void,
@@ -190,7 +191,7 @@ function registerRpcs(
 }
 
 /**
- * Returns the options of a router, or of one of its RPCs, with Connect's defaults.
+ * Returns the options for a router, or for one of its RPCs, with Connect's defaults.
  *
  * @throws ConnectError for an invalid limit, and if all protocols are disabled; TypeError for {@link
  * ignoredJsonOptions}
@@ -203,7 +204,7 @@ function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOp
   return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };
 }
 
-/** Returns the options of a service or an RPC. Throws as {@link optionsOf} does, and TypeError for an unknown name. */
+/** Returns the options for a service or an RPC. Throws as {@link optionsOf} does, and TypeError for an unknown name. */
 function serviceOptionsOf(
   base: ConnectRouterOptions,
   override: Partial<UniversalHandlerOptions>,
@@ -213,7 +214,7 @@ function serviceOptionsOf(
   return optionsOf(base, override);
 }
 
-/** Returns Connect's own handlers of these RPCs. */
+/** Returns Connect's own handlers for these RPCs. */
 function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
   const connect = createConnectRouter();
   for (const { spec, serviceOptions: own } of registered)
@@ -272,7 +273,7 @@ function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly In
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const returned = impl(request.message, contextOf(request));
-      // An async function would create another promise in addition to that of the handler.
+      // An async function would create another promise in addition to the handler's.
       const promise = returned instanceof Promise ? returned : Promise.resolve(returned);
       return promise.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
     } catch (error) {
@@ -281,7 +282,7 @@ function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly In
   };
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
   return (call, reply) => {
-    // An interceptor in JavaScript may return a value of any type.
+    // An interceptor in JavaScript may return any value.
     Promise.resolve(chain(call)).then(
       (response) => reply.resolve(response as UnaryResponse),
       (error: unknown) => reply.reject(error),
@@ -289,13 +290,13 @@ function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly In
   };
 }
 
-/** Returns a function that calls the handler directly, which avoids a promise of a response. */
+/** Returns a function that calls the handler directly, which avoids a promise for the response. */
 function withoutInterceptors({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
     const { abortReason } = (call as UnaryRequest & CallView).call.request;
     // The server is shutting down, so the handler is not started.
     if (abortReason !== undefined) throw abortReason;
-    // A handler in JavaScript may return a value of any type.
+    // A handler in JavaScript may return any value.
     Promise.resolve(impl(call.message, call)).then(
       (init) => respond(call, method, init, reply),
       (error: unknown) => reply.reject(error),

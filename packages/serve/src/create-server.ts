@@ -43,35 +43,35 @@ import type { Server } from "./server.ts";
 import type { Validation } from "./validation.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
-/** Every gateway's options, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
+/** The options of every gateway, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
 export interface ServingOptions extends ConnectRouterOptions {
   /** Registers the services, as for `connectNodeAdapter`. */
   readonly routes: (router: ConnectRouter) => void;
-  /** The path prefix of everything that is served, for example `/api`. */
+  /** The path prefix for everything that is served, for example `/api`. */
   readonly requestPathPrefix?: string;
   /** Admits or refuses each request by its header, before a byte of its body is read. */
   readonly admit?: Admit;
-  /** Deviations of REST and JSON from the standard mapping. */
+  /** How REST and JSON deviate from the standard mapping. */
   readonly rest?: RestOptions;
   /**
    * Checks requests by their definition's rules before the handler gets them, on every protocol: `await
-   * openValidation()` of `@plantstore/gateway/validation`. Off by default.
+   * openValidation()` from `@plantstore/gateway/validation`. Off by default.
    */
   readonly validation?: Validation;
   /**
-   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in
-   * `allow`. By default, all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers
-   * and interceptors use complete messages. For OpenAPI and reflection, use `visibleServices`.
+   * Which elements with a `google.api.visibility` rule exist for callers: those with a label in `allow`. By default,
+   * all. Other services, RPCs, fields, enums and values are unknown on every protocol. Handlers and interceptors use
+   * complete messages. For OpenAPI and reflection, use `visibleServices`.
    */
   readonly visibility?: VisibilityOptions;
   /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
   readonly endpoints?: readonly Endpoint[];
-  /** Allows pages of other origins to call over REST, Connect and gRPC-Web. Off by default. */
+  /** Allows pages from other origins to call over REST, Connect and gRPC-Web. Off by default. */
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
-   * Serves RPCs as Model Context Protocol tools: the `createMcp` result of `@plantstore/gateway/mcp`. Off by
-   * default. Its code is then not loaded.
+   * Serves RPCs as Model Context Protocol tools: the result of `createMcp` from `@plantstore/gateway/mcp`. By default,
+   * MCP is off and its code is not loaded.
    */
   readonly mcp?: ProtocolExtension;
   /**
@@ -94,8 +94,8 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /**
-   * Whether the message of a refused request names the option that accepts it, or the names to show instead of those of
-   * the options. By default, false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
+   * Whether the error for a refused request names the option that accepts it, or the names to show instead of the
+   * options' own. By default, false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
    * `optionOf` returns the option for the error that {@link onError} gets.
    */
   readonly nameOptions?: boolean | OptionLabels;
@@ -109,7 +109,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onFault?: OnFault;
 }
 
-/** The names of {@link ServingOptions}. */
+/** All names in {@link ServingOptions}. */
 export const servingOptionNames: OptionNames<ServingOptions> = {
   ...routerOptionNames,
   routes: required,
@@ -131,9 +131,9 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   onFault: true,
 };
 
-/** The parts of routes that depend on the platform. */
+/** What depends on the platform in routes. */
 export interface Platform extends RpcPlatform {
-  /** The compressions, unless `acceptCompression` is set; the preferred one first. */
+  /** The compressions, unless `acceptCompression` is set. The preferred one is first. */
   readonly compressions: readonly Compression[];
   /** The HTTP methods that the parser accepts. Rules for others are rejected. By default, every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
@@ -175,7 +175,7 @@ export function createServer(
 /**
  * Compiles the routes.
  *
- * @throws Error that lists all problems of the HTTP rules and of `requestPathPrefix`; Error for an endpoint method that
+ * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; Error for an endpoint method that
  * the parser does not accept
  */
 export function compileRoutes(options: ServingOptions, platform: Platform, report: FaultReporter): Routes {
@@ -271,7 +271,7 @@ function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | unde
 }
 
 /**
- * Returns the HTTP methods of all REST rules and endpoints.
+ * Returns the HTTP methods that REST rules and endpoints have.
  *
  * @throws Error for an endpoint method that the parser does not accept
  */
@@ -292,7 +292,9 @@ function listMethods(
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...endpointRoutes];
 }
 
-/** Wraps the application's `toError`: an error that it throws ends the call instead, and is reported as a fault. */
+/**
+ * Wraps the application's `toError`. An error that `toError` throws ends the call instead, and is reported as a fault.
+ */
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {

@@ -32,8 +32,8 @@ export interface Endpoint {
   /** Whether requests are served without calling `admit`. */
   readonly open: boolean;
   /**
-   * Returns the response to an admitted request. A thrown error or a rejection is handled like one of `admit`. A client
-   * that disconnects in the meantime gets no response.
+   * Returns the response to an admitted request. Errors are handled as if `admit` had thrown them. A client that
+   * disconnects in the meantime gets no response.
    */
   handle(request: EndpointRequest): EndpointResponse | Promise<EndpointResponse>;
 }
@@ -55,7 +55,7 @@ export interface EndpointRequest extends Pick<
   readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
 }
 
-/** The response of an {@link Endpoint}. */
+/** An {@link Endpoint}'s response. */
 export interface EndpointResponse {
   /** From 200 to 599. Any other status is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
@@ -83,8 +83,8 @@ const endpointNames: OptionNames<Endpoint> = {
 };
 
 /**
- * Rejects an endpoint without a required member, and unknown members. An endpoint may be an object of any class. Then
- * only a member that is most likely a misspelling of a member of {@link Endpoint} is rejected.
+ * Rejects an endpoint without a required member, and unknown members. An endpoint may be an instance of any class. Then
+ * only a member that most likely misspells one in {@link Endpoint} is rejected.
  *
  * @throws TypeError that names the member
  */

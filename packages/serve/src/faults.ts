@@ -4,7 +4,7 @@ import type { FailedRequest } from "@plantstore/protocols";
 /**
  * Called with a fault on the server's side, which no response reveals, and a description of what failed.
  *
- * @param request - the affected request; `undefined` for a fault of a connection or of a callback
+ * @param request - the affected request, or `undefined` for a fault in a connection or a callback
  * @param errorCode - the fault's identifier, such as `ERR_HANDLER_FAILED`
  */
 export type OnFault = (
@@ -17,7 +17,7 @@ export type OnFault = (
 /** Reports a fault to {@link OnFault}. */
 export type FaultReporter = (error: unknown, failure: Failure, request?: FailedRequest) => void;
 
-/** The failure of a response that cannot be sent. */
+/** The failure when a response cannot be sent. */
 export const responseNotWritten: RequestFailure = {
   errorCode: "ERR_RESPONSE_FAILED",
   what: "cannot write the response",
@@ -42,13 +42,13 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
   };
 }
 
-/** Returns the failure of a callback of the program. */
+/** Returns the failure when the program's callback fails. */
 export function callbackFailedProblem(name: string): RequestFailure {
   return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
 }
 
 /**
- * Wraps a callback of the program so that it can neither exit the process nor change a response. Thrown errors and
+ * Wraps the program's callback so that it can neither exit the process nor change a response. Thrown errors and
  * rejections are reported once per cause, because a broken callback may fail on every request.
  */
 export function guardCallback<A extends readonly unknown[]>(
@@ -75,7 +75,7 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns an error message and the line of code that threw it, without the rest of the stack. */
+/** Returns an error message and the code line that threw it, without the rest of the stack. */
 function causeOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return typeof error;
@@ -86,16 +86,16 @@ function causeOf(error: unknown): string {
   }
 }
 
-/** The most causes remembered per callback. A callback with more probably puts parts of requests into its messages. */
+/** The most causes remembered per callback. A callback with more probably puts request data into its messages. */
 const causesMax = 64;
 
 /** The most faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */
 const printedMax = 20;
-/** Milliseconds after which the limit of printed faults is reset. */
+/** Milliseconds after which the limit for printed faults is reset. */
 const printingMs = 10_000;
-/** The most characters printed of an error, about fifty lines, because it may quote a complete body. */
+/** The most characters that an error prints: about fifty lines, because the error may quote a complete body. */
 const printedLengthMax = 4096;
-/** The most causes printed of an error: enough for a driver's error inside a store's error. */
+/** The most causes that an error prints: enough for a driver's error inside a store's error. */
 const printedCausesMax = 5;
 
 /** Creates a function that prints faults on standard error, or on the platform's console. The function never throws. */
@@ -122,7 +122,7 @@ function createFaultPrinter(): FaultReporter {
 }
 
 /**
- * Returns the stacks of an error and of its causes, indented, so that no text in them can imitate a separate log line.
+ * Returns an error's stack and its causes' stacks, indented, so that no text in them can imitate a separate log line.
  * Omits other properties, which may contain the request and its credential. Never throws.
  */
 function stackOf(error: unknown, causes = 0): string {
@@ -134,7 +134,7 @@ function stackOf(error: unknown, causes = 0): string {
       ? ownLines
       : `${ownLines}\n  caused by\n${stackOf(cause, causes + 1)}`;
   } catch {
-    // A getter of the program may throw.
+    // The program's getters may throw.
     return "    an error that cannot be read";
   }
 }

@@ -2,7 +2,7 @@
  * The third kind of call: forwarded as bytes, to another server or to handlers that decode messages themselves, instead
  * of handled by unary and streaming handlers.
  *
- * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received.
+ * Its messages are envelopes in the binary format. If the caller's format is binary, they pass as they were received.
  * Others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
  *
  * Interceptors get messages that are decoded when they are read. A message or stream that none of them reads passes as
@@ -123,7 +123,7 @@ class ForwardedCall
     if (!isUnary(wire, rpc)) this.#response = new StreamResponse(this, wire);
   }
 
-  /** Created on first use: only hooks see a call without interceptors. */
+  /** Created on first use, because only hooks see a call without interceptors. */
   get view(): CallView {
     return (this.#view ??= new CallView(this, exchangeOf(this.request), this.rpc, this.wire, this.timeoutMs()));
   }
@@ -334,7 +334,7 @@ class ForwardedCall
 
   resolveParts(messages: AsyncIterable<ForwardedMessage>): void {
     const { responseHeader, responseTrailer } = this.wire;
-    // Only wires of envelopes read or write pieces of a unary call; they write streams too.
+    // Only wires with envelopes read or write a unary call's pieces, and they write streams too.
     this.#response ??= new StreamResponse(this, this.wire as StreamWire);
     this.#response.respond(responseHeader, responseTrailer, messages);
   }
@@ -380,7 +380,7 @@ const requestMessage: PropertyDescriptor & ThisType<{ readonly call: ForwardedCa
   },
 };
 
-/** Returns whether an RPC's wire is that of a unary call. */
+/** Returns whether an RPC's wire is for a unary call. */
 function isUnary(_wire: UnaryWire | StreamWire, rpc: Rpc): _wire is UnaryWire {
   return rpc.kind === "unary";
 }

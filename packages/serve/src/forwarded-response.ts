@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { Envelope, type ResponseParts } from "@plantstore/protocols";
 
-/** The parts of a response whose message may be an envelope. */
+/** A response's parts, whose message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
 
 /** A forwarded call's response that interceptors get. Its message is decoded at the first access. */
@@ -38,7 +38,7 @@ export class ForwardedResponse implements UnaryResponse {
     return this.#received;
   }
 
-  /** Returns the envelope of a response whose message was not read; otherwise `undefined`. */
+  /** Returns a response's envelope if the message was not read, otherwise `undefined`. */
   static unread(response: object): Envelope | undefined {
     return #received in response && response.#received instanceof Envelope ? response.#received : undefined;
   }

@@ -5,7 +5,7 @@ import type { ProtocolName, AdmitRequest, CompletedRequest } from "@plantstore/p
 /**
  * Computes its members on demand, because few are read: metrics read four, an unsampled trace one.
  *
- * A separate object, not the request itself. Logs may print all members, and the request contains the credential.
+ * A separate object, because logs may print all members, and the request contains the credential.
  */
 export class LazyCompletedRequest implements CompletedRequest {
   readonly error: ConnectError | undefined;

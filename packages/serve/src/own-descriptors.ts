@@ -2,7 +2,7 @@ import { create, type DescFile, type Registry } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { withCode } from "@plantstore/http";
 
-/** A service, or a type of a registry. */
+/** A service, or a type in a registry. */
 interface Descriptor {
   readonly file: DescFile;
   toString(): string;
@@ -11,7 +11,7 @@ interface Descriptor {
 /**
  * Rejects descriptors that were created by another copy of protobuf-es.
  *
- * Copies of different versions misread each other's descriptors without an error. For example, JSON would contain a
+ * Copies with different versions misread each other's descriptors without an error. For example, JSON would contain a
  * number instead of an enum value's name.
  *
  * @param commonJsPrototype - returns the descriptor prototype that the same copy creates in CommonJS; `undefined` on
@@ -32,7 +32,7 @@ export function requireOwnDescriptors(
   }
 }
 
-// Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
+// Each protobuf-es copy has one prototype for all messages of a type with explicit presence.
 function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
   return ownPrototypes.has(prototype) || prototype === commonJsPrototype?.();

@@ -11,7 +11,7 @@ export interface MessageCall<M> extends BodyReader {
   run(message: M): void;
 }
 
-/** A reader of a body: a call, or the search for the call that the body names. */
+/** A body's reader: a call, or the search for the call that the body names. */
 export interface BodyReader extends BodyReceiver {
   readonly request: ServedRequest;
   readonly wire: Pick<Wire, "body">;

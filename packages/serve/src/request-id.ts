@@ -1,6 +1,6 @@
 import { type Exchange, readHeaderField } from "@plantstore/http";
 
-/** Returns a request id that the client knows: that of the response, or the one that it has sent. */
+/** Returns a request id that the client knows: the response's, or the one that the client has sent. */
 export function requestIdOf({ addedFields, common }: Exchange): string | undefined {
   const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
   return requestId !== null && printableId.test(requestId) ? requestId : undefined;

@@ -48,7 +48,7 @@ export interface AnyCall {
   close?(): void;
 }
 
-/** The part of a call that its request uses. */
+/** What a request uses of its call. */
 export interface ServedCall extends AnyCall {
   readonly request: ServedRequest;
   readonly wire: Wire;
@@ -60,7 +60,7 @@ const errorCompressionMsMaxDefault = 1000;
 
 /** Returns a request's exchange. Not a member, because hooks get the request and must not respond to it. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
-/** Returns the server of a request. */
+/** Returns a request's server. */
 export let serverOf: (request: ServedRequest) => Server;
 
 /**
@@ -278,7 +278,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
     // Settled after writing, so that the response status is known.
     if (!(written instanceof Promise)) return this.#onSettled(error);
-    // A compression of the application may never finish, and the deadline or a disconnect no longer ends the call.
+    // The application's compression may never finish, and the deadline or a disconnect no longer ends the call.
     const timeout = Promise.withResolvers<void>();
     const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {
@@ -344,7 +344,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#exchange.abortReceiver = undefined;
     this.#stopDeadline?.();
     this.#ignoreShutdown?.();
-    // Connect aborts the signal of every call that has ended, so that dependent resources are released.
+    // Connect aborts every ended call's signal, so that dependent resources are released.
     this.#abort(error ?? completedReason);
     this.#call?.close?.();
   }
@@ -380,7 +380,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 /**
  * Returns a header or trailer to send: the call's own, or a copy of the one that an interceptor has replaced it with.
  *
- * @throws TypeError for a value that is not a list of fields, or has an invalid name (RFC 9110 §5.1)
+ * @throws TypeError for a value that is not a field list, or has an invalid name (RFC 9110 §5.1)
  */
 export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
   return headers === own ? own : new Headers([...headers]);

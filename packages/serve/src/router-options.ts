@@ -9,7 +9,7 @@ const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOpti
   writeUnknownFields: true,
 };
 
-/** The names of the options of Connect's routers and of each of their services. */
+/** The option names that Connect's routers, and each of their services, have. */
 export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   acceptCompression: true,
   compressMinBytes: true,
@@ -34,8 +34,8 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
 const lettersPerEdit = 4;
 
 /**
- * Rejects an implementation with a method that is most likely a misspelled RPC: one whose name is similar to that of an
- * RPC without a handler. Other methods are allowed.
+ * Rejects an implementation with a method that is most likely a misspelled RPC: one whose name resembles an RPC without
+ * a handler. Other methods are allowed.
  *
  * @throws TypeError that names both
  */

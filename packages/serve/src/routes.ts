@@ -77,7 +77,7 @@ export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly protocols: Protocols;
-  /** The methods of all routes, and the registered methods. */
+  /** The methods that routes have, and the registered methods. */
   readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
   /** Whether the application writes the errors of REST. */
@@ -88,7 +88,7 @@ export interface Routes {
   readonly rest: RestRoutes;
   /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden?: HiddenParts | undefined;
-  /** The labels of all rules of visibility in the services of handlers. */
+  /** All labels of visibility rules in the handlers' services. */
   readonly visibilityLabels: ReadonlySet<string>;
   /**
    * Called with a path that no route matches or, on REST, that no route with the method matches. A proxy whose routes
@@ -190,8 +190,8 @@ function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet
 }
 
 /**
- * Returns the refusal of a wrong method or content type at an RPC's path, in most cases a status without a body.
- * Clients of Connect and gRPC would mistake a JSON body for an error of their protocol, and Connect's conformance suite
+ * Returns the refusal for a wrong method or content type at an RPC's path, in most cases a status without a body.
+ * Connect and gRPC clients would mistake a JSON body for an error in their protocol, and Connect's conformance suite
  * expects none. The response has a body if the error record is configured, and for requests that look like curl,
  * because no RPC client posts a form or omits the content type.
  */
@@ -254,7 +254,7 @@ function shownMethod({ httpMethod }: RequestHead): string {
   return httpMethod.length <= shownMethodMax ? httpMethod : "this method";
 }
 
-/** The most characters of a method that an error quotes. In HTTP/2, a method may fill the whole header. */
+/** The most characters that an error quotes from a method. In HTTP/2, a method may fill the whole header. */
 const shownMethodMax = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {
@@ -267,7 +267,7 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
-/** Returns the target of a request that does not become a call and gets an error in this protocol. */
+/** Returns the target for a request that does not become a call and gets an error in this protocol. */
 export function unmatchedTarget(
   protocol: Protocol,
   error: ConnectError,
@@ -285,7 +285,7 @@ const noFields: HeaderFields = [];
  *
  * V8 interns every string that is looked up in a `Map`. For a new string, such as a path with an id, that costs 0.3 to
  * 0.8 µs and an entry in its string table. So the `Map` is only consulted for strings that have the same length and two
- * characters as one of its keys.
+ * characters as a key.
  */
 export class PathIndex<Value> {
   readonly #values: ReadonlyMap<string, Value>;
@@ -306,7 +306,7 @@ export class PathIndex<Value> {
   }
 }
 
-// The masks keep this a small integer (Smi) of V8 for strings of any length.
+// The masks keep this a small integer (V8's Smi), however long the string is.
 function fingerprintOf(text: string): number {
   const { length } = text;
   return (

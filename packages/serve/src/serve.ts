@@ -38,7 +38,7 @@ import type { Server } from "./server.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
 /**
- * Serves one exchange. Never throws. On an exception, an HTTP server could only close the connection, and a mounted
+ * Serves one exchange. Never throws. After an exception, an HTTP server could only close the connection, and a mounted
  * handler would exit the process.
  *
  * @param target - the request's target, if the caller has already found it

@@ -4,7 +4,7 @@ import type { FaultReporter } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
 import type { Routes } from "./routes.ts";
 
-/** The shared state of all gateway requests: the routes, and the program's hooks. */
+/** The state that all gateway requests share: the routes, and the program's hooks. */
 export interface Server {
   /** A proxy replaces the object when its services change. Running requests keep their targets. */
   routes: Routes;

@@ -12,20 +12,20 @@ import type { Rpc, StreamWire } from "@plantstore/protocols";
 import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
-/** The size of messages collected in a turn at which the handler is paused. */
+/** When the messages collected in a turn reach this size, the handler is paused. */
 // 64 KiB: otherwise a handler that never waits would block the turn, and the collected messages would grow without
 // bound.
 const collectedBytesMax = 64 * 1024;
 
-/** Milliseconds without a message after which the header of a stream is sent on its own. */
+/** Milliseconds without a message after which a stream's header is sent alone. */
 // 250 ms: a handler that fails after a lookup can still set a status, and readers do not notice the delay.
 const headerDelayMs = 250;
 
 /** Milliseconds without a message after which a heartbeat is sent. */
-// 15 s: half of the shortest idle timeout of common proxies.
+// 15 s: half of the shortest idle timeout that common proxies have.
 const heartbeatMs = 15_000;
 
-/** The timeout for compressing the error of a response that has begun, after which the response is aborted. */
+/** How long compressing the error may take once the response has begun. Then the response is aborted. */
 // 30 s: such an error cannot be sent uncompressed, and node's thread pool may be busy.
 const begunErrorCompressionMsMax = 30_000;
 
@@ -41,15 +41,15 @@ export interface StreamedCall<M> extends ServedCall {
 /**
  * A call's response, written as its messages arrive.
  *
- * The messages of one turn of the event loop are sent in one write. Under backpressure, the handler is paused. A
- * response that completes within a turn is sent in one write, too.
+ * The messages from one event-loop turn are sent in one write. Under backpressure, the handler is paused. A response
+ * that completes within a turn is sent in one write, too.
  */
 export class StreamResponse<M> {
   readonly #call: StreamedCall<M>;
   readonly #request: ServedRequest;
   readonly #wire: StreamWire;
   #heartbeat: Interval | undefined;
-  /** Stops the timer that sends the header on its own. */
+  /** Stops the timer that sends the header alone. */
   #stopHeaderTimer: (() => void) | undefined;
   #header: Headers;
   /** The header to send, or `undefined` until it is final. */
@@ -57,7 +57,7 @@ export class StreamResponse<M> {
   #trailer: Headers;
   #messages: AsyncIterator<unknown> | undefined;
   #closeMessages: (() => void) | undefined;
-  /** Encoded messages to be sent at the end of the turn. */
+  /** Encoded messages to be sent after the turn. */
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #hasBegun = false;
@@ -143,7 +143,7 @@ export class StreamResponse<M> {
     if (earlyEnd !== undefined) return earlyEnd === "complete" ? this.#succeed() : this.#request.fail(earlyEnd);
     this.#heartbeat?.restart();
     this.#collect(bytes);
-    // The only message of a response is sent together with its end.
+    // A response's only message is sent together with its end.
     if (this.#call.rpc.method.methodKind === "client_streaming") return this.#pull();
     if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
@@ -159,8 +159,8 @@ export class StreamResponse<M> {
   }
 
   /**
-   * Sends the header after this turn of the event loop, with the turn's messages, instead of together with the first
-   * message. Has no effect if an error before the first message has its own HTTP status, as on REST.
+   * Sends the header after this event-loop turn, with the turn's messages, instead of together with the first message.
+   * Has no effect if an error before the first message has its own HTTP status, as on REST.
    */
   beginSoon(): void {
     if (this.#wire.reportsErrorAtEnd) afterTurn(beginStream, this);

@@ -48,8 +48,8 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 }
 
 /**
- * Returns an error whose members have the types that ConnectError declares. Applications in JavaScript and other
- * servers may have set values of other types.
+ * Returns an error whose members have the types that ConnectError declares. JavaScript applications and other servers
+ * may have set other values.
  */
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
@@ -82,7 +82,7 @@ function toDetails(details: Details): Details {
   return details.every(isDetail) ? details : details.filter(isDetail);
 }
 
-/** Returns whether a value is a message with its type, or the bytes of one. */
+/** Returns whether a value is a message with its type, or a message's bytes. */
 function isDetail(detail: unknown): boolean {
   if (typeof detail !== "object" || detail === null) return false;
   if ("desc" in detail) return true;
@@ -94,5 +94,5 @@ const codes: ReadonlySet<unknown> = new Set(Object.values(Code).filter((code) =>
 
 const internalError = "internal error";
 
-/** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
+/** The abort reason for every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
 export const completedReason: DOMException = new DOMException("This operation was aborted", "AbortError");

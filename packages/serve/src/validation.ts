@@ -2,15 +2,15 @@ import type { DescMessage, DescService, Message, Registry } from "@bufbuild/prot
 import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
 import type { MessageCheck } from "@plantstore/protocols";
 
-/** Checks request messages by their definition's rules, such as those of `buf.validate`. */
+/** Checks request messages by their definition's rules, such as `buf.validate` rules. */
 export interface Validation {
-  /** Whether the rules may come from a server that is not trusted: hostile ones are refused or interrupted. */
+  /** Whether the rules may come from a server that is not trusted. Hostile rules are refused or interrupted. */
   readonly isUntrusted?: boolean;
   /**
-   * Prepares the checks of the requests of these services.
+   * Prepares the checks for requests to these services.
    *
-   * @param registry - the types of the services and their extensions
-   * @returns a function that returns a request type's check; `undefined` if the type has no rules
+   * @param registry - the types and extensions of the services
+   * @returns a function that returns a request type's check, or `undefined` if the type has no rules
    * @throws Error that lists the rules that cannot be compiled
    */
   prepare(services: readonly DescService[], registry: Registry): (type: DescMessage) => MessageCheck | undefined;

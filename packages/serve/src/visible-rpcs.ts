@@ -21,7 +21,7 @@ type BinaryOptions = ConnectRouterOptions["binaryOptions"];
 export class VisibleRpcs {
   /** Removes what is hidden from messages. Returns `undefined` if no message has a hidden part. */
   readonly hidden: HiddenParts | undefined;
-  /** The labels of all rules. */
+  /** All labels that rules have. */
   readonly labels: ReadonlySet<string>;
   readonly #services: ReadonlySet<DescService>;
   readonly #types: Registry;
@@ -48,7 +48,7 @@ export class VisibleRpcs {
     this.hidden = HiddenParts.of([{ types, restricted }, ...(definitions ?? [])], binaryOptions?.recursionLimit);
   }
 
-  /** Returns the visible part of an RPC, or `undefined` if the RPC is hidden. RPCs of other services are unchanged. */
+  /** Returns the visible part of an RPC, or `undefined` if the RPC is hidden. RPCs in other services are unchanged. */
   partOf<Method extends DescMethod>(method: Method): Method | undefined {
     if (!this.#services.has(method.parent)) return method;
     const methods = this.#types.getService(method.parent.typeName)?.methods;

@@ -7,8 +7,8 @@ import type { RpcPlatform } from "./create-rpcs.ts";
 const noCodegen = { codegen: false } as const;
 
 /**
- * Returns the options and the platform of a gateway that generates no code: everything that reads or writes messages
- * gets `codegen: false`, including services with their own options.
+ * Returns options and platform for a gateway that generates no code. Everything that reads or writes messages gets
+ * `codegen: false`, including services with their own options.
  */
 export function withoutCodegen<
   Options extends ConnectRouterOptions & { readonly rest?: RestOptions },

@@ -3,8 +3,8 @@ import { integerRangeOf, localFormOf } from "@plantstore/protobuf";
 import type { Rpc } from "@plantstore/protocols";
 
 /**
- * Returns the error to report for a response that cannot be written: if a field has a value of the wrong type, an error
- * that names the procedure and the field, with `error` as its cause; otherwise `error`.
+ * Returns the error to report for a response that cannot be written: if a field has a value with the wrong type, an
+ * error that names the procedure and the field, with `error` as its cause, otherwise `error`.
  */
 export function explainUnwritable(
   error: unknown,
@@ -110,7 +110,7 @@ function integerProblem(scalar: ScalarType, value: unknown, path: string): strin
   return fits ? undefined : describeWrongValue(path, `of the type ${name}`, value);
 }
 
-/** Returns an integer in a form that protobuf-es accepts: 64-bit integers may also be a bigint or a string. */
+/** Returns an integer as protobuf-es accepts it. 64-bit integers may also be a bigint or a string. */
 function toInteger(value: unknown, isLong: boolean): bigint | undefined {
   if (typeof value === "number" && Number.isInteger(value)) return BigInt(value);
   if (!isLong) return undefined;
