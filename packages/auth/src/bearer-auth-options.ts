@@ -9,9 +9,9 @@ export interface BearerAuthOptions {
   /** Returns the scope that a procedure requires, or `undefined` for none. Called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
   /**
-   * All services of the server, whose RPCs require the scopes of their option `plantstore.auth.v1.required_scopes`.
-   * `requiredScope` is called for RPCs without the option. If one RPC of a service has the option, its other RPCs must
-   * have it or be open. Calls of other services fail with `Internal`, unless `open` names them.
+   * All the server's services, whose RPCs require the scopes in their option `plantstore.auth.v1.required_scopes`.
+   * `requiredScope` is called for RPCs without the option. If one RPC in a service has the option, its other RPCs must
+   * have it or be open. Calls to other services fail with `Internal`, unless `open` names them.
    */
   readonly services?: readonly DescService[] | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
@@ -23,7 +23,7 @@ export interface BearerAuthOptions {
   readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
 }
 
-/** The names of {@link BearerAuthOptions}. */
+/** All names in {@link BearerAuthOptions}. */
 export const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
   realm: required,
   requiredScope: true,

@@ -16,7 +16,7 @@ import {
   type TokenVerifier,
 } from "./token-verifier.ts";
 
-/** The parts of a request that authentication needs. */
+/** What authentication needs of a request. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &
   Partial<Pick<AdmitRequest, "path">>;
 
@@ -33,19 +33,20 @@ export interface BearerAuth extends CredentialChecks {
    * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. Throws, or
    * rejects with, the refusal. Requests whose path matches no procedure need a credential too.
    *
-   * With `requiredScope` or `services`, a request without a procedure, such as one of MCP, is only authenticated. The
-   * returned function authorizes its procedure, and the gateway calls it as soon as the procedure is known. An `admit`
-   * that calls this one must therefore return its result.
+   * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
+   * The returned function authorizes its procedure, and the gateway calls it as soon as the procedure is known. An
+   * `admit` that calls this one must therefore return its result.
    */
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /**
-   * Makes the same checks for each call. A principal that `admit` has stored is only authorized again. RPCs of a
-   * service with the option `required_scopes` fail with `Internal` if `services` lacks them or has them with other scopes.
+   * Makes the same checks for each call. A principal that `admit` has stored is only authorized again. RPCs in a
+   * service with the option `required_scopes` fail with `Internal` if `services` lacks them or has them with other
+   * scopes.
    */
   readonly interceptor: Interceptor;
   /**
-   * Returns the option `describeSecurity` of `createOpenApi`: RPCs in `open` need no credential, others the one with this
-   * name in `securitySchemes`, with the scopes that it requires.
+   * Returns the option `describeSecurity` for `createOpenApi`. RPCs in `open` need no credential. Others need the one
+   * with this name in `securitySchemes`, with the RPC's scopes.
    */
   describeSecurity(this: void, scheme: string): (method: DescMethod) => readonly OpenApiSecurityRequirement[];
 }
@@ -97,9 +98,9 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function accept({ procedure, contextValues, path }: CredentialRequest, principal: Principal): void | AdmitProcedure {
-    // Set even if the scope is missing, so that the audit log of the refusal names the caller.
+    // Set even if the scope is missing, so that the refusal's audit log names the caller.
     contextValues.set(principalKey, principal);
-    // A known procedure is authorized here, so that a caller of `admit` cannot forget the returned function.
+    // A known procedure is authorized here, so that `admit`'s caller cannot forget the returned function.
     if (procedure !== undefined) return authorize(principal, procedure, path);
     if (options.requiredScope === undefined && options.services === undefined) return;
     return (named) => {
@@ -127,7 +128,7 @@ function createCredentialReader(): (
 ) => PresentedToken | BearerProblem {
   const cacheByConnection = new WeakMap<object, { readonly authorization: string; readonly token: PresentedToken }>();
   return function readCredential(authorization, connection) {
-    // bench/auth: 0.1 µs for a token of 900 characters, where its SHA-256 costs 0.8 µs and its syntax 0.5 µs.
+    // bench/auth: 0.1 µs for a token with 900 characters, whose SHA-256 costs 0.8 µs and whose syntax check 0.5 µs.
     const cached = connection && cacheByConnection.get(connection);
     if (cached !== undefined && cached.authorization === authorization) return cached.token;
     const read = readBearerToken(authorization);

@@ -1,7 +1,7 @@
 /** A `Bearer` challenge's parameters. */
 export interface Challenge {
   readonly realm: string;
-  /** An error code of RFC 6750 §3.1. Omitted when the request had no bearer credential at all. */
+  /** An error code from RFC 6750 §3.1. Omitted when the request had no bearer credential at all. */
   readonly error?: "invalid_request" | "invalid_token" | "insufficient_scope" | undefined;
   readonly errorDescription?: string | undefined;
   /** The scopes that the call requires, separated by spaces. */
@@ -11,7 +11,7 @@ export interface Challenge {
 }
 
 /**
- * Formats a challenge as a `WWW-Authenticate` field value: RFC 6750 §3 in the syntax of RFC 9110 §11.6.1.
+ * Formats a challenge as a `WWW-Authenticate` field value: RFC 6750 §3 in RFC 9110 §11.6.1 syntax.
  *
  * Every value is a quoted-string, even where a token is allowed: RFC 6750 requires the quotes for `scope` and the error
  * parameters, and some clients parse only the quoted form.
@@ -38,8 +38,8 @@ export function formatChallenge(challenge: Challenge): string {
   return `Bearer ${formatted.join(", ")}`;
 }
 
-// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not allowed:
-// recipients disagree on the obs-text charset and on the folding of HTAB.
+// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not allowed, because
+// recipients disagree on the obs-text charset and on HTAB folding.
 function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);

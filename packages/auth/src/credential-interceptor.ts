@@ -3,14 +3,14 @@ import type { Interceptor } from "@connectrpc/connect";
 import { principalKey } from "./principal-context.ts";
 import type { Principal } from "./token-verifier.ts";
 
-/** The checks of a call's credential. */
+/** Checks for a call's credential. */
 export interface CredentialChecks {
   /** Returns whether a procedure may be called without a credential. */
   isOpen(procedure: string): boolean;
   /**
-   * Returns an `Authorization` field value's principal. Throws, or rejects with, the refusal.
+   * Returns the principal for an `Authorization` field value. Throws, or rejects with, the refusal.
    *
-   * @param connection - the connection that sent the field; the last parsed credential is cached per connection
+   * @param connection - the connection that sent the field. The last parsed credential is cached per connection
    * @param url - the URL or request path, which determines the metadata document in the challenge
    */
   authenticate(authorization: string | null, connection?: object, url?: string): Principal | Promise<Principal>;
@@ -31,16 +31,16 @@ export interface CredentialChecks {
  * `PermissionDenied`. Both errors have a challenge in `www-authenticate`. If the token cannot be verified at the
  * moment, the call fails with `Unavailable` and `retry-after`.
  *
- * The interceptor works in any Connect server. In the gateway, `admit` of the same `BearerAuth` verifies the token and
+ * The interceptor works in any Connect server. In the gateway, the same `BearerAuth`'s `admit` verifies the token and
  * the scope before the message is read, and the interceptor only checks the scope again.
  *
- * @param requireDefined - throws if the scopes of an RPC are not known
+ * @param requireDefined - throws if an RPC's scopes are not known
  */
 export function createCredentialInterceptor(
   auth: CredentialChecks,
   requireDefined: (method: DescMethod) => void,
 ): Interceptor {
-  // Built once per RPC: V8 would hash a new string for each lookup of a call.
+  // Built once per RPC, because V8 would hash a new string in each call's lookup.
   const procedures = new Map<DescMethod, string>();
   const procedureOf = (method: DescMethod): string => {
     let procedure = procedures.get(method);

@@ -5,7 +5,7 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 import { type Challenge, formatChallenge } from "./challenge.ts";
 import type { TokenProblem } from "./token-verifier.ts";
 
-/** The kind of a refusal. */
+/** A refusal's kind. */
 export type RefusalKind =
   | "missing"
   | "other-scheme"

@@ -13,7 +13,7 @@ export interface ProviderRequest {
 /** A response body, or why the request failed. Contains the HTTP status if there was a response. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
-/** The largest response body, in bytes. A set of 100 RSA keys with certificate chains takes 400 KB. */
+/** The largest response body, in bytes. A set with 100 RSA keys and certificate chains takes 400 KB. */
 export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**

@@ -7,7 +7,7 @@ import { formatTokenHash } from "./token-hashes.ts";
 import { createTokenText } from "./token-text.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** A new token's properties, spelled like the columns of a file of token hashes. */
+/** A new token's properties, spelled like the columns in a file of token hashes. */
 export interface TokenRequest {
   readonly name: string;
   /** The token prefix. */
@@ -40,7 +40,7 @@ export interface IssuedToken {
 }
 
 /**
- * Creates a random token of 256 bits and, if a file is given, adds its line to the file.
+ * Creates a random 256-bit token and, if a file is given, adds its line to the file.
  *
  * Returns the problems if the request or the file is invalid. No token is then created. Rejects with a TypeError for
  * unknown properties.

@@ -9,8 +9,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Returns whether a member name of the object contains a backslash. `JSON.parse` of V8 13 and 14 may return a name that
- * contains an escape without decoding it (nodejs/node#63785), so that an escaped `cnf` would be missed.
+ * Returns whether a member name in the object contains a backslash. In V8 13 and 14, `JSON.parse` may return a name
+ * that contains an escape without decoding it (nodejs/node#63785), so that an escaped `cnf` would be missed.
  */
 export function hasNameWithBackslash(object: JsonObject): boolean {
   return Object.keys(object).some((name) => name.includes("\\"));

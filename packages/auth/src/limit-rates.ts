@@ -6,18 +6,18 @@ import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
 /** Options for {@link limitRates}. */
 export interface CallRates {
-  /** Calls per second of each principal, from all addresses, and a burst's size. Unlimited by default. */
+  /** Calls per second by each principal, from all addresses, and a burst's size. Unlimited by default. */
   readonly perPrincipal?: number | undefined;
-  /** Calls per second of each IP address or IPv6 /64 network, and a burst's size. Unlimited by default. */
+  /** Calls per second from each IP address or IPv6 /64 network, and a burst's size. Unlimited by default. */
   readonly perAddress?: number | undefined;
 }
 
 const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress: true };
 
 /**
- * Returns an `admit` that also limits the rate of each address and each principal. Without limits it returns the same
- * function, so that they cost nothing. An address's rate is checked before the credential. A rate below 1 allows one
- * call in several seconds. Health checks are not limited.
+ * Returns an `admit` that also limits each address's and each principal's rate. Without limits, the same function is
+ * returned. An address's rate is checked before the credential. A rate below 1 allows one call in several seconds.
+ * Health checks are not limited.
  *
  * @throws TypeError for unknown options
  */

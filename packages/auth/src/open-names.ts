@@ -1,6 +1,6 @@
 /**
- * Returns what is wrong with a name in `open`, or `undefined` if it can name a service or an RPC. A name of another form
- * would match nothing, and the RPC would need a credential.
+ * Returns a problem with a name in `open`, or `undefined` if a service or an RPC can have the name. A name in another
+ * form would match nothing, and the RPC would need a credential.
  */
 export function openNameProblem(name: unknown): string | undefined {
   if (typeof name === "string" && validName.test(name)) return undefined;
@@ -12,7 +12,7 @@ export function openNameProblem(name: unknown): string | undefined {
 
 const validName = /^(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*)$/;
 
-/** Returns the valid name of the same service or RPC, if slashes or a wildcard are the only mistake. */
+/** Returns the valid name for the same service or RPC, if slashes or a wildcard are the only mistake. */
 function suggest(name: string): string | undefined {
   const [, service, method] = /^\/*([\w.]*\w)(?:\/+(?:(\w+)|\*)?|\.\*)?\/*$/.exec(name) ?? [];
   const suggested = method === undefined ? service : `/${service}/${method}`;

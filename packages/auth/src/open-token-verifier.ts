@@ -8,11 +8,11 @@ import type { ScopeProblem } from "./token-columns.ts";
 import { type StaticToken, createStaticTokenVerifier } from "./static-token.ts";
 import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
 
-/** The sources of valid tokens. */
+/** Where valid tokens come from. */
 export interface TokenSources {
   /** Tokens defined in code. */
   readonly tokens?: readonly StaticToken[] | undefined;
-  /** The path of a file of token hashes, which is watched. */
+  /** The path to a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
   /**
    * Returns why a well-formed scope in that file is rejected, or `undefined`. By default, every well-formed scope is
@@ -20,8 +20,8 @@ export interface TokenSources {
    */
   readonly scopeProblem?: ScopeProblem | undefined;
   /**
-   * The prefix of our own tokens. A mistyped token with this prefix is rejected, and never sent to an introspection
-   * endpoint.
+   * The prefix that our own tokens have. A mistyped token with this prefix is rejected, and never sent to an
+   * introspection endpoint.
    */
   readonly tokenPrefix?: string | undefined;
   /** JSON Web Token issuers. */
@@ -78,7 +78,7 @@ const tokenSourcesNames: OptionNames<TokenSources> = {
 };
 
 /**
- * Opens a verifier for all configured sources, or returns the problems of all of them.
+ * Opens a verifier for all configured sources, or returns all their problems.
  *
  * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP. Rejects with a
  * TypeError for unknown options.

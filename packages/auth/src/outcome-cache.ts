@@ -3,7 +3,7 @@ import type { TokenOutcome } from "./token-verifier.ts";
 /** The outcome for a token, and how long it may be cached. */
 export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
-  /** When the outcome expires, in milliseconds of the clock that the caller of the cache uses. */
+  /** When the outcome expires, in milliseconds by the clock that the cache's caller uses. */
   readonly untilMs: number;
   /**
    * When the outcome was determined, by the same clock. Set if that clock can be set back. The outcome is not used
@@ -12,7 +12,7 @@ export interface ExpiringOutcome {
   readonly fromMs?: number;
 }
 
-/** Maximum valid tokens in one generation of the cache: enough for all callers of a busy day, about 5 MB. */
+/** Maximum valid tokens in one cache generation: enough for all callers on a busy day, about 5 MB. */
 const validTokensMax = 10_000;
 
 /** Maximum rejected tokens in one generation: enough for clients that repeat a token, and little memory in a flood. */
@@ -21,7 +21,7 @@ const rejectedTokensMax = 1_000;
 /**
  * Caches the outcomes for tokens by their digest. The tokens themselves are not stored.
  *
- * Rejected tokens are stored separately, so that a flood of them cannot evict valid ones. Concurrent calls for the same
+ * Rejected tokens are stored separately, so that many of them cannot evict valid ones. Concurrent calls for the same
  * token share one verification.
  */
 export class OutcomeCache<K extends ExpiringOutcome> {
@@ -53,12 +53,12 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 }
 
 /**
- * A map of at most `2 * limit` values that evicts those not used recently.
+ * A map with at most `2 * limit` values, which evicts those not used recently.
  *
  * A value that is used moves to the young generation. When that is full, it becomes the old generation, and the
  * previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. Deleting a
- * single map's first entry each time would be slow: deleted entries leave holes, which each search for the next entry
- * has to skip.
+ * single map's first entry each time would be slow, because deleted entries leave holes, which each search for the next
+ * entry has to skip.
  */
 class Generations<V> {
   readonly #limit: number;

@@ -3,7 +3,7 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/** The shortest plain token, in characters: 16 random ones from the b64token alphabet have 96 bits. */
+/** The shortest plain token, in characters. 16 random ones from the b64token alphabet have 96 bits. */
 const plainTokenMinChars = 16;
 
 /** Returns a static token with every scope and no expiry, which contains only the hash. */
@@ -12,8 +12,7 @@ export function toStaticToken(name: string, token: string): StaticToken {
 }
 
 /**
- * Parses plain tokens: an array of tokens, or a string of tokens separated by commas, as in the environment variable
- * for development.
+ * Parses plain tokens: an array, or a string separated by commas, as in the environment variable for development.
  *
  * Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
  */

@@ -22,9 +22,9 @@ export interface ProtectedResource {
 export interface ResourceMetadata {
   /** The documents' endpoints, at the host's root and without authentication. */
   readonly endpoints: readonly Endpoint[];
-  /** The URL of the base URL's document. */
+  /** The URL of the document for the base URL. */
   readonly url: string;
-  /** The URLs of the paths' documents, by path, with and without the base URL's path. */
+  /** The URLs of the documents for paths, by path, with and without the base URL's path. */
   readonly urlsByPath: ReadonlyMap<string, string>;
 }
 

@@ -6,7 +6,7 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 export interface RateLimitOptions {
   /** The name in messages and header fields: printable ASCII without quotation marks, as in an sf-string. */
   readonly name: string;
-  /** The allowed calls per second of each key, and a burst's size. Below 1, one call is allowed in several seconds. */
+  /** The allowed calls per second for each key, and a burst's size. Below 1, one call is allowed in several seconds. */
   readonly callsPerSecond: number;
   /** The clock, in milliseconds. Defaults to `performance.now()`. */
   readonly nowMs?: () => number;
@@ -25,17 +25,17 @@ export interface RateLimit {
 }
 
 /**
- * The maximum of keys in memory, about 10 MiB. Above it, the least recently used key is evicted. That has no effect if
- * its bucket is full again.
+ * The maximum number of keys in memory, about 10 MiB. Above this number, the least recently used key is evicted, which
+ * has no effect if its bucket is full again.
  */
 const rateLimitKeysMax = 100_000;
 
 const secondMs = 1000;
 
 /**
- * Creates a rate limit: a token bucket for each key, which holds the calls of one second and refills continuously.
+ * Creates a rate limit: a token bucket for each key, which holds one second's calls and refills continuously.
  *
- * For each bucket, only the time when it will be full again is stored (the generic cell rate algorithm of ITU-T I.371),
+ * For each bucket, only the time when it will be full again is stored (the generic cell rate algorithm in ITU-T I.371),
  * so no timer is needed.
  *
  * @throws TypeError for unknown options
@@ -70,7 +70,7 @@ function evictOldest(keys: Map<string, unknown>): void {
   }
 }
 
-/** Returns `ResourceExhausted` with the fields of draft-ietf-httpapi-ratelimit-headers-10. */
+/** Returns `ResourceExhausted` with the fields in draft-ietf-httpapi-ratelimit-headers-10. */
 function rateExceededError(name: string, callsPerSecond: number, waitMs: number): ConnectError {
   const waitS = String(Math.max(1, Math.ceil(waitMs / secondMs)));
   const quota = Math.max(1, Math.trunc(callsPerSecond));

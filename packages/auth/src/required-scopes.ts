@@ -4,8 +4,8 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { withCode } from "@plantstore/http";
 
 /**
- * The number of the extension `plantstore.auth.v1.required_scopes`, which `proto/` declares. Known by number, because
- * descriptors may lack the imported file.
+ * The number that the extension `plantstore.auth.v1.required_scopes` has, which `proto/` declares. Known by number,
+ * because descriptors may lack the imported file.
  */
 const extensionNumber = 57386;
 
@@ -16,7 +16,7 @@ const scopesNumber = 1;
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
- * Returns the scopes that the option `plantstore.auth.v1.required_scopes` of an RPC lists, `[]` if it accepts every
+ * Returns the scopes that an RPC's option `plantstore.auth.v1.required_scopes` lists, or `[]` if the RPC accepts every
  * valid token. Returns `undefined` if the RPC does not have the option. For `createResourceMetadata` and `createMcp`.
  *
  * @throws TypeError if an option with the same number is not a `RequiredScopes`, or has fields that are not known
@@ -53,11 +53,11 @@ function readScopes({ wireType, data }: UnknownField): readonly string[] | undef
 }
 
 /**
- * Returns the scopes of all RPCs of services by procedure, `undefined` for RPCs without the option.
+ * Returns the scopes for all RPCs in services by procedure, `undefined` for RPCs without the option.
  *
  * @param isOpen - returns whether a procedure needs no credential, and so no option
- * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC of their service
- * has it, and for two descriptors of a service with different RPCs or scopes. Also throws as {@link requiredScopesOf}
+ * @throws TypeError for a scope that a token cannot have, for RPCs without the option if another RPC in their service
+ * has it, and if two descriptors for a service have different RPCs or scopes. Also throws as {@link requiredScopesOf}
  * does
  */
 export function readRequiredScopes(
@@ -92,7 +92,7 @@ export function readRequiredScopes(
   return byProcedure;
 }
 
-/** Returns the error for what is wrong in the option `services`. */
+/** Returns the error for a problem in the option `services`. */
 export function servicesProblem(text: string): TypeError {
   return withCode(new TypeError(`option "services" of createBearerAuth: ${text}`), "ERR_OPTIONS");
 }

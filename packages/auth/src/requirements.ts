@@ -13,13 +13,13 @@ export interface Requirements {
   /** Returns whether a procedure needs no credential. */
   isOpen(this: void, procedure: string): boolean;
   /**
-   * Returns the scopes that a token must have, all of them.
+   * Returns the scopes that a token must all have.
    *
    * @throws TypeError if `services` is given without the procedure
    */
   scopesOf(this: void, procedure: string): readonly string[];
   /**
-   * Checks that the scopes of a served RPC are those read from `services`, if an RPC of its service has the option.
+   * Checks that a served RPC has the scopes read from `services`, if an RPC in its service has the option.
    *
    * @throws TypeError if `services` lacks the RPC or has it with other scopes
    */
@@ -36,8 +36,8 @@ interface Requirement {
 /**
  * Returns what procedures require.
  *
- * @throws TypeError for a name in `open` that names neither a service nor a procedure, and for the option
- * `required_scopes` of an RPC that is missing or has an invalid scope
+ * @throws TypeError for a name in `open` that names neither a service nor a procedure, and for an RPC whose option
+ * `required_scopes` is missing or has an invalid scope
  */
 export function createRequirements(options: RequirementOptions): Requirements {
   const open = new Set(options.open);

@@ -1,7 +1,7 @@
 import { isMistyped } from "./token-text.ts";
 import type { PresentedToken, Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
 
-/** A token of our own, stored as its digest. */
+/** One of our own tokens, stored as its digest. */
 export interface StaticToken {
   /** The token's SHA-256 in lower-case hex. */
   readonly digest: string;
@@ -19,7 +19,7 @@ interface Entry {
 
 const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
-// `invalid` rather than `unknown`, so that a mistyped token of our own is not sent to an introspection endpoint.
+// `invalid` rather than `unknown`, so that our own tokens are not sent to an introspection endpoint if mistyped.
 const mistypedOutcome: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
 /** A verifier for a set of tokens, which can be replaced. */
@@ -31,10 +31,11 @@ export interface StaticTokenVerifier extends TokenVerifier {
 /**
  * Creates a synchronous verifier for a set of tokens. A hit takes 0.1 µs, regardless of the set's size.
  *
- * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing. An attacker cannot choose a token
- * whose digest is similar to the digest of a valid one.
+ * Tokens are looked up by their SHA-256, so the lookup time reveals nothing. An attacker cannot choose a token whose
+ * digest resembles a valid one's.
  *
- * @param tokenPrefix - the prefix of our own tokens; mistyped tokens with this prefix are detected by their checksum
+ * @param tokenPrefix - the prefix that our own tokens have. Mistyped tokens with this prefix are detected by their
+ * checksum
  */
 export function createStaticTokenVerifier(
   tokens: readonly StaticToken[],

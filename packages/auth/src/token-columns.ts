@@ -1,15 +1,15 @@
 import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 
-/** The scopes of a {@link StaticToken}. */
+/** A {@link StaticToken}'s scopes. */
 export type Scopes = StaticToken["scopes"];
 
 const hashColumn = /^sha256:([0-9a-f]{64})$/i;
 // Allows only characters that need no escaping in a log line or a deletion record.
 const nameColumn = /^[A-Za-z0-9\-._@/:]{1,128}$/;
-// scope-token of RFC 6749 §3.3, without the comma, which separates scopes here.
+// scope-token in RFC 6749 §3.3, without the comma, which separates scopes here.
 const scopeToken = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,128}$/;
-// date-time of RFC 3339 §5.6. T and Z must be upper case, as the RFC recommends.
+// date-time in RFC 3339 §5.6. T and Z must be upper case, as the RFC recommends.
 const dateTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Parses `sha256:<hex>` to the digest in lower case. */

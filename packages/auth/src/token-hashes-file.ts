@@ -13,7 +13,7 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.t
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
 /**
- * Only the owner has access: the hashes of 256-bit tokens reveal nothing, but anyone who can write the file can create
+ * Only the owner has access. Hashes of 256-bit tokens reveal nothing, but anyone who can write the file can create
  * tokens.
  */
 const tokenHashesFileMode = 0o600;
@@ -22,8 +22,8 @@ const tokenHashesFileMode = 0o600;
  * Adds a token to a file of token hashes. Creates the file, readable by its owner only, if it does not exist.
  *
  * The file is replaced atomically, so that a concurrent reader, or a reader after a power failure, gets either the old
- * or the new file. Of two concurrent changes, the second is rejected and can be repeated. The change is also rejected
- * if the file contains an invalid line or a token of the same name.
+ * or the new file. If two changes are concurrent, the second is rejected and can be repeated. The change is also
+ * rejected if the file contains an invalid line or a token with the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await editFile(path, (text) => {
@@ -33,8 +33,8 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
 }
 
 /**
- * Removes the line of a token from a file of token hashes, in the same way as {@link appendTokenHash} adds it. The
- * other lines are not changed.
+ * Removes a token's line from a file of token hashes, in the same way as {@link appendTokenHash} adds it. The other
+ * lines are not changed.
  *
  * Returns a problem if the file is invalid or no token has this name.
  */
@@ -42,7 +42,7 @@ export async function revokeToken(path: string, name: string): Promise<ParseResu
   return await editFile(path, (text) => removeToken(text, name));
 }
 
-/** Returns the tokens of a file of token hashes, in their order. */
+/** Returns the tokens in a file of token hashes, in their order. */
 export async function listTokens(path: string): Promise<ParseResult<readonly StaticToken[]>> {
   const text = await readTextFile(path, tokenHashesFileLimitBytes);
   return text.kind === "problems" ? text : parseTokenHashes(text.value);
@@ -54,8 +54,8 @@ type Change = (text: string) => ParseResult<string>;
 async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
   // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
-  // The new file also serves as the lock: it is created before the old file is read, and exists until it replaces the
-  // old file.
+  // The new file also serves as the lock, because it is created before the old file is read, and exists until it
+  // replaces the old file.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;

@@ -49,7 +49,7 @@ export function formatTokenHash(token: StaticToken): string {
   return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
 }
 
-/** Returns the content of a file without a token line, or a problem if no token has this name. */
+/** Returns a file's content without a token line, or a problem if no token has this name. */
 export function removeToken(text: string, name: string): ParseResult<string> {
   const lines = text.split("\n");
   const remaining = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);
@@ -57,7 +57,7 @@ export function removeToken(text: string, name: string): ParseResult<string> {
 }
 
 function toLines(text: string): readonly string[] {
-  // Trimming also removes the byte order mark that some editors put at the start of a file.
+  // Trimming also removes the byte order mark with which some editors start a file.
   return text.split("\n").map((line) => line.trim());
 }
 

@@ -10,8 +10,8 @@ const randomDigits = 50;
 const checksumDigits = 7;
 
 /**
- * Creates a token: a prefix, 256 random bits in 50 digits of base 36, and the CRC-32 of both in 7 digits, by which
- * secret scanners distinguish tokens from similar strings.
+ * Creates a token: a prefix, 256 random bits in 50 base-36 digits, and the CRC-32 of both in 7 digits, by which secret
+ * scanners distinguish tokens from similar strings.
  *
  * @param prefix - lets secret scanners find tokens that were committed, pasted or logged
  */
@@ -21,7 +21,7 @@ export function createTokenText(prefix: string): string {
   return `${text}${checksumOf(text)}`;
 }
 
-/** Returns whether a string has the form of our tokens but a wrong checksum, and so was never issued. */
+/** Returns whether a string looks like our tokens but has a wrong checksum, and so was never issued. */
 export function isMistyped(text: string, prefix: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + randomDigits + checksumDigits) return false;
   return checksumOf(text.slice(0, -checksumDigits)) !== text.slice(-checksumDigits);

@@ -6,7 +6,7 @@ export interface Principal {
   readonly kind: "principal";
   /** The caller's id: JWT `sub`, or the token name. */
   readonly subject: string;
-  /** The subject's issuer: JWT `iss`, or `undefined` for a token of our own. */
+  /** The subject's issuer: JWT `iss`, or `undefined` for our own tokens. */
   readonly issuer: string | undefined;
   /** The token's scopes, or `"all"` if the token is not limited to scopes. */
   readonly scopes: ReadonlySet<string> | "all";
@@ -15,7 +15,7 @@ export interface Principal {
 /**
  * Why a token is not accepted.
  *
- * - `unknown`: not a token of this verifier; another verifier may know it.
+ * - `unknown`: not one of this verifier's tokens. Another verifier may know it.
  * - `invalid`: recognised and rejected, for example because of its signature or audience, or because it was revoked.
  * - `expired`: was valid before.
  * - `unavailable`: cannot be verified right now. Reporting it as `invalid` would make the client discard the token.
@@ -31,7 +31,7 @@ export type TokenOutcome = Principal | TokenProblem;
 
 /** A token as the client sent it, with its digest, which may be stored. */
 export interface PresentedToken {
-  /** The token: well formed, not yet verified. The last one of a connection is cached until the connection closes. */
+  /** The token: well formed, not yet verified. A connection's last token is cached until the connection closes. */
   readonly text: string;
   /** The token's SHA-256 in lower-case hex. Computed once, because every verifier looks tokens up by it. */
   readonly digest: string;
@@ -39,11 +39,12 @@ export interface PresentedToken {
 
 /** Returns a token's SHA-256 in lower-case hex. */
 export function digestOf(text: string): string {
-  // bench/auth: 0.3 µs for a token of 43 characters and 0.8 µs for one of 800. A digest as a Buffer takes 0.5 µs more.
+  // bench/auth: 0.3 µs for a token with 43 characters and 0.8 µs for one with 800. A digest as a Buffer takes 0.5 µs
+  // more.
   return hash("sha256", text, "hex");
 }
 
-/** A successful fetch of an issuer's keys. */
+/** When an issuer's keys were fetched successfully. */
 export interface KeysFetched {
   readonly issuer: string;
   readonly atMs: number;
@@ -67,7 +68,7 @@ export interface TokenVerifier {
    */
   readonly keysFetched?: readonly KeysFetched[];
 
-  /** The outcome of each watched file's last reload. */
+  /** Each watched file's last reload. */
   readonly fileReloads?: readonly FileReload[];
 
   /**

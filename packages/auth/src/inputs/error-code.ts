@@ -1,6 +1,6 @@
 /**
- * The identifiers of this package, in addition to those of the gateway: the values of `errorCode` in error responses
- * and log lines. Their meanings never change. A release may add identifiers. docs/reference/errors.md documents each.
+ * This package's identifiers, in addition to the gateway's: the values that `errorCode` has in error responses and log
+ * lines. Their meanings never change. A release may add identifiers. docs/reference/errors.md documents each.
  */
 export type AuthErrorCode =
   // In error responses.

@@ -1,5 +1,5 @@
 /**
- * The parsed value of a string, or all its problems.
+ * A string's parsed value, or all its problems.
  *
  * Problems are printed and logged. They never quote the string, which may be a misplaced token.
  */
@@ -17,7 +17,7 @@ export function notParsed(...problems: readonly string[]): ParseResult<never> {
   return { kind: "problems", problems };
 }
 
-/** Returns the problems of several results. */
+/** Returns the problems in several results. */
 export function problemsOf(results: readonly ParseResult<unknown>[]): readonly string[] {
   return results.flatMap((result) => (result.kind === "problems" ? result.problems : []));
 }

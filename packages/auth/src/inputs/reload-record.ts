@@ -1,20 +1,20 @@
 import type { AuthErrorCode } from "./error-code.ts";
 import type { OperatorLog } from "./operator-log.ts";
 
-/** The outcome of the last reload of a file, for metrics and alerts. */
+/** The outcome of a file's last reload, for metrics and alerts. */
 export interface FileReload {
-  /** The path of the file, or the paths of several that belong together, separated by ", ". */
+  /** The file's path, or the paths of several files that belong together, separated by ", ". */
   readonly path: string;
-  /** Whether the content of the file is in use. */
+  /** Whether the file's content is in use. */
   readonly succeeded: boolean;
-  /** Unix time of the last successful reload, in ms. */
+  /** When the last reload succeeded, in Unix milliseconds. */
   readonly lastSuccessMs: number;
 }
 
-/** The file of a {@link ReloadRecord}. */
+/** The file that a {@link ReloadRecord} is about. */
 export interface RecordedFile {
   readonly path: string;
-  /** The kind of file, for the log: "file of token hashes". */
+  /** What the file is, for the log: "file of token hashes". */
   readonly what: string;
   readonly log: OperatorLog;
   /** Milliseconds after which a rejected file is tried again. */
@@ -23,7 +23,7 @@ export interface RecordedFile {
   readonly repeatRejectionMs: number;
 }
 
-/** Records the outcome of the last reload of a watched file, and logs when it changes. */
+/** Records the outcome of a watched file's last reload, and logs when it changes. */
 export class ReloadRecord {
   last: FileReload;
   readonly #file: RecordedFile;
@@ -60,14 +60,14 @@ export class ReloadRecord {
     );
   }
 
-  /** Records that new content is in use. @param fields - fields of the log line */
+  /** Records that new content is in use. @param fields - fields for the log line */
   recordReload(fields: object): void {
     const { log, path, what } = this.#file;
     this.#recordSuccess(Date.now());
     log.info({ path, ...fields }, `${what} reloaded`);
   }
 
-  /** Records that the content of the file is already in use. */
+  /** Records that the file's content is already in use. */
   recordUnchanged(): void {
     const { log, path, what } = this.#file;
     if (!this.last.succeeded) log.info({ path }, `${what} reverted to the content in use`);
@@ -81,5 +81,5 @@ export class ReloadRecord {
   }
 }
 
-/** The most problems of one file in a log line. */
+/** The most problems with one file in a log line. */
 const problemsLoggedMax = 20;

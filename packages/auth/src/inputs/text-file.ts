@@ -6,14 +6,14 @@ import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
 /**
- * Reads a regular file of at most `limitBytes` as UTF-8. The limit bounds memory if a wrong file is configured, such as
- * a disk image.
+ * Reads a regular file with at most `limitBytes` as UTF-8. The limit bounds memory if a wrong file is configured, such
+ * as a disk image.
  */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
   return await readRegularFile(path, limitBytes).then((bytes) => parsed(bytes.toString("utf8")), toProblem);
 }
 
-/** Returns the status of a regular file. Rejects pipes and devices, because reading them might never end. */
+/** Returns a regular file's status. Rejects pipes and devices, because reading them might never end. */
 export async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
   try {
     const stats = await stat(path);
@@ -23,7 +23,7 @@ export async function statRegularFile(path: string): Promise<ParseResult<Stats>>
   }
 }
 
-/** Converts an error of `node:fs` to a problem that contains the path. */
+/** Converts a `node:fs` error to a problem that contains the path. */
 export function toProblem(error: unknown): ParseResult<never> {
   return notParsed(explainSystemError(error));
 }

@@ -9,15 +9,15 @@ import { readTextFile, statRegularFile } from "./text-file.ts";
 
 /** Options for {@link watchFile}. */
 export interface FileToWatch {
-  /** The path of the file, or the paths of several that belong together, such as a certificate and its key. */
+  /** The file's path, or the paths of several files that belong together, such as a certificate and its key. */
   readonly paths: readonly string[];
-  /** The kind of file, for the log: "file of token hashes". */
+  /** What the file is, for the log: "file of token hashes". */
   readonly what: string;
-  /** The largest size of each file, in bytes. */
+  /** How large each file may be, in bytes. */
   readonly limitBytes: number;
   /**
-   * Applies new contents, in the order of the paths. Returns fields for the log line, or why the previous contents stay
-   * in use.
+   * Applies new contents, in the same order as the paths. Returns fields for the log line, or why the previous contents
+   * stay in use.
    */
   apply(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;
@@ -48,23 +48,24 @@ export interface WatchedFile {
 }
 
 /**
- * Milliseconds between two checks of the file.
+ * Milliseconds between two checks.
  *
  * A revoked token must stop working within a second, and it takes two checks to detect a change. A check costs a few
- * microseconds. Polling also works where change events do not: on network volumes, and for Kubernetes secrets, which
- * are replaced through symbolic links.
+ * microseconds. Polling also works where change events do not, such as on network volumes, and for Kubernetes secrets,
+ * which are replaced through symbolic links.
  */
 const pollIntervalMs = 250;
 
-/** 10 s: the maximum delay until a certificate that was not valid yet is applied. Parsing a file takes milliseconds. */
+/**
+ * 10 s: the maximum delay until a certificate that was not valid yet is applied. Retrying is cheap, because parsing
+ * takes milliseconds.
+ */
 const retryRejectedMsDefault = 10_000;
 
-/** Ten minutes, because the problem is in the log of each hour, but does not fill it. */
+/** Ten minutes, so that each hour's log contains the problem, but is not filled by it. */
 const repeatRejectionMsDefault = 600_000;
 
-/**
- * Milliseconds within which a second write may leave the timestamps unchanged: on FAT they have a granularity of 2 s.
- */
+/** Milliseconds within which a second write may leave the timestamps unchanged. On FAT they have 2 s granularity. */
 const timestampGranularityMs = 2_000;
 
 /**
@@ -123,7 +124,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     const texts = await readTexts(file);
     if (texts.kind === "problems") return record.recordRejection(texts.problems);
     // A file that has just changed may change again without new timestamps, so the next check reads it again. The age
-    // is measured with this process's clock, because the clock of a network volume may differ.
+    // is measured with this process's clock, because a network volume's clock may differ.
     // Equivalent mutant: the file systems here have finer timestamps.
     readFingerprint = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(texts.value);

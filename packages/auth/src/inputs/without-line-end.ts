@@ -1,4 +1,4 @@
-/** Removes the line break, LF or CR LF, that `echo` and editors add at the end of a file. */
+/** Removes the line break, LF or CR LF, with which `echo` and editors end a file. */
 export function withoutLineEnd(text: string): string {
   return text.replace(/\r?\n$/, "");
 }

@@ -23,8 +23,8 @@ export interface IntrospectionRequirements {
 export const activeTtlMs = 30_000;
 
 /**
- * How long an inactive token is cached, in milliseconds. Shorter, because a replica of the provider may not yet know a
- * token that another replica has just issued.
+ * How long an inactive token is cached, in milliseconds. Shorter, because one of the provider's replicas may not yet
+ * know a token that another one has just issued.
  */
 export const inactiveTtlMs = 10_000;
 

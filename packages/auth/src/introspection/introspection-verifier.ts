@@ -23,9 +23,7 @@ interface Failure {
   readonly endpointFailed: boolean;
 }
 
-/**
- * The maximum of concurrent requests to the endpoint, and so the number of calls that a provider that hangs can block.
- */
+/** The maximum number of concurrent requests to the endpoint. A provider that hangs can block as many calls. */
 export const inFlightMax = 64;
 
 /**
@@ -164,8 +162,8 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
 }
 
 // The endpoint failed if there is no response, or if the status means refused client credentials (RFC 7662 §2.3), too
-// many requests or a server error. Any other undefined response, such as the 403 of a firewall, may be caused by the
-// token that was sent.
+// many requests or a server error. Any other undefined response, such as a firewall's 403, may be caused by the token
+// that was sent.
 function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }

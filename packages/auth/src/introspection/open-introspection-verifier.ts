@@ -8,16 +8,13 @@ import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 export interface IntrospectionSource {
   readonly url: string;
   readonly clientId: string;
-  /**
-   * The path of the file that contains the client secret. The file is watched. A line break after the secret is
-   * ignored.
-   */
+  /** The path to the file with the client secret, which is watched. A line break after the secret is ignored. */
   readonly clientSecretFile: string;
   /** `aud` must contain one of these. Not checked when omitted. */
   readonly audiences?: readonly string[] | undefined;
   /**
    * The member that identifies the caller if a response has no `sub`, which is optional: `client_id` or `username`. Its
-   * values must differ from those of `sub`. By default, tokens without `sub` are rejected.
+   * values must differ from all `sub` values. By default, tokens without `sub` are rejected.
    */
   readonly subjectClaim?: string | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */

@@ -10,7 +10,7 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 /** Options for {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
-  /** The URL that `fetchDocument` requests: of the keys, or of the issuer's metadata. */
+  /** The URL that `fetchDocument` requests, of the keys or the issuer's metadata. */
   readonly url: URL;
   readonly algorithms: readonly JwtAlgorithm[];
   readonly fetchDocument: FetchKeyDocument;
@@ -41,7 +41,7 @@ export interface KeyTiming {
  * `refreshMs`, 5 minutes, because a withdrawn key is removed soon, and the provider gets 300 requests a day.
  * `usableMs`, 24 hours: longer than provider outages, but a stolen key does not stay valid forever. `coolDownMs`, 10
  * seconds, because keys are published before they are used, and a client that sends unknown keys causes at most six
- * fetches a minute. `fetchMs`, 5 seconds, because a call waits for the fetch of an unknown key, and should not wait
+ * fetches a minute. `fetchMs`, 5 seconds, because a call waits while an unknown key is fetched, and should not wait
  * longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
@@ -165,7 +165,7 @@ class FetchedKeys implements IssuerKeys {
   #schedule(): void {
     const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
-    // Jitter spreads the fetches of replicas that started or failed at the same time.
+    // Jitter spreads fetches by replicas that started or failed at the same time.
     const jitteredMs = delayMs * (0.75 + Math.random() / 4);
     this.#nextAtMs = performance.now() + jitteredMs;
     this.#timer = setTimeout(() => void this.reload(), jitteredMs);

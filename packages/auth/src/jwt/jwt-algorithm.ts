@@ -15,7 +15,7 @@ export const jwtAlgorithms = [
   "Ed25519",
 ] as const;
 
-/** The `alg` of a token's signature. */
+/** A token signature's `alg`. */
 export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 
 /** The default algorithms: those that identity providers use. */

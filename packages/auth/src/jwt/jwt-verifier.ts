@@ -16,10 +16,10 @@ interface KeySetOutcome extends ExpiringOutcome {
 const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
 
 /**
- * Creates a verifier for JSON Web Tokens of trusted issuers. Tokens of other issuers are `unknown`.
+ * Creates a verifier for JSON Web Tokens from trusted issuers. Tokens from other issuers are `unknown`.
  *
- * Outcomes are cached until the token expires or the keys of its issuer change. A token that is not cached costs a
- * signature check, and if it names an unknown key, may wait for a fetch of newer keys.
+ * Outcomes are cached until the token expires or its issuer's keys change. A token that is not cached costs a signature
+ * check, and if it names an unknown key, may wait while newer keys are fetched.
  */
 export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const trustedBy = new Map<unknown, TrustedIssuer>(issuers.map((trusted) => [trusted.issuer, trusted]));
@@ -68,7 +68,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
 // empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Returns the `iss` of a signed JWT. The claim is not verified. Use it only to select the keys. */
+/** Returns a signed JWT's `iss`. The claim is not verified. Use it only to select the keys. */
 function issuerOf(text: string): unknown {
   if (!compactJws.test(text)) return undefined;
   try {

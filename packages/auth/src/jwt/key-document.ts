@@ -17,7 +17,7 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
  * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports: the well-known part follows the
  * issuer's path. Then tries RFC 8414 §3, where it precedes the path.
  *
- * @param issuer - the value that `issuer` of the metadata must have
+ * @param issuer - the value that `issuer` must have in the metadata
  * @param url - the issuer as a URL
  */
 export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {

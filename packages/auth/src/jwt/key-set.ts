@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../json-object.t
 import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** The maximum of keys that are used of a set. Providers publish two to ten. */
+/** The maximum number of keys used from a set. Providers publish two to ten. */
 const keysMax = 100;
 
 /** The shortest RSA key that is used, in bits (RFC 7518 §3.3 and §3.5). */
@@ -14,8 +14,8 @@ const rsaModulusMinBits = 2048;
 const rsaModulusMaxBits = 8192;
 
 /**
- * The members of a key that are passed to jose. jose rejects keys with certain other members, such as `oth` or a string
- * for `ext`.
+ * The key members that are passed to jose. jose rejects keys with certain other members, such as `oth` or a string for
+ * `ext`.
  */
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
 
@@ -50,7 +50,7 @@ async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promi
   return imported.some((found) => found !== undefined && isAllowedLength(found)) ? jwk : undefined;
 }
 
-// RFC 7517 §4.2 to §4.4. `d` is the private part of every kind of key (RFC 7518 §6, RFC 8037 §2).
+// RFC 7517 §4.2 to §4.4. `d` is the private part in every kind of key (RFC 7518 §6, RFC 8037 §2).
 function canVerify({ use, key_ops: operations, alg, d }: JsonObject): boolean {
   return (
     (use === undefined || use === "sig") &&

@@ -9,24 +9,24 @@ import { createJwtVerifier } from "./jwt-verifier.ts";
 import { createKeyFetcher, createKeyDiscovery } from "./key-document.ts";
 import type { TrustedIssuer } from "./verify-jwt.ts";
 
-/** The configuration of a JSON Web Token issuer. */
+/** A JSON Web Token issuer's configuration. */
 export interface JwtSource {
   /** The exact `iss` value. */
   readonly issuer: string;
   /** `aud` must contain one of these. Must not be empty, because tokens issued for other services would be accepted. */
   readonly audiences: readonly string[];
   /**
-   * The claim that must contain one of the audiences if a token has no `aud`: `client_id` for access tokens of Amazon
-   * Cognito. By default, tokens without `aud` are rejected.
+   * The claim that must contain an audience if a token has no `aud`, such as `client_id` in Amazon Cognito's access
+   * tokens. By default, tokens without `aud` are rejected.
    */
   readonly audienceClaim?: string | undefined;
-  /** The URL of the issuer's public keys. Defaults to {@link keysFile}, or else `jwks_uri` of the issuer's metadata. */
+  /** The URL of the issuer's public keys. Defaults to {@link keysFile}, or else `jwks_uri` in the issuer's metadata. */
   readonly keysUrl?: string | undefined;
-  /** The path of a file of the issuer's public keys, which is watched. Cannot be combined with {@link keysUrl}. */
+  /** The path to a file with the issuer's public keys, which is watched. Cannot be combined with {@link keysUrl}. */
   readonly keysFile?: string | undefined;
   /** The allowed signature algorithms. Defaults to RS256, PS256, ES256 and EdDSA. */
   readonly algorithms?: readonly JwtAlgorithm[] | undefined;
-  /** The required `typ` of the token: `at+jwt` (RFC 9068), or `any`, the default, which also accepts `JWT` and none. */
+  /** The token's required `typ`: `at+jwt` (RFC 9068), or `any`, the default, which also accepts `JWT` and none. */
   readonly type?: "at+jwt" | "any" | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */
   readonly enforceScopes?: boolean | undefined;
@@ -40,7 +40,7 @@ export interface JwtSource {
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**
- * Opens a verifier for the tokens of these issuers, or returns the configuration's problems.
+ * Opens a verifier for tokens of these issuers, or returns the problems in the configuration.
  *
  * A provider that is down is not a configuration problem. The verifier returns `unavailable` and reports a `problem`
  * until the first keys arrive.

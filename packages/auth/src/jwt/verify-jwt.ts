@@ -28,8 +28,8 @@ export interface TrustedIssuer {
 }
 
 /**
- * How long a permanent rejection is cached, in milliseconds. A minute: clients that repeat a bad token usually do so in
- * a loop.
+ * How long a permanent rejection is cached, in milliseconds. A minute, because clients that repeat a bad token usually
+ * do so in a loop.
  */
 const rejectedTtlMs = 60_000;
 
@@ -85,7 +85,7 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   return { outcome, untilMs: (exp + clockSkewS) * 1000 };
 }
 
-/** Checks the audience of a token that may have no `aud`, as the access tokens of Amazon Cognito. */
+/** Checks the audience if a token has no `aud`, like Amazon Cognito's access tokens. */
 function audienceProblem(payload: JWTPayload, { audiences, audienceClaim }: TrustedIssuer): string | undefined {
   const claim = payload.aud === undefined && audienceClaim !== undefined ? audienceClaim : "aud";
   const values: unknown[] = [payload[claim]].flat();
