@@ -21,7 +21,7 @@ import { type ToolCall, ToolWire } from "./tool-wire.ts";
 import { selectTools } from "./tools.ts";
 
 /**
- * Creates the protocol MCP, for the option `mcp` of a gateway or a proxy.
+ * Creates the protocol MCP, for the option `mcp` of a gateway or proxy.
  *
  * @example
  * ```ts

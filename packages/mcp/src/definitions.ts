@@ -19,7 +19,7 @@ const keptBytesMax = 16 * 1024 * 1024;
 /** The bytes that a definition without a schema counts as. 64 KiB, because creating it costs as much as a large one. */
 const abridgedCost = 64 * 1024;
 
-/** Maximum characters in a description. 4,000: about a page; all descriptions together fill a model's context. */
+/** Maximum characters in a description. 4,000 is about a page. All descriptions together fill a model's context. */
 const descriptionMax = 4_000;
 
 /** Maximum characters in a title. 200: it is one line in a list. */
@@ -82,7 +82,7 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
 
 function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
-  // First, because a definition with both is wrong about one of them.
+  // First, because a definition with both is wrong about one.
   if (httpMethods.includes("DELETE")) return { destructive: true, idempotent: true };
   if (idempotency === NO_SIDE_EFFECTS || httpMethods.some((name) => name === "GET" || name === "QUERY")) {
     return { readOnly: true };

@@ -8,8 +8,8 @@ import { metadataFields, httpStatusOf } from "@plantstore/protocols";
 export type JsonMembers = ReadonlyMap<string, string>;
 
 /**
- * A JSON-RPC 2.0 message, with the values that this server uses. Arguments and ids are parts of the text as sent, so
- * that no number passes through a double.
+ * A JSON-RPC 2.0 message, with the values that this server uses. Arguments and ids are substrings of the text as sent,
+ * so that no number passes through a double.
  */
 export interface McpMessage {
   /** The id's JSON text, or `undefined` for a notification. */

@@ -17,14 +17,14 @@ export interface McpOptions {
   /** How models should use the tools, in plain text. */
   readonly instructions?: string;
   /**
-   * Returns whether `tools/list` contains a tool for this caller; by default it contains all. The filter does not
-   * authorize calls: the function that `admit` returns does, or an interceptor. With this function, lists are marked as
-   * private to their caller.
+   * Returns whether `tools/list` contains a tool for this caller. By default, the list contains all tools. The filter
+   * does not authorize calls. The function that `admit` returns does, or an interceptor. With this function, lists are
+   * marked as private to their caller.
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /**
    * Returns the scopes that calls to an RPC require, `undefined` for an RPC that needs no credential. Tools list them
-   * in `_meta.securitySchemes`, and `admit` checks them. `requiredScopesOf` of `@plantstore/auth` reads them from the
+   * in `_meta.securitySchemes`, and `admit` checks them. `requiredScopesOf` from `@plantstore/auth` reads them from the
    * definition. Default: tools list no scopes.
    */
   readonly scopesOf?: (method: DescMethod) => readonly string[] | undefined;
@@ -40,7 +40,7 @@ export interface McpOptions {
 export interface McpToolOptions {
   /** Up to 64 ASCII letters, digits, `_` and `-`. Defaults to the RPC's full name, with `_` instead of dots. */
   readonly name?: string;
-  /** The name for people. Defaults to the words of the RPC's name. */
+  /** The name for people. Defaults to the words in the RPC's name. */
   readonly title?: string;
   /** Defaults to the RPC's comment. */
   readonly description?: string;

@@ -91,7 +91,7 @@ export class McpServer {
     return `"protocolVersion":"${revision}",${capabilities},"serverInfo":${this.#serverInfo}${guide}`;
   }
 
-  /** Returns a `tools/list` page, as a result's members. A cursor is an index in the list of all tools. */
+  /** Returns a `tools/list` page, as a result's members. A cursor is an index into the list with all tools. */
   #pageOf(cursor: string, caller: BodyCaller): readonly Uint8Array[] {
     const definitionOf = (this.#definitionOf ??= createDefinitions(this.options, this.parts, this.tools));
     const { isListed = () => true } = this.options;

@@ -171,7 +171,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 
   /**
-   * Returns a result. That of an error has its code and message, and its details if it has any.
+   * Returns a result. An error's result has its code and message, and its details if there are any.
    *
    * @param structured - what the tool has returned, as JSON text, or `undefined` for nothing
    */
@@ -196,7 +196,7 @@ function tooLong(limit: string): ConnectError {
 }
 
 /**
- * Returns the HTTP status of an error that asks the client for another credential (MCP, "Authorization"). Without a
+ * Returns the HTTP status for an error that asks the client for another credential (MCP, "Authorization"). Without a
  * challenge, which a 401 requires (RFC 9110 §15.5.2), another server may have refused this server's credential.
  */
 function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
@@ -212,7 +212,7 @@ function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
 
 /**
  * Returns the header that the handler sees. With the idempotency key from `_meta`, unless the header has one, as a
- * String (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
+ * String (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are the same as in JSON.
  */
 function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;

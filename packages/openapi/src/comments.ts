@@ -22,7 +22,7 @@ export function readComments(fileDescriptorSet: Uint8Array): Comments {
 }
 
 /**
- * Returns the comments of the files that declare the services, and of all files that these import. Yields once per
+ * Returns the comments in the files that declare the services, and in all files that these import. Yields once per
  * comment.
  */
 export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
@@ -61,7 +61,7 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
 }
 
 // A SourceCodeInfo path (descriptor.proto) alternates field numbers and list indexes, from the file down to a
-// descriptor. The path may also lead to a part of a descriptor, which has no full name.
+// descriptor. The path may also lead to a part without a full name.
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];
   let desc: DescMessage = FileDescriptorProtoSchema;

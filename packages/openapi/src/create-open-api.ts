@@ -1,9 +1,9 @@
 /**
  * Creates an OpenAPI document from descriptors and services' compiled HTTP rules.
  *
- * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas. The messages and enums that these refer
  * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
- * This module does not depend on sockets. The server's errors are described by the options.
+ * This module does not depend on sockets. The options describe the server's errors.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
@@ -40,12 +40,12 @@ import { Tags } from "./tags.ts";
 export interface OpenApiOptions extends SecurityOptions {
   /**
    * The OpenAPI version. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so a stream
-   * schema describes one message; in 3.2.0 it is an `itemSchema`.
+   * schema describes one message. In 3.2.0 the schema is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
   /** The description defaults to the service comment if there is only one service. */
   readonly info: OpenApiInfo;
-  /** Defaults to `/`, the server of the document itself. */
+  /** Defaults to `/`, the document's own server. */
   readonly servers?: readonly OpenApiServer[];
   /**
    * The definition's comments, for summaries and descriptions. By default, the comments in the descriptors. Descriptors
@@ -85,7 +85,7 @@ export interface OpenApiError {
   readonly description: string;
   /** The body schema: a message type whose fields are all always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
-  /** The body's content type. Defaults to that of JSON responses, `contentType` of `rest`. */
+  /** The body's content type. Defaults to the type of JSON responses, `contentType` in `rest`. */
   readonly contentType?: string;
   /** The `record` field that holds a google.rpc.Code as a number. Its schema lists the code names. */
   readonly codeField?: string;
@@ -165,7 +165,7 @@ function* describeServices(
     referencePrefix: "#/components/schemas/",
     closed,
     rules: options.validation,
-    // Several services may share a type, so its schema allows numbers if any of them writes numbers.
+    // Several services may share a type, so its schema allows numbers if any service writes numbers.
     int64Numbers: services.some((service) => serviceOptionsOf(service, rest).int64Numbers),
   });
   const tags = new Tags(services);

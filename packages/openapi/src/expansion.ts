@@ -23,7 +23,7 @@ export const documentFieldsMax = 300_000;
 /** The note in a document where fields are left out. */
 export const fieldsOmittedNote = "Not all fields are listed here; the others can be set, too.";
 
-/** The number of characters in names and comments that counts as one more field. */
+/** As many characters in names and comments count as one more field. */
 const charactersPerField = 100;
 
 /** A field budget that may be expanded. */
@@ -44,7 +44,7 @@ export class Expansion {
     return this.#isCut;
   }
 
-  /** The number of fields counted so far. */
+  /** How many fields were counted so far. */
   get usedFields(): number {
     return this.#usedFields;
   }

@@ -6,7 +6,8 @@ import { isRequiredField } from "@plantstore/protobuf";
 // Cached, because `getOption` decodes the option on each call.
 const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
 
-// AIP-203. The annotation is found by its number, even if the definition imports another copy of its generated code.
+// AIP-203. The annotation is looked up by its extension number, because a definition may import another copy of its
+// generated code.
 function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
   if (field.proto.options === undefined) return false;
   const behaviors = behaviorsOf.get(field) ?? getOption(field, field_behavior);

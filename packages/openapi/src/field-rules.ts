@@ -1,22 +1,22 @@
 import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
-/** Describes the rules that a server checks in addition to the field types, such as those of `buf.validate`. */
+/** Describes the rules that a server checks in addition to the field types, such as `buf.validate` rules. */
 export interface FieldRules {
-  /** Returns the keywords of a field's rules, or `undefined` if JSON Schema cannot express any. */
+  /** Returns the keywords for a field's rules, or `undefined` if JSON Schema cannot express any. */
   keywordsOf(field: DescField): FieldKeywords | undefined;
   /** Returns whether a message without this field is invalid. */
   isRequired(field: DescField): boolean;
   /**
-   * Returns an array with one example of a field's value; for a list or map, of one element. Returns `[]` if there are
-   * rules but no example is found, and `undefined` if there are no rules.
+   * Returns an array with one example for a field's value, or for one element in a list or map. Returns `[]` if there
+   * are rules but no example is found, and `undefined` if there are no rules.
    */
   exampleOf(field: DescField): readonly (string | number | boolean)[] | undefined;
   /** Returns whether the server accepts a message, for examples. */
   accepts(type: DescMessage, json: JsonObject): boolean;
 }
 
-/** JSON Schema keywords for the parts of a field. */
+/** JSON Schema keywords for a field's parts. */
 export interface FieldKeywords {
   /** The keywords for the value: a list's array, a map's object. */
   readonly value?: OpenApiSchema;

@@ -9,7 +9,7 @@ export type OpenApiSchema = Readonly<Record<string, JsonValue>>;
 /** The Info Object: a document's metadata. */
 export interface OpenApiInfo {
   readonly title: string;
-  /** The version of the interface, not of OpenAPI. */
+  /** The interface's version, not OpenAPI's. */
   readonly version: string;
   readonly summary?: string;
   /** CommonMark. */
@@ -127,7 +127,7 @@ export interface OpenApiOperation {
   readonly requestBody?: { readonly required?: true; readonly content: OpenApiContent };
   /** The keys are a status, a range such as `4XX`, or `default`. */
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
-  /** The requirements, if they differ from those of the document. */
+  /** The requirements, if they differ from the document's. */
   readonly security?: readonly OpenApiSecurityRequirement[];
   readonly "x-rpc": OpenApiRpc;
 }

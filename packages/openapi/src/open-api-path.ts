@@ -5,7 +5,7 @@ export interface PathParameter {
   readonly name: string;
   /** The request field's path, in proto names, or `undefined` for a wildcard outside variables. */
   readonly fieldPath: readonly string[] | undefined;
-  /** What the parameter's value is: the field value, a part of it, or any number of segments. */
+  /** What the parameter's value is: the field value, a part, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
   /** A description of where the part is in its field's value, or `undefined` for the complete value. */
   readonly description: string | undefined;

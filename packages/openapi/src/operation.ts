@@ -25,7 +25,7 @@ import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 import type { Security } from "./security.ts";
 
-/** Options for {@link describeOperation}; the same for all document operations. */
+/** Options for {@link describeOperation}, the same for all operations in a document. */
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
@@ -33,9 +33,9 @@ export interface OperationOptions {
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
-  /** Returns the requirements of an RPC that differ from those of the document. */
+  /** Returns an RPC's requirements, if they differ from the document's. */
   readonly securityOf: Security["ofMethod"];
-  /** The names of the RPCs that are AI agent tools. */
+  /** The names of RPCs that are tools for AI agents. */
   readonly toolNames: ReadonlyMap<DescMethod, string> | undefined;
   /** The error responses, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
@@ -117,7 +117,7 @@ function describeBody(
   return content && { ...(isBodyRequired && { required: true }), content };
 }
 
-/** Returns the request body in each of its content types. In OpenAPI 3.1 a stream schema describes one message. */
+/** Returns the request body in each content type. In OpenAPI 3.1 a stream schema describes one message. */
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
   { openapi, schemas }: OperationOptions,
@@ -167,7 +167,7 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// google.api.HttpBody holds bytes of any media type. The exact description would be "*/*" without a schema, but then
+// google.api.HttpBody holds bytes with any media type. The exact description would be "*/*" without a schema, but then
 // most generators create methods that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
@@ -179,7 +179,7 @@ function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVe
   return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
 }
 
-/** Returns the schema of one stream line in the grpc-gateway format. */
+/** Returns the schema for one stream line in the grpc-gateway format. */
 function resultOf(schema: OpenApiSchema): OpenApiSchema {
   const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
   return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };

@@ -13,10 +13,10 @@ type Operations = Map<string, OpenApiOperation>;
 
 /**
  * Describes bindings in their order, grouped by path and tagged by service. A binding for every method is described for
- * each method that a path item has and no other binding of the path.
+ * each method that a path item can have and that no other binding with the path has.
  *
- * Leaves out and reports what OpenAPI cannot describe: in 3.1 custom HTTP methods, and paths that differ from an earlier
- * path with the same method only in parameter names. Yields once per binding.
+ * Leaves out and reports what OpenAPI cannot describe: in 3.1 custom HTTP methods, and paths that differ from an
+ * earlier path with the same method only in parameter names. Yields once per binding.
  */
 export function* describePaths(
   bindings: readonly RestBinding[],

@@ -238,7 +238,7 @@ export class Schemas {
     }
   }
 
-  // Returns an element schema of a list or map, or of any other field's value.
+  // Returns the schema for a list or map element, or for any other field's value.
   #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
     if (field.message !== undefined) return this.#ofMessage(field.message, place);
     if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
@@ -271,7 +271,7 @@ export class Schemas {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
       this.#components.set(name, {});
-      // Queued instead of described recursively, because a long message chain would overflow the stack.
+      // Queued instead of described recursively, because a long chain of types would overflow the stack.
       this.#referencedSchemas.push({ name, describe });
     }
     return { $ref: this.#options.referencePrefix + name };
@@ -322,10 +322,7 @@ export interface BoundObject {
 
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
-/**
- * The maximum number of a oneof's members that are described as mutually exclusive. 50 members already repeat 1,225
- * names.
- */
+/** Up to this number, a oneof's members are described as mutually exclusive. 50 members already repeat 1,225 names. */
 const excludedMembersMax = 50;
 
 /**

@@ -7,13 +7,13 @@ export interface SecurityOptions {
   /** The credential kinds, by name. */
   readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
-   * The alternatives that operations accept. A caller needs all credentials of one of them. Each credential's value
+   * The alternatives that operations accept. A caller needs all credentials in one alternative. Each credential's value
    * lists the scopes that it needs. `{}` is a call without a credential. Defaults to one alternative, with all
-   * credentials of {@link securitySchemes}.
+   * credentials in {@link securitySchemes}.
    */
   readonly security?: readonly OpenApiSecurityRequirement[];
   /**
-   * Returns an RPC's alternatives, `[]` if it needs no credential, or `undefined` for those of {@link security}.
+   * Returns an RPC's alternatives, `[]` if it needs no credential, or `undefined` for those in {@link security}.
    * `describeSecurity` from `createBearerAuth` returns such a function.
    */
   readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
@@ -23,10 +23,7 @@ export interface SecurityOptions {
 export interface Security {
   /** The requirements for all operations without their own. */
   readonly ofDocument: readonly OpenApiSecurityRequirement[];
-  /**
-   * Returns the requirements of an operation that differ from those of the document, or `undefined` if they are the
-   * same.
-   */
+  /** Returns an operation's requirements, or `undefined` if they are the same as the document's. */
   readonly ofMethod: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
 }
 

@@ -12,12 +12,12 @@ export class Tags {
     this.#byName = Map.groupBy(new Set(services), ({ name }) => name);
   }
 
-  /** Returns an RPC's tags: those in its option `openapiv2_operation`, otherwise that of its service. */
+  /** Returns an RPC's tags: those in its option `openapiv2_operation`, otherwise its service's tag. */
   namesOf(method: DescMethod): readonly string[] {
     return openApiOptionsOf(method).tags ?? [this.#nameOf(method.parent)];
   }
 
-  /** Describes the tags of all operations: first those of services. */
+  /** Describes the tags of all operations, those of services first. */
   describe(bindings: readonly RestBinding[], comments: Comments, info: OpenApiInfo): readonly OpenApiTag[] {
     const services = new Set(bindings.map(({ method }) => method.parent));
     const unused = new Set(bindings.flatMap(({ method }) => this.namesOf(method)));
@@ -39,7 +39,7 @@ export class Tags {
 function describeTag(name: string, service: DescService, comments: Comments, info: OpenApiInfo): OpenApiTag {
   const comment = commentOf(comments, service);
   const { externalDocs } = openApiOptionsOf(service);
-  // The comment of the only service may already be the document's description.
+  // The only service's comment may already be the document's description.
   const isRedundant = comment === undefined || comment === info.description;
   const description = isRedundant ? `The RPCs of \`${service.typeName}\`.` : comment;
   return { name, description, ...(externalDocs !== undefined && { externalDocs }) };

@@ -5,14 +5,14 @@ import type { integerRangeOf } from "@plantstore/protobuf";
 
 type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
 
-/** Returns the pattern of a range's canonical decimal integers. */
+/** Returns the pattern for a range's canonical decimal integers. */
 export function integerPattern({ min, max }: IntegerRange): string {
   if (min === 0n) return `^(0|${positiveUpTo(String(max))})$`;
   // The minimum is one further from zero than the maximum.
   return `^(0|-?${positiveUpTo(String(max))}|${min})$`;
 }
 
-/** Returns a pattern of the integers from 1 to a maximum, which has at least two digits. */
+/** Returns a pattern for the integers from 1 to a maximum, which has at least two digits. */
 function positiveUpTo(max: string): string {
   const first = Number(max[0]);
   const shorter = `[1-9][0-9]{0,${max.length - 2}}`;
@@ -20,7 +20,7 @@ function positiveUpTo(max: string): string {
   return `(${shorter}|${below}${first}${digitsUpTo(max.slice(1))})`;
 }
 
-/** Returns a pattern of the texts with as many digits as a maximum, which they do not exceed. */
+/** Returns a pattern for integers that have as many digits as a maximum and do not exceed it. */
 function digitsUpTo(max: string): string {
   const first = Number(max[0]);
   const rest = max.slice(1);
@@ -38,7 +38,7 @@ function digitsFrom(low: number, high: number): string {
   return low === high ? String(low) : `[${low}-${high}]`;
 }
 
-/** The maximum number of seconds of a google.protobuf.Duration (duration.proto). */
+/** The most seconds that a google.protobuf.Duration can have (duration.proto). */
 const durationSecondsMax = "315576000000";
 
 const seconds = `([0-9]{1,${durationSecondsMax.length - 1}}|${digitsUpTo(durationSecondsMax)})`;

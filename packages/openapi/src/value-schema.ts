@@ -29,7 +29,7 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbe
       const type = int64Numbers ? ["integer", "string"] : "string";
       return { type, format, pattern: integerPattern(range) };
     }
-    // Tools know the ranges of int32 and int64 by their formats.
+    // Tools know the int32 and int64 ranges by their formats.
     if (min < 0n) return { type: "integer", format };
     return { type: "integer", format, minimum: 0, maximum: isBigInt ? uint64Max : Number(max) };
   }
@@ -50,10 +50,10 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbe
 /** The largest double below 2^64, because the maximum itself would be rounded up. */
 const uint64Max = 18_446_744_073_709_549_568;
 
-/** The largest finite value of a 32-bit float as JSON writes it, in the fewest digits. */
+/** The largest finite 32-bit float as JSON writes it, in the fewest digits. */
 const floatMax = 3.4028235e38;
 
-/** Returns the schema of a map's keys, which are strings in JSON, or `undefined` if every string is a key. */
+/** Returns the schema for a map's keys, which are strings in JSON, or `undefined` if every string is a key. */
 export function schemaOfMapKeys(key: ScalarType): OpenApiSchema | undefined {
   const range = integerRangeOf(key);
   if (range !== undefined) return { pattern: integerPattern(range) };
