@@ -1,4 +1,4 @@
-/** Serves grpc-js handlers: definitions of `@grpc/proto-loader`, of ts-proto and of protoc's plugin for grpc-js. */
+/** Serves grpc-js handlers, with definitions from `@grpc/proto-loader`, ts-proto and protoc's plugin for grpc-js. */
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
 import type {
@@ -17,8 +17,8 @@ export { readServices, type DescriptorSource } from "./descriptors/index.ts";
 /** Options for {@link addGrpcJsService}. */
 export interface GrpcJsOptions {
   /**
-   * The service descriptors. Required unless the definition is one of `@grpc/proto-loader`, which has them. Also for
-   * what proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
+   * The service descriptors. Required unless the definition is from `@grpc/proto-loader`, which has them. Also for what
+   * proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
    */
   readonly descriptors?: DescriptorSource;
   /** Interceptors for grpc-js's server, in the order that its `Server` option has. */
@@ -37,11 +37,11 @@ const grpcJsOptionNames: OptionNames<GrpcJsOptions> = {
 };
 
 /**
- * Registers handlers written for grpc-js, in place of `server.addService(definition, implementation)`. They are served
- * like Connect handlers: over all gateway protocols, with its hooks, validation and limits.
+ * Registers handlers written for grpc-js, instead of `server.addService(definition, implementation)`. They are served
+ * like Connect handlers: over all gateway protocols, with hooks, validation and limits.
  *
- * gRPC, gRPC-Web and binary Connect messages pass as bytes to the `requestDeserialize` of the definition. REST and JSON
- * are converted by the descriptors. A method without a handler is `Unimplemented`.
+ * gRPC, gRPC-Web and binary Connect messages pass as bytes to the definition's `requestDeserialize`. REST and JSON are
+ * converted by the descriptors. A method without a handler is `Unimplemented`.
  *
  * @returns the service descriptor, for OpenAPI, reflection and health
  * @throws TypeError for a definition that does not match its descriptors

@@ -31,7 +31,7 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
 /** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
 
-/** The parts of a Nest application that a strategy uses. */
+/** What a strategy uses of a Nest application. */
 export interface MountableApplication {
   use(middleware: Gateway["handler"]): unknown;
 }
@@ -51,12 +51,12 @@ export interface GatewayStrategy {
 }
 
 /**
- * Returns a transport strategy that serves controllers over REST, gRPC-Web, Connect and gRPC, in place of
- * `transport: Transport.GRPC`. Guards, pipes, interceptors and exception filters run for all of them.
+ * Returns a transport strategy that serves controllers over REST, gRPC-Web, Connect and gRPC, instead of `transport:
+ * Transport.GRPC`. Guards, pipes, interceptors and exception filters run for all protocols.
  *
  * @param ServerGrpc - the `@nestjs/microservices` class
  * @param grpcOptions - the `Transport.GRPC` options: `package`, `protoPath` and `loader`, or `packageDefinition`
- * @throws TypeError for unknown options, and for options of a grpc-js server, which does not exist here
+ * @throws TypeError for unknown options, and for grpc-js server options, because there is no such server
  */
 export function createGatewayStrategy<Options extends object, Base extends GrpcServer>(
   ServerGrpc: new (options: Options) => Base,

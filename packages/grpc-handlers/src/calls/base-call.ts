@@ -18,7 +18,7 @@ const interceptorFailed: HandlerFailure = {
 };
 
 /** A method as its definition describes it. */
-// oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for methods of unknown messages.
+// oxlint-disable-next-line typescript/no-explicit-any -- the type from grpc-js for methods with unknown messages.
 export type AnyDefinition = MethodDefinition<any, any>;
 
 /** How a method's messages are read and written. */
@@ -49,7 +49,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
   #hasHeader = false;
   #isReading = false;
   #isEnded = false;
-  /** Whether the call ended with a status of its handler or of an interceptor. */
+  /** Whether the call ended with a status from its handler or an interceptor. */
   #hasStatus = false;
 
   /** @param requests - the only message, or the messages as they arrive */

@@ -3,11 +3,11 @@ import { type Metadata, type ServerInterceptingCallInterface, status } from "@gr
 import type { AnyDefinition } from "./base-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
-/** What the object of a call leaves to the call. */
+/** What a call's object leaves to the call. */
 export interface CallOwner {
   /** Creates the metadata, which few handlers read. */
   readMetadata(): Metadata;
-  /** Ends the call after an exception in a listener of the handler. */
+  /** Ends the call after an exception in the handler's listener. */
   failListener(event: string | symbol, error: unknown): void;
 }
 
@@ -44,7 +44,7 @@ export class HandlerCall extends Duplex {
       readable: definition.requestStream,
       // A message can be large. The messages that the handler does not read wait in the connection window.
       readableHighWaterMark: 1,
-      // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
+      // Destroyed when the call ends. With autoDestroy, `for await` over the requests would prevent a response.
       autoDestroy: false,
     };
     super(options);
@@ -61,7 +61,10 @@ export class HandlerCall extends Duplex {
     });
   }
 
-  /** Catches exceptions in listeners. Node calls most of them outside the handler, where they would stop the process. */
+  /**
+   * Catches exceptions in listeners. Node calls most listeners outside the handler, where exceptions would stop the
+   * process.
+   */
   override emit(event: string | symbol, ...values: readonly unknown[]): boolean {
     try {
       return super.emit(event, ...values);
@@ -122,7 +125,7 @@ export class HandlerCall extends Duplex {
     this.#call.sendStatus(this.#failure ?? okStatus(this.#trailer));
   }
 
-  /** Destroys the stream at the end of its call, which has a status. */
+  /** Destroys the stream when its call ends, with a status. */
   release(): void {
     this.#isReleased = true;
     this.destroy();
@@ -137,7 +140,7 @@ export class HandlerCall extends Duplex {
   }
 }
 
-/** Recognizes Metadata of another copy of grpc-js too. */
+/** Recognizes Metadata from another grpc-js copy too. */
 function isMetadata(value: unknown): value is Metadata {
   return typeof value === "object" && value !== null && "toHttp2Headers" in value;
 }

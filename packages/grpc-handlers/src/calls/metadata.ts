@@ -41,7 +41,7 @@ function addField(metadata: Metadata, name: string, value: string): void {
     const before = metadata.get(name);
     return metadata.set(name, before.length === 0 ? value : `${String(before[0])}, ${value}`);
   }
-  // Several values of one name are joined by commas, which base64 does not contain.
+  // Several values with one name are joined by commas, which base64 does not contain.
   for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
 }
 

@@ -6,8 +6,8 @@ import type { AnyDefinition } from "./base-call.ts";
 /**
  * Returns a function that reads a method's requests with its `requestDeserialize`.
  *
- * Its error is the client's, who gets `InvalidArgument`. The first one of a method is also reported to `onFault`,
- * because it may be an error of the definition, and only the first one, because a client can repeat it.
+ * Errors are the client's, who gets `InvalidArgument`. A method's first error is also reported to `onFault`, because
+ * the definition may be wrong. Later ones are not, because a client can repeat them.
  */
 export function createRequestReader({
   requestDeserialize,

@@ -35,7 +35,7 @@ export class UnaryResponse implements CallResponse {
   }
 }
 
-/** Returns the error of a response that must have one message. */
+/** Returns the error for a response that must have one message. */
 function wrongCount(count: number): ConnectError {
   return new ConnectError(`the handler sent ${count === 0 ? "no message" : "several messages"}`, Code.Internal);
 }

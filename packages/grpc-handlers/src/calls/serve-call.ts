@@ -15,7 +15,7 @@ import { type CallStatus, okStatus, statusOf } from "./status.ts";
 /** What the call objects for all four call types have. */
 export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
 
-/** A handler of any of the four kinds. */
+/** A handler for any kind of method. */
 export type AnyHandler = (call: AnyCall, callback?: sendUnaryData<unknown>) => unknown;
 
 /** A method, its handler, and how its calls are served. */
@@ -119,7 +119,7 @@ class RunningCall implements CallListener {
   }
 
   #run(): void {
-    // An interceptor may pass on events after the end of its call.
+    // An interceptor may pass on events after its call has ended.
     if (this.#isClosed) return;
     const { definition, handler, exposesMessages } = this.#method;
     const request = this.#request?.message;
@@ -158,7 +158,7 @@ class RunningCall implements CallListener {
   }
 }
 
-/** Returns whether an error is that of a loop over the requests that the end of its call has left. */
+/** Returns whether an error comes from a loop over the requests that its call's end has stopped. */
 function isOfEnd(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_STREAM_PREMATURE_CLOSE";
 }

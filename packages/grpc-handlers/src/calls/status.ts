@@ -4,7 +4,7 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { toFault } from "@plantstore/serve";
 import { appendMetadata } from "./metadata.ts";
 
-/** The end of a call, as grpc-js interceptors see it. */
+/** How a call ends, as grpc-js interceptors see it. */
 export interface CallStatus extends Pick<StatusObject, "code" | "details"> {
   readonly metadata?: Metadata | null;
   /** The fault that the status hides from the client. */
@@ -16,7 +16,7 @@ export function okStatus(metadata: Metadata | null | undefined): CallStatus {
   return { code: status.OK, details: "OK", metadata: metadata ?? null };
 }
 
-/** The failure that `onFault` gets for a fault of a handler. */
+/** The failure that `onFault` gets for a handler's fault. */
 export const handlerFailed: Parameters<typeof toFault>[1] = {
   errorCode: "ERR_HANDLER_FAILED",
   what: "a handler of grpc-js failed",
@@ -26,11 +26,11 @@ export const handlerFailed: Parameters<typeof toFault>[1] = {
 const unknownText = "Unknown error";
 
 /**
- * Returns the status for what a handler has thrown, called back or emitted. As in grpc-js, an integer `code` makes it a
- * status for the client.
+ * Returns the status for what a handler has thrown, called back or emitted. As in grpc-js, an error with an integer
+ * `code` is a status for the client.
  *
  * @param trailer - replaces the error metadata
- * @param exposesMessages - whether the client gets the message of an error without a code
+ * @param exposesMessages - whether the client gets an error's message if the error has no code
  */
 export function statusOf(thrown: unknown, trailer: Metadata | undefined, exposesMessages: boolean): CallStatus {
   const error = (typeof thrown === "object" && thrown !== null ? thrown : {}) as Partial<ServerErrorResponse>;
@@ -42,7 +42,7 @@ export function statusOf(thrown: unknown, trailer: Metadata | undefined, exposes
   return { code: status.UNKNOWN, details: exposesMessages && message ? message : unknownText, metadata, fault: thrown };
 }
 
-/** Returns the error of a status that is not OK. Reports its fault to the gateway's `onFault`. */
+/** Returns the error for a status that is not OK. Reports its fault to the gateway's `onFault`. */
 export function toConnectError(end: CallStatus): ConnectError {
   const { code, details, metadata, fault } = end;
   const header = new Headers();

@@ -20,14 +20,14 @@ import { withCode } from "@plantstore/http";
 import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "@plantstore/protobuf/gen/google/api/http_pb.js";
 
-/** The parts of a `@grpc/proto-loader` method that describe it. */
+/** What describes a `@grpc/proto-loader` method. */
 export interface DescribedMethod {
   readonly path: string;
   readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
   readonly options?: { readonly "(google.api.http)"?: JsonObject };
 }
 
-/** Returns whether a member of a definition is a method with descriptors, as those of `@grpc/proto-loader`. */
+/** Returns whether a definition's member is a method with descriptors, as in `@grpc/proto-loader` definitions. */
 export function isDescribed(value: unknown): value is DescribedMethod {
   if (typeof value !== "object" || value === null) return false;
   const { requestType } = value as Partial<DescribedMethod>;
@@ -35,15 +35,15 @@ export function isDescribed(value: unknown): value is DescribedMethod {
 }
 
 /**
- * Returns the descriptors of `@grpc/proto-loader` methods in the form that protoc gives them.
+ * Returns the descriptors for `@grpc/proto-loader` methods in the form that protoc gives them.
  *
  * protobufjs writes one file per package, without imports, with relative type names, with field names in camel case
  * unless `keepCase` is set, and without custom options. HTTP rules are in the method options.
  *
- * @throws TypeError if definitions that were loaded separately contain different types of the same name
+ * @throws TypeError if definitions that were loaded separately contain different types with the same name
  */
 export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescriptorSet {
-  // All methods of a `loadSync` call have the same array.
+  // All methods from one `loadSync` call have the same array.
   const loaded = new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos));
   const files = new Map<string, FileDescriptorProto>();
   for (const file of [...loaded].flatMap((each) => completeFiles(each, methods))) {
@@ -87,7 +87,7 @@ function completeFiles(loaded: readonly Uint8Array[], methods: readonly Describe
   return files;
 }
 
-/** Adds a file's types to another file of its package. */
+/** Adds a file's types to another file in its package. */
 function mergeFile(into: FileDescriptorProto, from: FileDescriptorProto): void {
   const scope = from.package;
   addTypes(into.messageType, from.messageType, scope, (a, b) => equals(DescriptorProtoSchema, a, b));
@@ -131,7 +131,7 @@ const wellKnownFiles: readonly string[] = [
   .map((name) => `google/protobuf/${name}.proto`)
   .concat("google/api/http.proto", "google/api/httpbody.proto");
 
-/** The messages of the package google.api that are in the files above. */
+/** The google.api messages that are in the files above. */
 const wellKnownInApi: ReadonlySet<string> = new Set(["CustomHttpPattern", "Http", "HttpBody", "HttpRule"]);
 
 function ruleOf(method: DescribedMethod | undefined): JsonObject | undefined {
@@ -148,7 +148,7 @@ function toHttpRule(rule: JsonObject): HttpRule {
 class Names {
   /** The types by their full names. Enums are undefined. */
   readonly #types = new Map<string, DescriptorProto | undefined>();
-  /** The names of the fields in HTTP rules, which are as in the definition. */
+  /** The names that fields have in HTTP rules, which are the definition's names. */
   readonly #ruleFields = new Map<FieldDescriptorProto, string>();
 
   constructor(files: readonly FileDescriptorProto[]) {
@@ -229,7 +229,7 @@ function mapEntryName(field: string): string {
   return `${field.replaceAll(/(?:^|_+)([a-z]?)/g, (_, first: string) => first.toUpperCase())}Entry`;
 }
 
-/** Moves the oneofs of optional fields behind the others, as in protoc. Reflection clients refuse another order. */
+/** Moves the oneofs of optional fields behind the others, as protoc does. Reflection clients refuse another order. */
 function sortOneofs(message: DescriptorProto): void {
   const { field: fields, oneofDecl: oneofs } = message;
   const members = fields.filter((field) => isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex));

@@ -1,8 +1,8 @@
 import type { MessageHandler } from "./held-requests.ts";
 
-/** The parts of Nest's class `ServerGrpc` that a strategy uses. */
+/** What a strategy uses of Nest's class `ServerGrpc`. */
 export interface GrpcServer {
-  /** Loads the definitions, and adds a service for each of them to the `createClient` result. */
+  /** Loads the definitions, and adds a service for each one to the `createClient` result. */
   bindEvents(): Promise<void>;
   /** Returns what runs a controller method. The arguments identify the method. */
   getMessageHandler(...method: readonly unknown[]): MessageHandler | null | undefined;

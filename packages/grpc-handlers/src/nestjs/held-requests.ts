@@ -4,7 +4,7 @@ interface BufferedRequests {
   drainBuffer(): void;
 }
 
-/** The parts of a grpc-js call that pause its requests. */
+/** What pauses a grpc-js call's requests. */
 interface PausableCall {
   pause(): unknown;
   resume(): unknown;

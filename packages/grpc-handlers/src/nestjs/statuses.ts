@@ -7,7 +7,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
-/** What Nest's filter makes of an exception without a status: an `RpcException` with a text, or any other error. */
+/** What Nest's filter creates from an exception without a status: an `RpcException` with a text, or any other error. */
 interface NestError {
   readonly status: "error";
   readonly message: string;

@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import type { Metadata } from "@grpc/grpc-js";
 import { NiceMetadata } from "./nice-metadata.ts";
 
-/** The parts of a grpc-js call that the context needs. */
+/** What the context needs of a grpc-js call. */
 interface ContextSource extends EventEmitter {
   readonly metadata: Metadata;
   getPeer(): string;

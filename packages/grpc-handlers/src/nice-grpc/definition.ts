@@ -2,14 +2,14 @@ import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 
 /** A ts-proto message type. */
 interface TsProtoType {
-  // oxlint-disable-next-line typescript/no-explicit-any -- the messages of a definition have any type.
+  // oxlint-disable-next-line typescript/no-explicit-any -- a definition's messages have any type.
   encode(message: any): { finish(): Uint8Array };
   decode(bytes: Uint8Array): unknown;
   // oxlint-disable-next-line typescript/no-explicit-any -- as above.
   fromPartial?(message: any): unknown;
 }
 
-/** A method of a {@link GenericDefinition}. */
+/** A {@link GenericDefinition}'s method. */
 interface GenericMethod {
   readonly name: string;
   readonly requestType: TsProtoType;

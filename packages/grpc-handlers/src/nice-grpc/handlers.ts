@@ -12,10 +12,10 @@ import {
 } from "@grpc/grpc-js";
 import { NiceCallContext } from "./call-context.ts";
 
-/** A nice-grpc handler of any kind. */
+/** A nice-grpc handler for any kind of method. */
 export type NiceHandler = (request: unknown, context: NiceCallContext) => unknown;
 
-// oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for messages of any type.
+// oxlint-disable-next-line typescript/no-explicit-any -- the type from grpc-js for messages with any type.
 type GrpcUnaryCall = ServerUnaryCall<any, any>;
 // oxlint-disable-next-line typescript/no-explicit-any -- as above.
 type GrpcStreamCall = ServerDuplexStream<any, any>;
@@ -100,7 +100,9 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Returns the status of what a handler has thrown. As in nice-grpc, only a `ServerError` has a code for the client. */
+/**
+ * Returns the status for what a handler has thrown. As in nice-grpc, only a `ServerError` has a code for the client.
+ */
 function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<StatusObject> | ServerErrorResponse {
   const metadata = trailer.grpcJs;
   const error: unknown = thrown;
@@ -112,7 +114,7 @@ function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<Status
   return Object.assign(new Error(message, { cause: error }), { metadata });
 }
 
-/** Recognizes a `ServerError` of any copy of nice-grpc, by the property that nice-grpc itself checks. */
+/** Recognizes a `ServerError` from any nice-grpc copy, by the property that nice-grpc itself checks. */
 function isServerError(error: unknown): error is Pick<StatusObject, "code" | "details"> {
   return typeof error === "object" && error !== null && "@@nice-grpc:ServerError" in error;
 }

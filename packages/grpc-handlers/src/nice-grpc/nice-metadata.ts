@@ -3,7 +3,7 @@ import { Metadata } from "@grpc/grpc-js";
 /** A metadata value: binary if the key ends with `-bin`. */
 type NiceValue = string | Uint8Array;
 
-/** Metadata with the nice-grpc interface, in which several strings of one key are one, joined by ", ". */
+/** Metadata with the nice-grpc interface, in which several strings with one key are one, joined by ", ". */
 export class NiceMetadata {
   /** The metadata for grpc-js. */
   readonly grpcJs: Metadata;
