@@ -26,7 +26,7 @@ interface Compiler {
   readonly report: FaultReporter;
 }
 
-/** Creates the handlers of all RPCs and their routes, with a few steps per RPC. */
+/** Creates all RPCs' handlers and routes, with a few steps per RPC. */
 export function* compileProxy(
   { upstreams, owners, localMethods, local, options, report }: Compiler,
   descriptors: readonly UpstreamDescriptors[],
@@ -50,7 +50,7 @@ export function* compileProxy(
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
-    // An upstream may send a message of any type in a google.protobuf.Any.
+    // An upstream may send a message with any type in a google.protobuf.Any.
     const definitions = [...descriptors.slice(at, at + 1), ...descriptors.toSpliced(at, 1), ...local.definitions];
     registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], definitions));
   }

@@ -65,11 +65,11 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP engine of `listen`. Defaults to the `@plantstore/http-engine` engine. */
+  /** The HTTP engine for `listen`. Defaults to `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
-   * Which elements with a rule of `google.api.visibility` exist for callers, as in `createGateway`. Others are also
-   * left out of {@link ProxyGateway.services}.
+   * Which elements with a `google.api.visibility` rule exist for callers, as in `createGateway`. Others are also left
+   * out of {@link ProxyGateway.services}.
    */
   readonly visibility?: VisibilityOptions;
   /**
@@ -98,9 +98,9 @@ export interface ProxyGateway extends Gateway {
   readonly services: readonly DescService[];
   /** The services that are not proxied because the descriptors lack a required type, each with the reason. */
   readonly omitted: readonly string[];
-  /** The rules' labels in the current descriptors; empty without `visibility`. */
+  /** The labels of the rules in the current descriptors. Empty without `visibility`. */
   readonly visibilityLabels: ReadonlySet<string>;
-  /** The descriptor sets in use, including comments, in the order of the upstreams. */
+  /** The descriptor sets in use, including comments, in upstream order. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
    * The last reload of each upstream's descriptors, in upstream order. Until all were read once, calls to
@@ -122,7 +122,7 @@ export interface ProxyGateway extends Gateway {
    * Serves by other options, without closing the port. Calls in flight keep the old ones. An upstream whose new
    * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the
    * errors of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no
-   * upstream has descriptors; nothing changes then. Concurrent calls are applied in their order. The engine,
+   * upstream has descriptors. Nothing changes then. Concurrent calls are applied in their order. The engine,
    * `trustedProxies`, and the connection limits stay as they were at the start.
    */
   reconfigure(options: ProxyOptions): Promise<void>;
@@ -140,9 +140,9 @@ export interface ProxyGateway extends Gateway {
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send
  * descriptors that are not valid: it retries them, and serves them once their descriptors are read.
  *
- * What an upstream offers cannot get it the calls of another. A service belongs to the upstream that names it in
- * `services`, even while that upstream is unavailable. A REST route of an annotation that overlaps one of an earlier
- * upstream, of a rule or of `routes` is left out, and is listed in {@link ProxyGateway.descriptorReloads}. An upstream
+ * What an upstream offers cannot get it another one's calls. A service belongs to the upstream that names it in
+ * `services`, even while that upstream is unavailable. A REST route from an annotation is left out if it overlaps one
+ * from an earlier upstream, a rule or `routes`, and is listed in {@link ProxyGateway.descriptorReloads}. An upstream
  * with reflection serves REST by annotations once all earlier upstreams were reached.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
@@ -154,11 +154,11 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
 }
 
-/** The limits of callers whose defaults differ from those of a gateway. */
+/** The limits for callers whose defaults differ from those of a gateway. */
 const proxyLimits = {
   // Header fields that an upstream may send can also be sent to it.
   headerBytes: upstreamLimits.headerBytes,
-  // 64 MiB: 256 streams of 256 KiB. Uploads that an upstream does not read must not stall other calls on the
+  // 64 MiB for 256 streams of 256 KiB each. Uploads that an upstream does not read must not stall other calls on the
   // connection.
   connectionWindowBytes: 64 * 1024 * 1024,
 };
@@ -166,7 +166,7 @@ const proxyLimits = {
 /** Milliseconds for which replaced upstreams serve the calls that hold them. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
-/** What the options of a proxy determine. */
+/** What a proxy opens from its options, and opens again at a reload. */
 interface Serving {
   readonly table: ProxyTable;
   readonly server: Server;
@@ -175,7 +175,7 @@ interface Serving {
 }
 
 /**
- * Reads the descriptors of options, and compiles their routes. Rejects as {@link createProxy} does.
+ * Reads the descriptors for options, and compiles their routes. Rejects as {@link createProxy} does.
  *
  * @param previous - has the descriptors for upstreams that cannot be reached
  */
@@ -232,10 +232,10 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
 }
 
 /**
- * Returns a function that returns the descriptors that a previous table has of an upstream when it is called.
+ * Returns a function that returns the descriptors that a previous table has for an upstream when it is called.
  *
- * A separate function, because `openServing` must not use `previous` in a closure: all closures in a function share its
- * variables, and routes hold some of them, so that each table would keep all tables before it in memory.
+ * A separate function, because `openServing` must not use `previous` in a closure. All closures in a function share its
+ * variables, and routes hold some closures, so that each table would keep all tables before it in memory.
  */
 function knownDescriptorsOf(
   upstreams: readonly OpenUpstream[],
@@ -265,7 +265,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
   const { server } = first;
-  // The listener keeps the proxies of the start, too, for the PROXY protocol.
+  // For the PROXY protocol, the listener also keeps the proxies that it started with.
   const { trustedProxies } = server;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = async (stopGateway: () => Promise<void>): Promise<void> => {

@@ -10,7 +10,7 @@ import { definitionMaxBytes } from "./read-definition.ts";
 const run = promisify(execFile);
 
 /**
- * Compiles a revision of the current folder's git repository with buf, as `buf build` would in the current folder. The
+ * Compiles a revision in the current folder's git repository with buf, as `buf build` would in the current folder. The
  * `node_modules` folders are the current ones, because modules in `buf.yaml` may be npm packages.
  *
  * @throws InputError if git or buf fails
@@ -42,7 +42,7 @@ export async function buildRevision(revision: string): Promise<Uint8Array> {
   });
 }
 
-/** Links `node_modules` of the current folder and its parents in the repository. */
+/** Links the `node_modules` folders of the current folder and its parents in the repository. */
 function linkPackages(tree: string, subfolders: readonly string[]): void {
   for (let depth = 0; depth <= subfolders.length; depth++) {
     const parents = Array.from({ length: subfolders.length - depth }, () => "..");

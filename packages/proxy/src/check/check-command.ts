@@ -22,7 +22,7 @@ import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /**
  * Reports whether the gateway would start with a descriptor set's services, and if not, every reason. With `--against`,
- * reports the changes that break clients of an older definition.
+ * reports the changes that break an older definition's clients.
  */
 export const checkCommand: CommandOf<CommandOutput> = {
   name: "check",

@@ -12,7 +12,7 @@ import {
 import { InputError } from "./input-error.ts";
 import { readText } from "./read-input.ts";
 
-/** Maximum size of the file of accepted changes. 1 MiB: ten thousand changes. */
+/** Maximum size of the file with accepted changes. 1 MiB holds ten thousand changes. */
 const acceptedMaxBytes = 1024 * 1024;
 
 /** A comparison's options. */
@@ -20,7 +20,7 @@ export interface ComparisonOptions {
   readonly rest: RestOptions;
   /** Whether both versions contain only what callers with some visibility labels see. */
   readonly isRestricted: boolean;
-  /** The file of accepted changes. */
+  /** The file with accepted changes. */
   readonly accept: string | undefined;
   /** The folder that contains the definition's files, for reports. */
   readonly sourceRoot: string;
@@ -28,9 +28,7 @@ export interface ComparisonOptions {
   readonly warn: (text: string) => void;
 }
 
-/**
- * Compares services with those of an older definition. @param name - of the older one, for messages @throws InputError
- */
+/** Compares services with an older definition's. @param name - the older one's name, for messages @throws InputError */
 export async function compareWith(
   before: readonly DescService[],
   now: readonly DescService[],
@@ -45,7 +43,7 @@ export async function compareWith(
   });
   const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
   try {
-    // With labels, both versions contain only what is visible: what is hidden now is reported as removed.
+    // With labels, both versions contain only what is visible. What is hidden now is reported as removed.
     const changes = compareServices(before, now, rest, openRules).filter(
       ({ rule }) => !isRestricted || rule !== "visibility-narrowed",
     );
@@ -58,7 +56,7 @@ export async function compareWith(
   }
 }
 
-/** Returns whether the files of services import the options of `buf.validate`. */
+/** Returns whether the files of services import the `buf.validate` options. */
 function haveRules(services: readonly DescService[]): boolean {
   return [...filesOf(services)].some(({ proto }) => proto.name === "buf/validate/validate.proto");
 }

@@ -11,9 +11,9 @@ import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 
 /**
- * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Buf images have the same format.
+ * Reads the services in a binary google.protobuf.FileDescriptorSet from a file. Buf images have the same format.
  *
- * @param labels - the visibility labels that are allowed; `undefined` for everything
+ * @param labels - the visibility labels that are allowed, or `undefined` for everything
  * @throws InputError for any other file, or if every service lacks a type
  */
 export async function readServices(path: string, labels?: readonly string[]): Promise<ReadServices> {
@@ -53,7 +53,7 @@ const googleApis =
 async function readBytes(path: string): Promise<Uint8Array> {
   let bytes: Uint8Array;
   try {
-    // `end` is inclusive: one byte more than allowed is read, so that a file that is too large is detected.
+    // `end` is inclusive. One byte more than allowed is read, so that a file that is too large is detected.
     bytes = await readDefinition(createReadStream(path, { end: definitionMaxBytes }), path);
   } catch (error) {
     throw error instanceof InputError ? error : new InputError(`cannot read ${path}: ${messageOf(error)}`);
@@ -66,7 +66,7 @@ function describe(path: string, bytes: Uint8Array, labels: readonly string[] | u
   const notADescriptorSet = (reason: string): InputError =>
     new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howToCreate}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notADescriptorSet("is compressed with gzip");
-  // 0x0a is the `file` tag, the only field of a FileDescriptorSet.
+  // 0x0a is the tag of `file`, the only field in a FileDescriptorSet.
   if (bytes[0] !== 0x0a)
     throw notADescriptorSet(isText(bytes) ? "is text" : "does not start with a FileDescriptorProto");
   try {

@@ -49,7 +49,7 @@ export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName
   );
 }
 
-/** Returns options that enable these switches for every service, in addition to those of a profile. */
+/** Returns options that enable these switches for every service, in addition to a profile's options. */
 export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfile = "strict"): RestOptions {
   const { fullyDecodeReservedExpansion = false, ...ofServices } = Object.fromEntries(
     [...names].map((name) => [name, true]),
@@ -68,7 +68,7 @@ export function parseProfile(name: string): RestProfile {
 /** The names of all profiles. */
 export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
 
-/** Parses the status of a response of type google.protobuf.Empty. @throws InputError for another one */
+/** Parses the status for a google.protobuf.Empty response. @throws InputError for another one */
 export function parseEmptyResponse(text: string): 200 | 204 {
   if (text === "200") return 200;
   if (text === "204") return 204;

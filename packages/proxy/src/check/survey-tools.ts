@@ -13,7 +13,7 @@ export interface ToolSurvey {
   readonly unmatched: readonly string[];
 }
 
-/** Surveys the tools of RPCs. */
+/** Surveys the RPCs' tools. */
 export async function surveyTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<ToolSurvey> {
   // A dynamic import, as in the gateway.
   const { createMcp } = await import("@plantstore/mcp");

@@ -17,7 +17,7 @@ export interface Survey {
   readonly tools: ToolSurvey | undefined;
 }
 
-/** Checks services with these options. @param selectors - of the RPCs that are AI agent tools */
+/** Checks services with these options. @param selectors - for the RPCs that are tools for AI agents */
 export async function checkServices(
   services: readonly DescService[],
   rest: RestOptions,

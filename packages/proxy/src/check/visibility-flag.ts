@@ -1,6 +1,6 @@
 import { type Flag, type ParsedFlags, textsOf } from "@plantstore/command-line";
 
-/** The flag `--visibility` of the commands that read a definition. */
+/** The flag `--visibility` for commands that read a definition. */
 export const visibilityFlag: Flag = {
   value: "LABEL",
   about: "hides what has a rule of google.api.visibility without LABEL",

@@ -68,7 +68,7 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
 ]);
 
 /**
- * Returns the error of a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors".
+ * Returns the error for a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors".
  *
  * @param lossReason - why its connection was lost, if that is known
  */
@@ -82,13 +82,13 @@ export function resetError(code: number, lossReason?: string): ConnectError {
   return new ConnectError(text, status);
 }
 
-/** Returns the error of a call whose response has a header or trailer above the receiver's limit. */
+/** Returns the error for a call whose response has a header or trailer above the receiver's limit. */
 export function responseHeaderTooLarge(limitBytes: number, receiver: "client" | "proxy"): ConnectError {
   const text = `the header fields of the response are larger than ${limitBytes} bytes, the limit of the ${receiver}`;
   return new ConnectError(text, Code.ResourceExhausted);
 }
 
-/** Returns the error of a call whose header is above the upstream limit. */
+/** Returns the error for a call whose header is above the upstream limit. */
 export function requestHeaderTooLarge(limitBytes: number): ConnectError {
   const text = `the header fields are larger than ${limitBytes} bytes, the limit of the upstream`;
   return problem("ERR_HEADER_TOO_LARGE", text);

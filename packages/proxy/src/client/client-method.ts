@@ -8,7 +8,7 @@ import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@plant
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 
-/** Settings of all transport calls. */
+/** Settings that all calls on a transport share. */
 export interface CallSettings {
   readonly scheme: string;
   readonly authority: string;
@@ -51,7 +51,7 @@ export abstract class ClientMethod<T> {
     return "own";
   }
 
-  /** Converts a part of a large message. Returns `undefined` if messages must be complete. */
+  /** Converts a part of a large message. `undefined` if messages must be complete. */
   get openPart(): ((part: Uint8Array) => T) | undefined {
     return undefined;
   }
@@ -93,7 +93,7 @@ export function cannotEncode(cause: unknown): ConnectError {
   return new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, cause);
 }
 
-/** One RPC of a transport. */
+/** One RPC on a transport. */
 export class MessageMethod extends ClientMethod<Message> {
   readonly #write: ReturnType<typeof createBinaryWriter>;
   readonly #read: ReturnType<typeof createBinaryReader>;

@@ -55,9 +55,9 @@ export interface GrpcTransportOptions {
    * For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`).
    */
   readonly tls?: UpstreamTls;
-  /** Maximum connections, from 1 to 1,000. One is opened when all streams of the open ones are in use. Default 100. */
+  /** Maximum connections, from 1 to 1,000. One is opened when all streams on the open ones are in use. Default 100. */
   readonly connections?: number;
-  /** Compression for messages of at least {@link compressMinBytes}. None by default. */
+  /** Compression for messages with at least {@link compressMinBytes}. None by default. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
   /** Size in bytes from which messages are compressed. Default 1,024. */
   readonly compressMinBytes?: number;
@@ -76,8 +76,8 @@ export interface GrpcTransportOptions {
    */
   readonly keepaliveMs?: number;
   /**
-   * Whether calls wait until their deadline if no server is reachable and healthy (gRPC's "wait for ready"). Default
-   * false: calls fail immediately.
+   * Whether calls wait until their deadline if no server is reachable and healthy (gRPC's "wait for ready"). By
+   * default, calls fail immediately.
    */
   readonly waitForReady?: boolean;
   /**
@@ -288,7 +288,7 @@ function callStream(init: CallInit<Message>, input: AsyncIterable<unknown>): Pro
   return new Promise((resolve, reject) => new PromisedStream(init, input, resolve, reject).start());
 }
 
-/** The compressions that responses may use, in order of preference. */
+/** The compressions that responses may use, the preferred one first. */
 const compressions: readonly Compression[] = [gzip, brotli, zstd];
 
 function findCompression(name: string | undefined): Compression | undefined {

@@ -43,7 +43,7 @@ export interface CallInit<T> {
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
 
-/** The end of a call, after its last attempt. */
+/** How a call ends, after its last attempt. */
 export interface CallEnd {
   /** The call error, or `undefined` if its status is success. */
   readonly error: ConnectError | undefined;
@@ -69,7 +69,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
   #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** Number of attempts: in total, and since a server's last pushback. */
+  /** How many attempts were made: in total, and since a server's last pushback. */
   #attempts = 1;
   #attemptsSincePushback = 1;
   /**
@@ -307,7 +307,10 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === remainingMsMin;
   }
 
-  /** Returns the milliseconds until the deadline: the timeout minus the time since the start, queueing included. */
+  /**
+   * Returns the milliseconds until the deadline, which is the timeout minus the time since the start, queueing
+   * included.
+   */
   #remainingMs(timeoutMs: number): number {
     const spentMs = Math.trunc(performance.now() - this.#startedAtMs);
     return Math.max(remainingMsMin, timeoutMs - spentMs);
@@ -316,7 +319,7 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
 
 const noFields: HeaderFields = [];
 
-/** The maximum bytes in the fields that each attempt adds: the deadline and the number of attempts before. */
+/** The maximum bytes in the fields that each attempt adds: the deadline and how many attempts were made before. */
 const addedFieldsBytes = 128;
 
 /** Resets a stream whose response is no longer needed. */

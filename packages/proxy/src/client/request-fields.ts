@@ -12,7 +12,7 @@ export interface RequestFields {
   readonly fields: readonly string[];
   /** Whether `user-agent` is among them. */
   readonly hasUserAgent: boolean;
-  /** Whether several calls share the fields; {@link block} is then cached. */
+  /** Whether several calls share the fields. {@link block} is then cached. */
   isShared?: boolean;
   /** The encoded field block. */
   block?: Uint8Array;
@@ -37,7 +37,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
 }
 
 /**
- * Encodes a call's fields, its deadline, and the number of previous attempts (gRFC A6).
+ * Encodes a call's fields, its deadline, and how many attempts preceded (gRFC A6).
  *
  * @throws ConnectError `InvalidArgument` if HTTP does not allow a field
  */
@@ -63,9 +63,9 @@ function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array
   return request.isShared === true ? (request.block ??= copyIfPooled(encodeVarying(fields))) : encodeVarying(fields);
 }
 
-/** Cached encodings of timeouts. Most programs use few different timeouts. */
+/** Cached timeout encodings. Most programs use few different timeouts. */
 const timeoutBlocks = new Map<number, Uint8Array>();
-/** Maximum entries of {@link timeoutBlocks}. */
+/** Maximum entries in {@link timeoutBlocks}. */
 const timeoutBlocksMax = 64;
 
 function timeoutBlock(timeoutMs: number): Uint8Array {

@@ -4,7 +4,7 @@ import { readHeaderField } from "@plantstore/http";
 import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
-/** The compression of a response's messages, or `undefined` if they are not compressed. */
+/** How a response's messages are compressed, or `undefined` if they are not. */
 export type ResponseCoding = Compression | undefined;
 
 /**

@@ -20,7 +20,7 @@ export interface RetryPolicy {
   /** Returns whether a method's calls may be processed twice. By default, all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * Limits the retries of all calls together. Each failure removes one token, each success adds `tokenRatio` up to
+   * Limits retries for all calls together. Each failure removes one token, each success adds `tokenRatio` up to
    * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1. If most calls
    * fail, ten successes allow one retry.
    */
@@ -44,9 +44,9 @@ export interface FailedCall {
   readonly error: ConnectError;
   /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry, or `null` if absent. */
   readonly pushback: string | null;
-  /** Number of attempts so far. */
+  /** How many attempts were made so far. */
   readonly attempts: number;
-  /** Number of attempts since a server's last pushback. */
+  /** How many attempts were made since a server's last pushback. */
   readonly attemptsSincePushback: number;
 }
 
@@ -100,7 +100,7 @@ function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   return isAllowed === true;
 }
 
-/** gRFC A6, "Pushback": any value that is not a number of milliseconds forbids a retry. */
+/** gRFC A6, "Pushback": any value other than milliseconds forbids a retry. */
 function readPushback(text: string): number | undefined {
   const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : timerMsMax + 1;
   return value <= timerMsMax ? value : undefined;

@@ -11,7 +11,7 @@ import { ResponseMessages } from "./response-messages.ts";
 export interface StreamCallResponse {
   readonly header: Headers;
   readonly message: AsyncIterable<Message>;
-  /** Empty until the end of the messages. */
+  /** Empty until the messages have ended. */
   readonly trailer: Headers;
 }
 
@@ -25,8 +25,8 @@ const keptBytesMax = 96 * 1024;
 /** A call with a message stream in one or both directions. */
 export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   /**
-   * The caller's async context, in which its messages are read. Socket events run in that of the call that opened the
-   * connection.
+   * The caller's async context, in which its messages are read. Socket events run in the context of the call that
+   * opened the connection.
    */
   readonly #context = new AsyncResource("OutgoingStream");
   readonly #input: AsyncIterator<unknown>;

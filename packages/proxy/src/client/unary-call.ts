@@ -23,7 +23,7 @@ export interface UnaryCallResponse {
 /** A call with one request message and one response message. */
 export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   readonly #request: Uint8Array;
-  /** The first piece of the response body, and the entire body if no other piece arrives. */
+  /** The response body's first piece, and the entire body if no other piece arrives. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
   /** The response if its message is read in parts. */
@@ -40,7 +40,7 @@ export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   /** Called once when the status is success, but the message is missing or invalid. */
   protected abstract rejected(error: ConnectError): void;
 
-  /** Called instead of {@link succeeded} with the parts of a large message, which throw if the call fails. */
+  /** Called instead of {@link succeeded} with a large message's parts, which throw if the call fails. */
   protected receivedLarge(_parts: AsyncIterable<T>): void {}
 
   /** Ends the parts with the call error. @returns `false` if the message is not read in parts */

@@ -35,7 +35,7 @@ export interface Admission {
 }
 
 /**
- * Opens the verifier of credentials and the rate limits from settings.
+ * Opens the credential verifier and the rate limits from settings.
  *
  * @throws SettingsProblem if tokens, a file or an issuer are not valid
  */

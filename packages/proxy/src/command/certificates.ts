@@ -55,7 +55,7 @@ export class ServedCertificate {
   }
 }
 
-/** Returns the leaf certificate: the first one of the chain, which the key belongs to. */
+/** Returns the leaf certificate: the first one in the chain, to which the key belongs. */
 function leafOf({ cert }: CertificatePair): X509Certificate {
   return new X509Certificate(cert);
 }
@@ -94,7 +94,7 @@ export function requireCertificates({ tls: files, upstreams, problemAt }: ProxyS
       throw problemAt(path, `has a certificate that cannot be read: ${messageOf(error)}`);
     }
   };
-  // Only a chain's first certificate must be valid now, and at least one of the authorities.
+  // Only a chain's first certificate must be valid now, and at least one authority.
   requireValid("listen.tls.cert", certificatesOf("listen.tls.cert", tls?.cert).slice(0, 1));
   for (const [at, { connection }] of upstreams.entries()) {
     const path = `upstreams[${at}].tls`;

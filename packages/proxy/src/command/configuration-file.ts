@@ -12,7 +12,7 @@ export class ConfigurationFile {
   readonly #read: () => Promise<ProxySettings>;
   #running: Promise<unknown> = Promise.resolve();
 
-  /** @param read - reads the settings; rejects if they are not valid */
+  /** @param read - reads the settings. Rejects if they are not valid */
   constructor(path: string, read: () => Promise<ProxySettings>) {
     this.path = path;
     this.#read = read;

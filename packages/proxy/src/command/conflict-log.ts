@@ -7,7 +7,7 @@ import type { Output } from "./terminal.ts";
  */
 const loggedMax = 20;
 
-/** Logs what upstreams offer although it belongs to another upstream: each conflict when it appears. */
+/** Logs what upstreams offer although it belongs to another upstream. Logs each conflict when it appears. */
 export class ConflictLog {
   readonly #output: Output;
   #known: ReadonlySet<string> = new Set();

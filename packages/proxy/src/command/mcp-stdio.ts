@@ -5,7 +5,7 @@ import type { FetchHandler } from "@plantstore/gateway";
 /** The streams for a client that has started this process, and its credential. */
 export interface StdioClient {
   readonly input: Readable;
-  /** Gets nothing but messages of the protocol. */
+  /** Gets nothing but protocol messages. */
   readonly output: Writable;
   /** The bearer token for all calls, or `undefined` for none. */
   readonly token: string | undefined;
@@ -41,7 +41,7 @@ interface StdioMessage {
   } | null;
 }
 
-/** A line with a request, which waits for one of {@link runningMax} to end. */
+/** A line with a request, which waits until one of the {@link runningMax} has ended. */
 interface QueuedRequest {
   readonly message: StdioMessage;
   readonly line: string;
@@ -98,7 +98,7 @@ class StdioServer {
     for await (const line of linesOf(input, printError)) {
       if (line.trim() === "") continue;
       const message = parse(line);
-      // Not queued: the calls that it cancels may be those that requests wait for.
+      // Not queued, because requests may wait for the calls that it cancels.
       if (message.method === "notifications/cancelled") this.#cancel(message);
       else if (this.#calls.size < runningMax) this.#start({ message, line });
       else if (this.#queuedLength + line.length <= queuedLengthMax) this.#enqueue({ message, line });

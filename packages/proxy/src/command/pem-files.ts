@@ -10,7 +10,7 @@ export interface CertificateFiles {
   read(): CertificatePair;
 }
 
-/** The contents of {@link CertificateFiles}. */
+/** What {@link CertificateFiles} contain. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;

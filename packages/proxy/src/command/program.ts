@@ -15,7 +15,7 @@ import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What the commands of the proxy get. */
+/** What the proxy's commands get. */
 type ProxyTerminal = Terminal & CommandOutput;
 
 /** Serves until a signal stops the process. */
@@ -56,7 +56,7 @@ const serveCommand: CommandOf<ProxyTerminal> = {
   },
 };
 
-/** Returns the token of the MCP client. @throws InputError if it is not a bearer token, without its value */
+/** Returns the MCP client's token. @throws InputError if it is not a bearer token, without its value */
 function readToken(): string | undefined {
   const token = process.env["MCP_TOKEN"];
   // RFC 6750 §2.1, "b64token".

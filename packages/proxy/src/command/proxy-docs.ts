@@ -12,7 +12,7 @@ export interface ProxyDocs {
 /**
  * Creates a proxy's description.
  *
- * @param getServed - returns what is served; called at the first request
+ * @param getServed - returns what is served. Called at the first request
  */
 export function createProxyDocs(
   getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,

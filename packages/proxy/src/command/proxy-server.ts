@@ -35,7 +35,9 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** The end of the message of a failed reload. The word "these" excludes other upstreams, which may use new descriptors. */
+/**
+ * How the message for a failed reload ends. The word "these" excludes other upstreams, which may use new descriptors.
+ */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** How `--check` reports what would be served, or `none` to serve. */
@@ -44,7 +46,7 @@ export type ReportFormat = "none" | "text" | "json";
 /**
  * Serves by settings until a stop is requested, or prints what would be served.
  *
- * @param file - the configuration file, which SIGHUP reloads; `undefined` if only flags have settings
+ * @param file - the configuration file, which SIGHUP reloads, or `undefined` if only flags have settings
  * @param client - the MCP client to serve instead of a port
  * @returns the exit code
  * @throws SettingsProblem or InputError for settings that are not valid
@@ -151,7 +153,7 @@ class ProxyServer {
       return 0;
     } finally {
       // The proxy is drained. Only reflection calls made before the proxy was created can remain.
-      // equivalent mutant: the process exits after all of these are closed in any case.
+      // equivalent mutant: the process exits after all these are closed in any case.
       await Promise.all([this.#proxy?.close(), admin?.close(), closeParts(this.#parts, 0)]);
       this.#process?.[Symbol.dispose]();
       this.#reloads.close();
@@ -350,7 +352,7 @@ class ProxyServer {
     describeUncheckedScopes(services, this.#settings).forEach(this.#terminal.printError);
   }
 
-  /** Prints why REST has no routes. The reflection of some servers, such as those of grpc-js, omits annotations. */
+  /** Prints why REST has no routes. Some servers, such as grpc-js, omit annotations from their reflection. */
   #reportMissingRoutes({ services, rest }: ProxyGateway): void {
     // Unused rules are reported by name.
     if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
@@ -369,7 +371,7 @@ class ProxyServer {
   }
 }
 
-/** Adds the token of an MCP client that has started this process, who is the user that has set it. */
+/** Adds the token of the MCP client that has started this process. The client's user has set it. */
 function withToken(
   forwarding: UpstreamSettings["forwarding"],
   token: string | undefined,

@@ -90,7 +90,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   };
 }
 
-/** Returns the service or RPC name in a service config, or none for the default of all services. */
+/** Returns the service or RPC name in a service config, or none for all services' default. */
 function namesOf({ service, method }: MethodNameFile): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }

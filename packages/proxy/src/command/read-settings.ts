@@ -36,7 +36,7 @@ export const settingFlags: SettingFlags = {
   ],
 };
 
-/** Whether a default is shown: numbers and names, but not that a switch is off. */
+/** Whether a default is shown. Numbers and names are, but not that a switch is off. */
 function hasDefault(fallback: unknown): boolean {
   return typeof fallback === "number" || typeof fallback === "string";
 }
@@ -55,7 +55,7 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   return await toProxySettings(read);
 }
 
-/** @throws UsageError if a flag `--service ADDRESS=NAME` has the address of no upstream */
+/** @throws UsageError if a flag `--service ADDRESS=NAME` has an address that no upstream has */
 function requireAddresses({ upstreams }: ProxyConfiguration, services: readonly string[]): void {
   const known = upstreams.flatMap(({ addresses }) => addresses);
   for (const { address } of services.map(parseServiceFlag)) {

@@ -1,8 +1,6 @@
 import type { Output } from "./terminal.ts";
 
-/**
- * Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour of the log includes it.
- */
+/** Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour's log includes it. */
 const repeatMs = 600_000;
 
 /**

@@ -105,7 +105,7 @@ export async function closeParts(
 }
 
 function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
-  // Found by their settings' text, because comparing each upstream with all others takes the square of the time.
+  // Found by the text of their settings, because comparing each upstream with all others takes quadratic time.
   const shareable = Map.groupBy(previous?.upstreams ?? [], (_, at) =>
     JSON.stringify(previous?.settings.upstreams[at]?.connection),
   );
@@ -121,7 +121,7 @@ function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: Servi
   });
 }
 
-/** Returns the parts of the readiness: descriptors, any upstream, and each upstream if there are several. */
+/** Returns the readiness parts: descriptors, any upstream, and each upstream if there are several. */
 export function readinessOf(
   { settings, upstreams }: ServingParts,
   proxy: ProxyGateway | undefined,

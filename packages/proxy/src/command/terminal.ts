@@ -24,8 +24,8 @@ export interface Terminal extends Output {
 const duplicateSignalMs = 1_000;
 
 /**
- * Returns this process's terminal. Lines are dropped while 4 MiB of them are not read. Adds listeners for SIGTERM and
- * SIGINT only when they are requested.
+ * Returns this process's terminal. Lines are dropped while 4 MiB are unread. Adds listeners for SIGTERM and SIGINT only
+ * when they are requested.
  */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const output = new LineOutput(process.stdout, (lines) => `${lines} lines dropped: they were not read fast enough\n`);
@@ -41,7 +41,7 @@ export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
             first = { signal, atMs: nowMs };
             return resolve(undefined);
           }
-          // A second signal means: stop without draining.
+          // A second signal stops the process without draining.
           if (signal !== first.signal || nowMs - first.atMs >= duplicateSignalMs) process.exit(1);
         };
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);

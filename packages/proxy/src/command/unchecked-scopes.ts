@@ -31,7 +31,7 @@ export function describeUncheckedScopes(
     );
 }
 
-/** Returns the scopes of an RPC. For an option that is not valid, they are unknown and match no setting. */
+/** Returns an RPC's scopes. If the option is not valid, the scopes are unknown and match no setting. */
 function definedScopes(method: DescMethod): readonly string[] {
   try {
     return requiredScopesOf(method) ?? [];

@@ -4,14 +4,14 @@ import { selectorOf, unmatchedPatterns } from "@plantstore/protocols";
 import { describeUnusedLabels } from "../check/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
-/** The kinds of RPCs that can be tools. */
+/** The kinds of RPC that can be tools. */
 const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 
 /** More than for options, because a package's names have many letters in common. */
 const lettersPerEdit = 10;
 
 /**
- * Returns a line for each name of services and RPCs in the settings that has no effect, because it is misspelled or no
+ * Returns a line for each service or RPC name in the settings that has no effect, because it is misspelled or no
  * upstream serves it.
  */
 export function describeUnusedNames(

@@ -35,7 +35,7 @@ export type ChangeRule =
   | "json-format-changed"
   | "visibility-narrowed";
 
-/** The kinds of changes, each with its severity. */
+/** The kinds of change, each with its severity. */
 export const severities: Readonly<Record<ChangeRule, Severity>> = {
   "service-removed": "error",
   "method-removed": "error",

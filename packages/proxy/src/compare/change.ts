@@ -1,7 +1,7 @@
 import { type ChangeRule, severities, type Severity } from "./change-rules.ts";
 import { lineOf, type Place } from "./source-line.ts";
 
-/** A change of a definition that breaks clients, or may break some. */
+/** A change to a definition that breaks clients, or may break some. */
 export interface Change {
   readonly rule: ChangeRule;
   readonly severity: Severity;
@@ -13,7 +13,7 @@ export interface Change {
   readonly before: string;
   /** What a client sees with the new definition. */
   readonly now: string;
-  /** The file of the new definition, as it is imported; for a removed service, of the old one. */
+  /** The file in the new definition, as it is imported. For a removed service, the file in the old one. */
   readonly file: string;
   /** `undefined` if the definition has no source info. */
   readonly line: number | undefined;
@@ -22,7 +22,7 @@ export interface Change {
 /** The parts of a change that depend on the definitions. */
 export type ChangeText = Pick<Change, "change" | "before" | "now"> & { readonly severity?: Severity };
 
-/** Collects changes, each of them once. */
+/** Collects changes, each one once. */
 export class ChangeList {
   readonly #changes = new Map<string, Change>();
 
@@ -34,7 +34,7 @@ export class ChangeList {
     this.#changes.set(key, { rule, severity: severity ?? severities[rule], subject, ...text, file, line });
   }
 
-  /** Returns the changes: errors first, each group in the order of files and lines. */
+  /** Returns the changes, errors first, each group by file and line. */
   sorted(): readonly Change[] {
     return [...this.#changes.values()].toSorted(
       (a, b) => a.severity.localeCompare(b.severity) || a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0),

@@ -20,7 +20,7 @@ export function requestOf({ pattern }: RestBinding): string {
   return `${pattern.httpMethod} ${pattern.pathTemplate}`;
 }
 
-/** Returns the subject of a route's changes: its RPC and its request. */
+/** Returns the subject for a route's changes: its RPC and its request. */
 export function subjectOf(binding: RestBinding): string {
   return `${selectorOf(binding.method)} ${requestOf(binding)}`;
 }
@@ -84,12 +84,12 @@ function nameBody(body: string): string {
   return body === "*" ? "the message" : `the field ${body}`;
 }
 
-/** Returns the number of the field that is a body, so that the field can be renamed. */
+/** Returns the body field's number, so that the field can be renamed. */
 function bodyNumber(type: DescMessage, body: string): number | string {
   return type.fields.find(({ name }) => name === body)?.number ?? body;
 }
 
-/** Returns the fields that a path sets, by their segments, each with the numbers of its field path. */
+/** Returns the fields that a path sets, by their segments, each with its field path's numbers. */
 function fieldsOfPath({ method, template }: RestBinding): ReadonlyMap<string, { name: string; numbers: string }> {
   return new Map(
     template.variables.map(({ fieldPath, start, end }) => {

@@ -20,9 +20,9 @@ export class MessageComparison {
     this.#compareRules = compareRules;
   }
 
-  /** Compares two types. Fields of both have the same number, or otherwise the same name. */
+  /** Compares two types. Fields correspond if they have the same number, or otherwise the same name. */
   compare(before: DescMessage, now: DescMessage, usage: Usage): void {
-    // A list instead of a recursion, which a chain of thousands of types would make too deep.
+    // A list instead of recursion, which a chain with thousands of types would make too deep.
     this.#pending.push([before, now, usage]);
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#comparePair(...next);
   }

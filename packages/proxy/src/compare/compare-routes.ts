@@ -25,7 +25,7 @@ export interface RoutedMethods {
  * Compares the REST routes by example requests for each old one.
  *
  * @param placeOf - returns where an RPC is declared now, or what declared it
- * @returns the pairs of routes whose messages are to be compared
+ * @returns the route pairs whose messages are to be compared
  */
 export function compareRoutes(
   before: RoutedMethods,
@@ -42,7 +42,9 @@ export function compareRoutes(
   });
 }
 
-/** Returns the new route of an old one's requests. If some of them have none, reports why, and returns `undefined`. */
+/**
+ * Returns the new route for an old one's requests. If some requests have none, reports why, and returns `undefined`.
+ */
 function findPair(
   binding: RestBinding,
   before: RoutedMethods,
@@ -74,7 +76,7 @@ function findPair(
   return pair;
 }
 
-/** Returns whether a route's two RPCs differ by more than their name: an RPC that was renamed exists once. */
+/** Returns whether a route's two RPCs differ by more than their name. An RPC that was renamed exists once. */
 function isOtherMethod(old: DescMethod, method: DescMethod, before: Methods, now: Methods): boolean {
   const [oldName, name] = [selectorOf(old), selectorOf(method)];
   return oldName !== name && (now.has(oldName) || before.has(name));
@@ -89,7 +91,7 @@ function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMeth
   };
 }
 
-/** Returns a route's paths, with `**` of several lengths. */
+/** Returns a route's paths, with `**` in several lengths. */
 function examplePaths({ template }: RestBinding): readonly string[] {
   const lengths = template.segments.some(({ kind }) => kind === "**") ? [1, 2, 3] : [1];
   return lengths.map((length) => {
@@ -100,7 +102,7 @@ function examplePaths({ template }: RestBinding): readonly string[] {
 
 function exampleOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {
   if (segment.kind === "literal") return [segment];
-  // A value of most types.
+  // A value that most types have.
   const example = { kind: "literal", text: "1" } as const;
   return Array.from({ length: segment.kind === "**" ? length : 1 }, () => example);
 }

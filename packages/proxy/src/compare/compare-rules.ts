@@ -7,6 +7,6 @@ export interface CompareRules {
   compareFields(old: DescField, field: DescField, usage: Usage): void;
   /** Checks the rules on a field that is new. */
   checkNewField(field: DescField, usage: Usage): void;
-  /** Compares the rules of two messages and of their oneofs. */
+  /** Compares the rules on two messages and on their oneofs. */
   compareMessages(before: DescMessage, now: DescMessage, usage: Usage): void;
 }

@@ -16,7 +16,7 @@ export type OpenRules = (changes: ChangeList) => CompareRules;
 /**
  * Compares two service versions, with the same REST options.
  *
- * @returns what breaks clients of REST, JSON, Connect and gRPC
+ * @returns what breaks REST, JSON, Connect and gRPC clients
  * @throws Error if the versions have no package in common
  */
 export function compareServices(
@@ -119,7 +119,9 @@ function describeKind({ methodKind }: DescMethod): string {
   return methodKind === "unary" ? "unary" : methodKind.replace("_", " ");
 }
 
-/** Returns each RPC of both versions, and those that were renamed and kept their route, with an example request. */
+/**
+ * Returns each RPC that both versions have, and those that were renamed and kept their route, with an example request.
+ */
 function calledMethods(
   before: readonly DescService[],
   now: RoutedMethods,

@@ -7,7 +7,7 @@ import { cardinalityOf, counterpartOf, hasPresence, typeOf } from "./field-shape
 /** Returns how a field changed, or `undefined` if it did not in this respect. */
 type FieldCheck = (old: DescField, field: DescField, usage: Usage) => ChangeText | undefined;
 
-/** What is compared of two fields. */
+/** What is compared in two fields. */
 export const fieldChecks: readonly { readonly rule: ChangeRule; readonly check: FieldCheck }[] = [
   {
     rule: "field-number-changed",

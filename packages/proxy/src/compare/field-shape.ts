@@ -1,7 +1,10 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
-/** Returns the field of a type that replaces one of another type: with the same number, or otherwise the same name. */
+/**
+ * Returns the field in a type that replaces another type's field: the one with the same number, or otherwise the same
+ * name.
+ */
 export function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
   return (
     type.fields.find(({ number }) => number === field.number) ?? type.fields.find(({ name }) => name === field.name)
@@ -17,7 +20,7 @@ export function cardinalityOf({ fieldKind }: DescField): Cardinality {
   return fieldKind === "map" ? "map" : "singular";
 }
 
-/** Returns the name of the type of a field or its elements. Messages with fields and enums have one name each. */
+/** Returns the type name for a field or its elements. Messages with fields and enums have one name each. */
 export function typeOf(field: DescField): string {
   const key = field.fieldKind === "map" ? `map<${scalarName(field.mapKey)}, ` : "";
   const value = field.scalar !== undefined ? scalarName(field.scalar) : namedTypeOf(field);
@@ -36,7 +39,7 @@ function scalarName(scalar: ScalarType): string {
   return (ScalarType[scalar] ?? "").toLowerCase();
 }
 
-/** Returns whether messages without a field are not valid: `required` of proto2. */
+/** Returns whether messages without a field are not valid: proto2's `required`. */
 export function isPresenceRequired({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

@@ -1,5 +1,5 @@
 /**
- * Which changes of a definition break its clients?
+ * Which changes to a definition break its clients?
  *
  * Flow: two service versions → routes by example requests (compare-routes), messages and their fields by check tables
  * (compare-messages, field-checks), rules (validate-rules) → changes (change) → those that a file accepts

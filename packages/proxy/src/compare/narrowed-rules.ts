@@ -45,10 +45,10 @@ const widerIf: Readonly<Record<string, IsWider>> = {
   example: () => true,
 };
 
-/** The values of `ignore` after IGNORE_UNSPECIFIED. Each applies the rules to fewer values than the one before it. */
+/** The `ignore` values after IGNORE_UNSPECIFIED. Each applies the rules to fewer values than the one before. */
 const ignored: readonly (JsonValue | undefined)[] = ["IGNORE_IF_ZERO_VALUE", "IGNORE_ALWAYS"];
 
-/** Returns the paths of the rules that accept fewer values than before. */
+/** Returns the paths to rules that accept fewer values than before. */
 export function narrowedRules(old: RuleValues, rules: RuleValues): readonly string[] {
   if (rules.get("ignore") === "IGNORE_ALWAYS") return [];
   return [...new Set([...old.keys(), ...rules.keys()])].filter((path) => {

@@ -16,7 +16,7 @@ import {
 import type { ChangeList } from "./change.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 
-/** Reports other RPCs' routes that now match some paths of an old route. */
+/** Reports other RPCs' routes that now match some of an old route's paths. */
 export function reportShadowed(pair: RoutePair, before: RestRoutes, now: RestRoutes, changes: ChangeList): void {
   const binding = pair.before;
   const { httpMethod } = binding.pattern;
@@ -41,7 +41,7 @@ function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOv
   return { httpMethod: pattern.httpMethod, template };
 }
 
-/** Returns whether the fields of a path accept these values. No number is "search". */
+/** Returns whether a path's fields accept these values. No number is "search". */
 function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
   return template.variables.every(({ fieldPath }, at) => {
     const path = resolveProtoPath(method.input, fieldPath);
@@ -58,10 +58,10 @@ function accepts(field: DescField, text: string): boolean {
   }
 }
 
-/** A wildcard's text in {@link commonPath}, a value of most types. */
+/** A wildcard's text in {@link commonPath}, which is valid for most types. */
 const wildcardText = "1";
 
-/** Returns a path that both templates match, with each literal of them. */
+/** Returns a path that both templates match, with each literal in them. */
 function commonPath(one: PathTemplate, other: PathTemplate): string {
   const [fixed, general] = one.segments.some(({ kind }) => kind === "**") ? [other, one] : [one, other];
   const hasRest = general.segments.some(({ kind }) => kind === "**");

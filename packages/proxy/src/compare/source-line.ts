@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 
-/** A part in the new definition that reports point at. What is removed has the place of what contained it. */
+/** A part in the new definition that reports point at. For a removed part, they point at what contained it. */
 export type Place =
   | DescEnum
   | DescEnum["values"][number]
@@ -29,7 +29,7 @@ function fileOf(place: Place): DescFile {
   return "file" in place ? place.file : place.parent.file;
 }
 
-// The field numbers of descriptor.proto, each with an index in its list.
+// The field numbers in descriptor.proto, each with an index in its list.
 function pathOf(place: Place): readonly number[] {
   switch (place.kind) {
     case "file":

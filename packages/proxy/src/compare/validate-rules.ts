@@ -87,7 +87,7 @@ class RuleComparison implements CompareRules {
   compareMessages(before: DescMessage, now: DescMessage, { request }: Usage): void {
     const narrowed = narrowedRules(this.#ofMessage(before), this.#ofMessage(now));
     this.#addNarrowed(before.typeName, now, narrowed, "some values", request);
-    // The fields of which old clients set one in each request.
+    // In each request, old clients set one of these fields.
     const required = [
       ...before.oneofs.filter((oneof) => this.#isRequired(oneof)).map(({ fields }) => fields),
       ...before.fields.filter((field) => this.#isRequired(field)).map((field) => [field]),
@@ -102,7 +102,7 @@ class RuleComparison implements CompareRules {
     }
   }
 
-  /** Returns whether `buf.validate` refuses messages without a field, or without all fields of a oneof. */
+  /** Returns whether `buf.validate` refuses messages without a field, or without all fields in a oneof. */
   #isRequired(part: DescField | DescOneof): boolean {
     const { field, oneof } = this.#schemas;
     return part.kind === "oneof" ? getOption(part, oneof).required : getOption(part, field).required;

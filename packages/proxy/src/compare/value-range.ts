@@ -1,9 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-/** A number, a duration or a timestamp: the last two in nanoseconds. JavaScript compares both types exactly. */
+/** A number, a duration or a timestamp, the last two in nanoseconds. JavaScript compares both types exactly. */
 export type ComparableValue = bigint | number;
 
-/** The rules that limit a value: at most one of `gt` and `gte`, and one of `lt` and `lte`. */
+/** The rules that limit a value: at most one lower limit, `gt` or `gte`, and one upper limit, `lt` or `lte`. */
 export type RangeRules = Readonly<Record<"gt" | "gte" | "lt" | "lte", ComparableValue | undefined>>;
 
 /** Returns whether a rule is one of {@link RangeRules}. */

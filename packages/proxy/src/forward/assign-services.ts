@@ -5,7 +5,9 @@ import type { ServiceDescriptors } from "./descriptors.ts";
 /** What {@link assignServices} needs of an upstream. */
 interface ServiceOffer {
   readonly descriptors: ServiceDescriptors;
-  /** Whether the upstream itself decides what it offers: it uses reflection, and no pattern selects its services. */
+  /**
+   * Whether the upstream itself decides what it offers, because it uses reflection and no pattern selects its services.
+   */
   readonly isUnlimited: boolean;
   /** The name for messages. */
   readonly name: string;
@@ -18,8 +20,8 @@ interface AssignedServices {
 }
 
 /**
- * Assigns services that several upstreams offer, if no pattern decides. The services of this process take precedence, and
- * those of an upstream that is not limited by patterns come last.
+ * Assigns services that several upstreams offer, if no pattern decides. This process's services take precedence, and
+ * services from an upstream that is not limited by patterns come last.
  *
  * @param localNames - the services that the process serves itself
  * @throws Error if two upstreams whose services the operator has selected offer the same service

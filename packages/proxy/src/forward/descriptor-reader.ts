@@ -24,9 +24,7 @@ interface Reading {
   readonly described: Promise<ReadDescriptors | Error>;
 }
 
-/**
- * Reads and describes the set of one upstream. If that is slow, it delays the other upstreams only for a limited time.
- */
+/** Reads and describes one upstream's set. A slow read delays the other upstreams only for a limited time. */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
   readonly #describe: (set: Uint8Array) => Promise<ReadDescriptors>;

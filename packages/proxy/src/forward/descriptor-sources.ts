@@ -83,7 +83,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
   };
 }
 
-/** Encodes a set, with a step per file. The encoding of a set is that of its files one after the other. */
+/** Encodes a set, with a step per file. A set is encoded as its files one after the other. */
 function* encode({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
   const encoded: Uint8Array[] = [];
   for (const each of file) {
@@ -93,9 +93,7 @@ function* encode({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
   return Buffer.concat(encoded);
 }
 
-/**
- * Calls a function when the servers of an upstream change, at a limited rate. Returns a function that stops watching.
- */
+/** Calls a function when an upstream's servers change, at a limited rate. Returns a function that stops watching. */
 function watchServers(upstream: Upstream, changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = -Infinity;

@@ -19,7 +19,7 @@ export interface DescriptorSource {
   watch?(changed: () => void): () => void;
 }
 
-/** An upstream's services, and all types of its descriptors. */
+/** An upstream's services, and all types in its descriptors. */
 export interface ServiceDescriptors extends Pick<DescribedServices, "services" | "types" | "restricted" | "labels"> {
   /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;

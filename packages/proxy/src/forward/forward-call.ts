@@ -132,12 +132,12 @@ export class UpstreamForwarder implements Forwarder {
 }
 
 /**
- * Yields the only message of a response, or its parts.
+ * Yields a response's only message, or its parts.
  *
- * @throws ConnectError `Internal` if there is no message, or at the start of a second one
+ * @throws ConnectError `Internal` if there is no message, or when a second one starts
  */
 async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
-  /** The bytes of the message that have not arrived, or `undefined` before its start. */
+  /** How many message bytes have not arrived, or `undefined` before the message starts. */
   let missingBytes: number | undefined;
   for await (const message of messages) {
     const bytes = message instanceof Envelope ? 1 : message.byteLength;
@@ -150,7 +150,7 @@ async function* requireSingle(messages: AsyncIterable<ForwardedMessage>): AsyncG
   if (missingBytes === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
 }
 
-/** Yields the messages of a response once its status is success. */
+/** Yields a response's messages once its status is success. */
 async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
   const complete: ForwardedMessage[] = [];
   for await (const message of messages) complete.push(message);
@@ -160,7 +160,7 @@ async function* onceComplete(messages: AsyncIterable<ForwardedMessage>): AsyncGe
 function initOf(target: ForwardTarget, caller: Caller): CallInit<ForwardedMessage> {
   const { upstream, method, retries, observe } = target;
   const { signal, takesParts: streamsLargeMessages } = caller;
-  // Created before the call, so that an error of the application's `set` is not reported as one of the upstream.
+  // Created before the call, so that an error in the application's `set` is not reported as the upstream's.
   const metadata = new ResponseMetadata(caller, target.responseFields);
   const timeoutMs = timeoutOf(target, caller, method.desc);
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: caller.request.contextValues });
@@ -188,8 +188,8 @@ function timeoutOf(
 
 class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
   /**
-   * Gives the application's AsyncLocalStorage this call's context instead of that from the call that opened the
-   * connection.
+   * Gives the application's AsyncLocalStorage this call's context, instead of the context in which the connection was
+   * opened.
    */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #target: ForwardTarget;
@@ -240,7 +240,7 @@ class ForwardedStream extends OutgoingStream<ForwardedMessage> {
   }
 }
 
-/** Returns the error of a call for its caller. @param trailer - `undefined` if the upstream has not sent the error */
+/** Returns a call's error for its caller. @param trailer - `undefined` if the upstream has not sent the error */
 function reportedError(
   { hidden }: ForwardTarget,
   error: ConnectError,

@@ -173,7 +173,7 @@ function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefine
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** The forwarded part of a list of fields. */
+/** The forwarded part of a field list. */
 class Forwarded {
   readonly choose: unknown;
   readonly added: AddedFields;
@@ -186,7 +186,7 @@ class Forwarded {
   }
 }
 
-/** Caches the forwarded part of a list of fields with the list. */
+/** Caches the forwarded part of a field list with the list. */
 function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
     const cached = list.derived;

@@ -18,13 +18,12 @@ function withoutCredential(fields: HeaderFields): HeaderFields {
   return fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== "authorization");
 }
 
-/** Forwards the header and trailer of an upstream's response to the caller. */
+/** Forwards an upstream response's header and trailer to the caller. */
 export class ResponseMetadata {
   readonly #caller: Caller;
   readonly #fields: ForwardedFields;
   /**
-   * Computed before the call is sent, so that an error of the application's `set` is not reported as an upstream
-   * error.
+   * Computed before the call is sent, so that an error in the application's `set` is not reported as an upstream error.
    */
   readonly #added: AddedFields;
   #isComplete = false;

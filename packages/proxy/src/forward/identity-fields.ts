@@ -1,6 +1,6 @@
 import { compileNamePatterns } from "./name-patterns.ts";
 
-/** The fields that one kind of proxy sets to identify a caller. A name that ends in `*` is a prefix. */
+/** The fields with which one kind of proxy identifies a caller. A name that ends in `*` is a prefix. */
 interface IdentityFields {
   /** Who sets the fields, as in the documentation. */
   readonly setBy: string;
@@ -8,9 +8,9 @@ interface IdentityFields {
 }
 
 /**
- * The request fields in which proxies in front of this one report the caller: its address, user, certificate or token.
- * Anyone can send them, so they are forwarded only if `allow` contains their exact name. The table "Fields that
- * identify a caller" in docs/reference/proxy-configuration.md shows this list.
+ * The request fields in which proxies in front report the caller: its address, user, certificate or token. Anyone can
+ * send them, so they are forwarded only if `allow` contains their exact name. The table "Fields that identify a caller"
+ * in docs/reference/proxy-configuration.md shows this list.
  */
 export const identityFields: readonly IdentityFields[] = [
   {

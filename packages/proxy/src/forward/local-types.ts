@@ -4,16 +4,16 @@ import { hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plants
 
 /** The types that no upstream describes. */
 export interface LocalTypes {
-  /** The types of the services of this process, and those of {@link registry}. Empty if nothing is hidden. */
+  /** The types in this process's services and in {@link registry}. Empty if nothing is hidden. */
   readonly definitions: readonly PartlyVisible[];
   /** The visible part of the registry in `jsonOptions`, or `undefined` if it is not set. */
   readonly registry: Registry | undefined;
 }
 
 /**
- * Returns the types of a proxy that no upstream describes.
+ * Returns a proxy's types that no upstream describes.
  *
- * @throws Error if `visibility` hides the first value of an enum, or two files with the same name differ
+ * @throws Error if `visibility` hides an enum's first value, or two files with the same name differ
  */
 export function localTypesOf(
   { jsonOptions, visibility }: Pick<ConnectRouterOptions, "jsonOptions"> & { readonly visibility?: VisibilityOptions },

@@ -1,7 +1,4 @@
-/**
- * Returns a function that matches names in lower case with a list of names, of which those that end in `*` are
- * prefixes.
- */
+/** Returns a function that matches names in lower case with a list of names. Names that end in `*` are prefixes. */
 export function compileNamePatterns(patterns: readonly string[]): (name: string) => boolean {
   const lower = patterns.map((pattern) => pattern.toLowerCase());
   const names = new Set(lower.filter((pattern) => !pattern.endsWith("*")));

@@ -37,8 +37,8 @@ export interface ProxiedUpstream {
   readonly tls?: UpstreamTls;
   /**
    * A binary google.protobuf.FileDescriptorSet with all imported files, or its source: a file's URL, which is read
-   * again when it changes; `"reflection"`, which queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the start,
-   * when its servers change, and every minute; or a custom source.
+   * again when it changes, or `"reflection"`, which queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the
+   * start, when its servers change, and every minute, or a custom source.
    */
   readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
   /** Header fields for reflection calls, such as a credential. */
@@ -48,8 +48,8 @@ export interface ProxiedUpstream {
   /**
    * The services that the upstream serves, by full name. A name that ends in `*` is a prefix. Among several upstreams,
    * the most specific name applies, and two upstreams cannot have the same one. Required for `"reflection"` if several
-   * upstreams use it. By default, all that no other upstream names, except those of grpc.reflection, grpc.health and
-   * grpc.channelz.
+   * upstreams use it. By default, all that no other upstream names, except grpc.reflection, grpc.health and
+   * grpc.channelz services.
    */
   readonly services?: readonly string[];
   /** HTTP rules that replace the RPC annotations. */
@@ -59,8 +59,8 @@ export interface ProxiedUpstream {
   /** Which fields from the upstream's header and trailer are forwarded. */
   readonly responseHeader?: ForwardRules;
   /**
-   * Maximum bytes in a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Defaults to the
-   * smaller of `readMaxBytes` and `writeMaxBytes` of the proxy.
+   * Maximum bytes in a response message, both compressed and uncompressed. Above the limit: `ResourceExhausted`.
+   * Defaults to the smaller of the proxy's `readMaxBytes` and `writeMaxBytes`.
    */
   readonly readMaxBytes?: number;
   /**
@@ -76,11 +76,11 @@ export interface ProxiedUpstream {
    * request that is forwarded in parts is not retried after its first 96 KiB were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
-  /** Returns a method's settings that differ from those of its upstream. Called once per method. */
+  /** Returns a method's settings that differ from its upstream's. Called once per method. */
   readonly methodSettings?: (method: DescMethod) => MethodSettings | undefined;
 }
 
-/** A method's settings, which replace those of its {@link ProxiedUpstream}. */
+/** A method's settings, which override its {@link ProxiedUpstream}. */
 export interface MethodSettings {
   /** Timeout in milliseconds for unary calls whose caller sets none. */
   readonly timeoutMs?: number | undefined;
@@ -142,7 +142,7 @@ export interface CallOptions extends Pick<
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {
   readonly observe: UpstreamCallObserver | undefined;
-  /** What of the descriptors exists, or `undefined` for everything. */
+  /** Which part of the descriptors exists, or `undefined` for everything. */
   readonly visibility?: VisibilityOptions;
 }
 
@@ -158,7 +158,7 @@ export class OpenUpstream {
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
   readonly #owners: ServiceOwners;
-  /** The services of others that the read in progress, the last read, and the last description have listed. */
+  /** Services of other upstreams that the read in progress, the last read, and the last description have listed. */
   #listing = new Map<string, number>();
   #listed: ReadonlyMap<string, number> = new Map();
   #described: ReadonlyMap<string, number> = new Map();
@@ -205,7 +205,7 @@ export class OpenUpstream {
       // The proxy would have to decompress each response, and compress it again for callers that accept that.
       offersCompression: false,
       compressMinBytes: 0,
-      // By default, a response must fit both limits: it is read from the upstream and written to the caller.
+      // By default, a response must fit both limits, because it is read from the upstream and written to the caller.
       readMaxBytes: options.readMaxBytes ?? Math.min(readMaxBytes, writeMaxBytes),
       // Requests were checked when they were received, and a JSON message is smaller in binary form.
       writeMaxBytes: messageBytesMax,
@@ -229,7 +229,7 @@ export class OpenUpstream {
     return this.options.descriptors === "reflection";
   }
 
-  /** The services of other upstreams that this one offers, with their owners' indexes. */
+  /** Services of other upstreams that this one offers, with the indexes of their owners. */
   get foreignServices(): ReadonlyMap<string, number> {
     return new Map([...this.#listed, ...this.#described]);
   }
@@ -255,7 +255,7 @@ export class OpenUpstream {
     };
   }
 
-  /** Returns the services of a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
+  /** Returns the services in a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
   async describe(descriptorSet: Uint8Array): Promise<ServiceDescriptors> {
     const foreign = new Map<string, number>();
     const isProxied = (name: string): boolean => this.#isProxied(name, foreign);
@@ -272,7 +272,7 @@ export class OpenUpstream {
   /**
    * Creates the service forwarders, with a step per RPC.
    *
-   * @param definitions - all types of which parts may be hidden, those of the services first
+   * @param definitions - all types that may have hidden parts, those of the services first
    * @returns a function that registers the RPCs
    */
   *prepare(
@@ -297,7 +297,7 @@ export class OpenUpstream {
     };
   }
 
-  /** Returns whether a service is proxied. Adds one of another upstream to `foreign`. */
+  /** Returns whether a service is proxied. Adds another upstream's service to `foreign`. */
   #isProxied(name: string, foreign: Map<string, number>): boolean {
     const owner = this.#owners.foreignOwnerOf(this.#at, name);
     if (owner !== undefined && foreign.size < foreignMax) foreign.set(name, owner);

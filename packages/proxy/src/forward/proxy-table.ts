@@ -11,7 +11,7 @@ import type { OpenUpstream } from "./proxied-upstream.ts";
 import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 import { UnknownPaths } from "./unknown-paths.ts";
 
-/** An upstream's descriptors, and the last read of them. */
+/** An upstream's descriptors, and how they were last read. */
 export interface KnownDescriptors {
   readonly set: Uint8Array;
   readonly reload: DescriptorReload;
@@ -24,7 +24,7 @@ export interface CompiledTable {
   readonly rest: RestOptions;
   /** The services that are served, in upstream order. */
   readonly services: readonly DescService[];
-  /** The labels of all visibility rules, if there are options for them. */
+  /** All labels that visibility rules have, if there are options for them. */
   readonly visibilityLabels: ReadonlySet<string>;
   /** Each upstream's conflicts, as in {@link DescriptorReload}. */
   readonly conflicts: readonly (readonly string[])[];
@@ -48,7 +48,7 @@ export class ProxyTable {
   services: readonly DescService[] = [];
   /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
   omitted: readonly string[] = [];
-  /** The descriptor set of each upstream; {@link noBytes} if none has been used yet. */
+  /** Each upstream's descriptor set, or {@link noBytes} if none has been used yet. */
   descriptorSets: readonly Uint8Array[];
   /** Each upstream's last reload. */
   reloads: readonly DescriptorReload[];
@@ -57,7 +57,7 @@ export class ProxyTable {
   readonly #compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
-  /** The services and types of {@link descriptorSets}. */
+  /** The services and types in {@link descriptorSets}. */
   #descriptors: readonly UpstreamDescriptors[];
   readonly #closing = new AbortController();
   /** The backoff between attempts to read descriptors. */
@@ -100,9 +100,7 @@ export class ProxyTable {
     return this.#compiled;
   }
 
-  /**
-   * Whether the descriptors of some upstream have not been read yet. An unknown path may then belong to that upstream.
-   */
+  /** Whether some upstream's descriptors have not been read yet. An unknown path may then belong to that upstream. */
   get isIncomplete(): boolean {
     return this.descriptorSets.includes(noBytes);
   }
@@ -118,7 +116,7 @@ export class ProxyTable {
    * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but those that
    * the operator has given must be valid.
    *
-   * @param findKnown - returns the descriptors of an earlier upstream with the same address, for an upstream whose own
+   * @param findKnown - returns an earlier upstream's descriptors from the same address, for an upstream whose own
    * cannot be used
    * @returns a promise. The promise rejects if no upstream has descriptors, or after {@link close}
    */
@@ -133,8 +131,8 @@ export class ProxyTable {
    * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
    * previous ones. An upstream that cannot be reached is retried with a backoff.
    *
-   * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
-   * {@link close}
+   * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or once it is
+   * closed
    */
   async #load(findKnown?: FindKnown): Promise<boolean> {
     const begunAtMs = performance.now();
@@ -181,7 +179,7 @@ export class ProxyTable {
     const described = new Map<number, Described>();
     const problems = read.map((each, at) => {
       if (!(each instanceof Error)) return this.#accept(described, at, each);
-      // An error of any kind leaves the routes unknown: a load balancer or a server without reflection responds too.
+      // Any error leaves the routes unknown, because a load balancer or a server without reflection responds too.
       this.#setUnknown(described, at, this.descriptorSets[at] === noBytes);
       return each;
     });
@@ -190,7 +188,7 @@ export class ProxyTable {
     if (described.size === 0 && this.#compiled !== undefined) return problems;
     const problem = await this.#use(described);
     if (problem === undefined) return problems;
-    // What one upstream offers must not prevent the reload of another.
+    // What one upstream offers must not prevent another's reload.
     for (const [at, one] of described) {
       const own = described.size === 1 ? problem : await this.#use(new Map([[at, one]]));
       problems[at] ??= own;
@@ -198,7 +196,7 @@ export class ProxyTable {
     return problems;
   }
 
-  /** Records whether the services and routes of an upstream are unknown. */
+  /** Records whether an upstream's services and routes are unknown. */
   #setUnknown(described: Map<number, Described>, at: number, isUnknown: boolean): void {
     const previous = this.#descriptors[at] ?? noServices;
     if (previous.isUnknown !== isUnknown) described.set(at, { set: noBytes, descriptors: { ...previous, isUnknown } });
@@ -253,7 +251,7 @@ export class ProxyTable {
   }
 
   /**
-   * Uses the known descriptors of upstreams that have none otherwise.
+   * Uses the known descriptors for upstreams that have none otherwise.
    *
    * Rejects if known descriptors cannot be used with the present options, if descriptors that the operator has given
    * cannot be used, or if no upstream has descriptors
@@ -355,7 +353,7 @@ const neverRead: DescriptorReload = {
   conflicts: [],
 };
 
-/** The services of an upstream without descriptors: none. */
+/** An upstream without descriptors has no services. */
 const noServices: UpstreamDescriptors = {
   services: [],
   types: createFileRegistry(),

@@ -51,7 +51,7 @@ export interface ReflectedServices {
  * implement that. Imported files that the server does not provide are replaced if they are well-known, such as
  * google/api/annotations.proto. Otherwise they are omitted, because possibly only options need them.
  *
- * @throws Error that describes what is wrong with the server's responses; `cause` is the call error, if it failed
+ * @throws Error that describes the problem with the server's responses. If the call failed, `cause` is its error
  */
 export async function readReflection(
   transport: Transport,

@@ -10,7 +10,7 @@ export interface ReloadReport {
   readonly problems: readonly string[];
 }
 
-/** The last read of an upstream's descriptors. */
+/** How an upstream's descriptors were last read. */
 export interface DescriptorReload {
   /**
    * Why the descriptors could not be read or used, so that the previous ones stay in use, or `undefined` on success.
@@ -18,9 +18,9 @@ export interface DescriptorReload {
   readonly problem: string | undefined;
   /** When the descriptors were last read successfully, in ms since 1970, or `undefined` if never. */
   readonly lastSuccessMs: number | undefined;
-  /** The number of successful reads since the start. */
+  /** How many reads have succeeded since the start. */
   readonly successes: number;
-  /** The number of reads that failed, or whose descriptors could not be used. */
+  /** How many reads have failed, or returned descriptors that could not be used. */
   readonly failures: number;
   /**
    * What the upstream offers and does not serve because it belongs to another upstream or to this process: services and

@@ -13,7 +13,7 @@ interface Node<Owner> {
   readonly children: Map<string, Node<Owner>>;
   /** The routes without further segments. */
   readonly routes: OwnedRoute<Owner>[];
-  /** The owners of all routes at this node and the nodes below it. */
+  /** The owners of all routes at this node and below. */
   readonly owners: Set<Owner>;
 }
 
@@ -34,7 +34,7 @@ export class RouteIndex<Owner> {
     node.routes.push(route);
   }
 
-  /** Returns the owner of a route that overlaps this one, unless it is `self`. */
+  /** Returns the owner of a route that overlaps this one, except `self`. */
   otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
     for (const route of similarRoutes(this.#root, shape.template.segments, self))
       if (routesOverlap(route, shape)) return route.owner;
@@ -57,13 +57,13 @@ function keyOf(segment: Segment): string {
 /** Where a search is: a node, and the template's segments that remain for the nodes below it. */
 interface Position<Owner> {
   readonly node: Node<Owner>;
-  /** The next segment's index, or `undefined` if a `**` of either route matches everything below the node. */
+  /** The next segment's index, or `undefined` if either route's `**` matches everything below the node. */
   readonly at: number | undefined;
 }
 
 /**
- * Yields the routes of others than `self` that may overlap a template with these segments. Skips nodes whose routes all
- * belong to `self`, so that an upstream with many routes is not compared with itself.
+ * Yields other owners' routes that may overlap a template with these segments. Skips nodes whose routes all belong to
+ * `self`, so that an upstream with many routes is not compared with itself.
  */
 function* similarRoutes<Owner>(
   root: Node<Owner>,

@@ -30,7 +30,7 @@ export interface RouteClaims {
 export interface RouteContext {
   /** The RPCs that the process serves itself. */
   readonly localMethods: readonly DescMethod[];
-  /** The paths of endpoints, and of other protocols. */
+  /** The paths that endpoints and other protocols have. */
   readonly reservedPaths: ReadonlySet<string>;
   readonly rules: readonly ExternalHttpRule[];
   readonly omit: readonly string[];
@@ -52,8 +52,8 @@ export interface RouteShares {
 type Owner = number | "this server" | "a rule of the configuration";
 
 /**
- * Leaves out of each upstream the REST routes that could get another one's calls. The operator's rules take precedence
- * over all annotations, then the process's own, then earlier upstreams'. Yields after each rule and RPC.
+ * Leaves out each upstream's REST routes that could get another one's calls. The operator's rules take precedence over
+ * all annotations, then the process's own, then earlier upstreams'. Yields after each rule and RPC.
  */
 export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): Generator<void, RouteShares> {
   return new Sharing(upstreams, context).share();
@@ -152,7 +152,7 @@ class Sharing {
   }
 
   /**
-   * Returns whose RPCs have paths that a route matches, by the service patterns: a Connect call of an RPC that is not
+   * Returns whose RPCs have paths that a route matches, by the service patterns. A Connect call to an RPC that is not
    * known yet must not become another upstream's REST call.
    */
   #ownerOfRpcPath(at: number, { httpMethod, template }: RouteShape): number | undefined {
@@ -218,5 +218,7 @@ function ifValid<Value>(read: () => Value): Value | undefined {
 /** The RPC paths: `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
-/** A service name in a package. A segment without a dot is more likely of a REST path, unless a pattern names it. */
+/**
+ * A service name in a package. A segment without a dot more likely belongs to a REST path, unless a pattern names it.
+ */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

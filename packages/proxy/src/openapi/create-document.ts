@@ -12,7 +12,12 @@ const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "
 /** A document's formats. */
 export type DocumentFormat = "json" | "yaml";
 
-/** Returns the format that the flags select. @param path - of the file to write @throws UsageError for another one */
+/**
+ * Returns the format that the flags select.
+ *
+ * @param path - the path of the file to write
+ * @throws UsageError for another format
+ */
 export function formatOf(flags: ParsedFlags, path: string | undefined): DocumentFormat {
   const format = textOf(flags["format"]) ?? (/\.ya?ml$/.test(path ?? "") ? "yaml" : "json");
   if (format !== "json" && format !== "yaml") throw new UsageError(`--format must be json or yaml, got "${format}"`);

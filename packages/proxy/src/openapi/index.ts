@@ -1,9 +1,9 @@
 /**
  * Which OpenAPI document does a definition have, without a server? `npx @plantstore/proxy openapi set.binpb`, and the
- * same as a plugin of protoc and buf.
+ * same as a protoc and buf plugin.
  *
- * Flow: flags, the base file and `openapiv2_swagger` → `createOpenApi` options → the bytes that a server
- * sends (create-document) → a file, standard output or a response (openapi-command, plugin-command).
+ * Flow: flags, the base file and `openapiv2_swagger` → `createOpenApi` options → the bytes that a server sends
+ * (create-document) → a file, standard output or a response (openapi-command, plugin-command).
  */
 export { openApiCommand } from "./openapi-command.ts";
 export { pluginCommand } from "./plugin-command.ts";

@@ -18,7 +18,7 @@ interface PluginStreams {
   readonly write: (bytes: Uint8Array) => void;
 }
 
-/** Serves as a plugin of protoc and buf. Reads a CodeGeneratorRequest and writes the document. */
+/** Serves as a protoc and buf plugin. Reads a CodeGeneratorRequest and writes the document. */
 export const pluginCommand: CommandOf<CommandOutput> = {
   name: "protoc-gen-openapi",
   summary: "run as a plugin of buf or protoc that writes the OpenAPI document",
@@ -29,7 +29,7 @@ export const pluginCommand: CommandOf<CommandOutput> = {
   },
 };
 
-/** Responds to one request. Errors are part of the response. */
+/** Responds to one request. The response includes errors. */
 async function runPlugin({ input, write }: PluginStreams, err: (line: string) => void): Promise<void> {
   const response = await generate(input, err).catch(
     (error: unknown): MessageInitShape<typeof CodeGeneratorResponseSchema> => ({ error: messageOf(error) }),

@@ -9,7 +9,7 @@ import {
 import type { DocumentBase } from "./base-file.ts";
 
 /**
- * Returns what `openapiv2_swagger` of the files of services says about the document. If several files set a part, the
+ * Returns how `openapiv2_swagger` in the files of services describes the document. If several files set a part, the
  * first one applies. Security schemes come from all files.
  */
 export function baseOfServices(services: readonly DescService[]): DocumentBase {
@@ -79,7 +79,7 @@ const flows = new Map<unknown, "implicit" | "password" | "clientCredentials" | "
   [4, "authorizationCode"],
 ]);
 
-/** Converts a Security Scheme Object of OpenAPI 2 to OpenAPI 3. Returns `undefined` if it is not complete. */
+/** Converts an OpenAPI 2 Security Scheme Object to OpenAPI 3. Returns `undefined` if it is not complete. */
 function toScheme(scheme: SwaggerScheme): OpenApiSecurityScheme | undefined {
   const { type, name, authorization_url, token_url, scopes } = scheme;
   const description = scheme.description === undefined ? {} : { description: scheme.description };

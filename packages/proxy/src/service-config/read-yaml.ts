@@ -14,13 +14,13 @@ export interface YamlValue {
   readonly value: string | number | bigint | boolean | null | readonly YamlValue[] | ReadonlyMap<string, YamlMember>;
 }
 
-/** A member of a mapping: its value, and its key's position. */
+/** A mapping's member: its value, and its key's position. */
 export interface YamlMember extends YamlValue {
   readonly keyLine: number;
   readonly keyColumn: number;
 }
 
-/** The error of {@link readYaml} for text that is not valid. */
+/** The error that {@link readYaml} throws for text that is not valid. */
 export class YamlProblem extends Error {
   readonly line: number;
   readonly column: number;
@@ -88,7 +88,7 @@ function parse(text: string) {
   };
   const tokens = [...new Parser(lineCounter.addNewLine).parse(text)];
   requireShallow(tokens, problemAt);
-  // `uniqueKeys` compares each key with all others, which takes the square of the time.
+  // `uniqueKeys` compares each key with all others, which takes quadratic time.
   const options = {
     schema: "core",
     merge: false,

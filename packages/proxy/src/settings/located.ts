@@ -2,7 +2,7 @@ import { toShortLine } from "@plantstore/http";
 
 /** A configuration value, with where it was set, for messages. */
 export interface Located {
-  /** The setting's path, such as `upstreams[0].tls.ca`; empty for the entire file. */
+  /** The setting's path, such as `upstreams[0].tls.ca`. Empty for the entire file. */
   readonly path: string;
   /** Where the value starts, as `file:line:column`, or `undefined` if a flag set it. */
   readonly place: string | undefined;
@@ -16,7 +16,7 @@ export interface Located {
 /** The {@link Located} content. A mapping can be extended by flags. */
 export type LocatedValue = string | number | boolean | null | bigint | readonly Located[] | Map<string, Located>;
 
-/** Returns the start of a message about a value: the flag that set it, or its place and its path. */
+/** Returns how a message about a value starts: with the flag that set it, or its place and its path. */
 export function subjectOf({ flag, place, path }: Pick<Located, "flag" | "place" | "path">): string {
   if (flag !== undefined) return flag;
   const name = path === "" ? "the configuration" : toShortLine(path);

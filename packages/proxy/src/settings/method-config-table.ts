@@ -2,14 +2,14 @@ import { Code } from "@connectrpc/connect";
 import type { SettingType } from "./setting.ts";
 import { integer, list, mapping, positiveNumber, text } from "./setting-types.ts";
 
-/** A `methodConfig` item, in the form of gRPC's service config. */
+/** A `methodConfig` item, as in gRPC's service config. */
 export interface MethodConfigFile {
   readonly name: readonly MethodNameFile[];
   readonly timeout: number | undefined;
   readonly retryPolicy: RetryPolicyFile | undefined;
 }
 
-/** The RPCs of a {@link MethodConfigFile}: a method, all methods of a service, or all. */
+/** The RPCs that a {@link MethodConfigFile} is for: a method, all methods in a service, or all. */
 export interface MethodNameFile {
   readonly service: string;
   readonly method: string;
@@ -24,7 +24,7 @@ export interface RetryPolicyFile {
   readonly retryableStatusCodes: readonly Code[];
 }
 
-/** A duration in the JSON form of google.protobuf.Duration, read as milliseconds. */
+/** A google.protobuf.Duration in JSON, read as milliseconds. */
 const duration = text("duration, such as `1.5s`", (value) => {
   const ms = /^[0-9]{1,9}(?:\.[0-9]{1,9})?s$/.test(value) ? Number(value.slice(0, -1)) * 1_000 : Number.NaN;
   if (ms >= 1 && ms <= 86_400_000) return Math.round(ms);
@@ -61,7 +61,7 @@ const statusCode: SettingType<Code> = {
   read: (at, report) => (typeof at.value === "number" ? codeNumber : codeName).read(at, report),
 };
 
-/** gRFC A6: larger values of `maxAttempts` count as 5. */
+/** gRFC A6: larger `maxAttempts` values count as 5. */
 const attemptsMax = 5;
 
 const attempts = integer(2, 2 ** 32 - 1);

@@ -4,7 +4,7 @@ import type { AuthenticationFile } from "./authentication-table.ts";
 import type { MethodConfigFile } from "./method-config-table.ts";
 import type { UpstreamFile } from "./upstream-table.ts";
 
-/** The proxy's configuration, from its file and its flags. The setting tables have the meaning of each member. */
+/** The proxy's configuration, from its file and its flags. The setting tables explain each member. */
 export interface ProxyConfiguration {
   readonly listen: ListenFile;
   readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
@@ -55,7 +55,7 @@ export interface JsonFile {
   readonly int64: "strings" | "numbers";
 }
 
-/** The mapping of some services. */
+/** How some services are mapped. */
 export interface RestServiceFile {
   readonly name: string;
   readonly profile: RestProfile | undefined;

@@ -4,7 +4,7 @@ import type { ProxyConfiguration } from "./proxy-file.ts";
 import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
-/** The flag values by name, in the order of the command line. A flag without a value has `true`. */
+/** The flag values by name, in command-line order. A flag without a value has `true`. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** The error for settings that are not valid. The message has a line for each problem, with its place. */
@@ -33,7 +33,7 @@ export interface ConfigurationText {
 const problemsMax = 100;
 
 /**
- * Reads a file's settings, and those of flags, which replace the same settings in the file.
+ * Reads settings from a file and from flags, which replace the same settings in the file.
  *
  * @throws SettingsProblem that lists the first {@link problemsMax} mistakes with file, line and column, or with their
  * flag
@@ -54,7 +54,7 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: FlagVa
     flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
-      // A setting that has a default or is missing. The place is that of its parent.
+      // A setting that has a default or is missing. The place is its parent's.
       const at = found.path === path ? found : { ...found, path, flag: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },
@@ -161,7 +161,7 @@ function membersOf(targets: readonly Located[], name: string): Located[] {
   });
 }
 
-/** Returns the items of the lists with this name. */
+/** Returns the items in the lists with this name. */
 function itemsOf(targets: readonly Located[], name: string): Located[] {
   return targets.flatMap(({ value }) => {
     const items = value instanceof Map ? value.get(name)?.value : undefined;

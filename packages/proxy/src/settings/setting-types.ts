@@ -2,7 +2,7 @@ import { nearestName } from "@plantstore/http";
 import { type Located, memberPath } from "./located.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";
 
-/** Any text, or one of this form. @param read - returns the value; throws an Error whose message follows the name */
+/** Any text, or one in this form. @param read - returns the value. Throws an Error whose message follows the name */
 export function text<T = string>(label?: string, read?: (text: string) => T): SettingType<T>;
 export function text(label: string = "text", read: (text: string) => unknown = (each) => each): SettingType<unknown> {
   return {
@@ -87,7 +87,7 @@ export function oneOf<const Name extends string>(names: readonly Name[]): Settin
   };
 }
 
-/** A list of values. */
+/** A list. */
 export function list<T>(type: SettingType<T>): SettingType<readonly T[]> {
   return {
     label: type.members === undefined ? `list of ${type.label}` : "list of mappings",
@@ -180,7 +180,8 @@ function findByFlag(flagName: string, members: Members): string | undefined {
 }
 
 /**
- * Reports that a value is not of its type. @param must - what it must be @param isSecret - whether to hide the value
+ * Reports that a value does not have its type. @param must - what it must be @param isSecret - whether to hide the
+ * value
  */
 function refuse(at: Located, report: ReportProblem, must: string, isSecret: boolean = false): undefined {
   report(at, `${must}, got ${isSecret ? describeKind(at) : describe(at)}`);

@@ -3,14 +3,14 @@ import type { Located } from "./located.ts";
 /** Receives a problem: the value that is wrong, and the rest of the message, such as `must be text, got 5`. */
 export type ReportProblem = (at: Located, problem: string) => void;
 
-/** A type of values: how they are read, and how the reference page and the JSON Schema describe them. */
+/** A value type: how values are read, and how the reference page and the JSON Schema describe them. */
 export interface SettingType<T> {
   /** A short name for the reference page, such as `integer`. */
   readonly label: string;
   readonly schema: JsonSchema;
   /** The settings for a mapping, or for each item in a mapping list. */
   readonly members?: Members;
-  /** Whether the members are those of list items. */
+  /** Whether the members belong to list items. */
   readonly isList?: boolean;
   /** Whether values are or contain secrets, which messages must not show. */
   readonly isSecret?: boolean;
@@ -21,7 +21,7 @@ export interface SettingType<T> {
 /** A JSON Schema (draft 2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A command-line flag that sets a setting. Flags of list items set every item. */
+/** A command-line flag that sets a setting. Flags for list items set every item. */
 export interface SettingFlag {
   /** The name without dashes. */
   readonly name: string;
@@ -31,11 +31,11 @@ export interface SettingFlag {
   readonly value?: string | boolean;
   /** Whether it can be repeated. */
   readonly multiple?: boolean;
-  /** Its sentence in the help, if that of the setting does not fit. */
+  /** Its sentence in the help, if the setting's does not fit. */
   readonly about?: string;
   /**
    * Returns the setting's value for all flag values, or `undefined` to leave it unset. `members` are the settings in
-   * the mapping that contains it. Defaults to the value itself, or the list of all.
+   * the mapping that contains it. Defaults to the value itself, or a list with all values.
    */
   readonly toValue?: (
     texts: readonly string[],
@@ -61,7 +61,7 @@ export interface Setting {
 export type Members = Readonly<Record<string, Setting>>;
 
 /**
- * The settings for an object's members: a member that can be `undefined` is optional, and all others are required, have
+ * The settings for an object's members. A member that can be `undefined` is optional, and all others are required, have
  * a default or are implied.
  */
 export type MembersOf<T> = {

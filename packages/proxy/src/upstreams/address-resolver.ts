@@ -7,8 +7,8 @@ import { lookupGapMs, serversMax } from "./upstream-limits.ts";
 import type { UpstreamLookup, UpstreamSettings } from "./upstream-options.ts";
 
 /**
- * The addresses of an upstream's servers: the configured addresses, and those that its names resolve to. Names are
- * resolved at the first call, periodically while calls are made, and after a connection was lost.
+ * An upstream's server addresses: the configured addresses, and those that its names resolve to. Names are resolved at
+ * the first call, periodically while calls are made, and after a connection was lost.
  */
 export class AddressResolver {
   readonly #configured: readonly UpstreamAddress[];

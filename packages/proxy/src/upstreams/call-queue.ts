@@ -17,8 +17,8 @@ export interface PendingCall {
 }
 
 /**
- * Why a call was refused although its servers can be reached: `queue_full`, the queue is full; `queue_timeout`, no
- * stream became free in time; `unsent_bytes`, too many bytes from earlier calls are queued.
+ * Why a call was refused although its servers can be reached. `queue_full`: the queue is full. `queue_timeout`: no
+ * stream became free in time. `unsent_bytes`: too many bytes from earlier calls are queued.
  */
 export type RefusalReason = keyof typeof refusalMessages;
 
@@ -34,7 +34,7 @@ const refusalMessages = {
  * connect timeout does.
  */
 export class CallQueue {
-  /** Number of refused calls, by reason. */
+  /** How many calls were refused, by reason. */
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
@@ -42,7 +42,7 @@ export class CallQueue {
    * When each call was queued, in `performance.now()` milliseconds. Ascending, because a `Map` keeps insertion order.
    */
   readonly #calls = new Map<PendingCall, number>();
-  /** Kept between calls of {@link shift}, because a new iterator would have to skip all removed entries. */
+  /** Kept between calls to {@link shift}, because a new iterator would have to skip all removed entries. */
   #iterator: Iterator<PendingCall> = this.#calls.keys();
   /** The time since which calls wait for a stream rather than for a server. */
   #servingSinceMs: number | undefined;
@@ -52,7 +52,7 @@ export class CallQueue {
     this.#authority = authority;
   }
 
-  /** Number of queued calls. */
+  /** How many calls are queued. */
   get size(): number {
     return this.#calls.size;
   }
@@ -104,7 +104,7 @@ export class CallQueue {
     }
   }
 
-  /** Refuses a call. @param why - the reason for operators; a constant text, so that logs can detect repetitions */
+  /** Refuses a call. @param why - the reason for operators, a constant text, so that logs can detect repetitions */
   refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);

@@ -4,9 +4,9 @@ import { freedBytesMin, messageOf } from "@plantstore/http";
 import { explainTlsError, TlsFilesError } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** How server and client authenticate each other: options of node's `tls.connect`. */
+/** How server and client authenticate each other: options for node's `tls.connect`. */
 export interface UpstreamTls extends SecureContextOptions {
-  /** The name that the server's certificate must contain; also sent as SNI. Defaults to the address's host. */
+  /** The name that the server's certificate must contain. Also sent as SNI. Defaults to the address's host. */
   readonly servername?: string;
 }
 
@@ -82,7 +82,7 @@ function openTcp({ target }: UpstreamAddress): Socket {
 
 /**
  * Copies a small chunk from the read buffer into its own allocation (not node's buffer pool), so that messages can be
- * slices of it.
+ * slices from it.
  */
 function copyChunk(chunk: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(chunk.byteLength);

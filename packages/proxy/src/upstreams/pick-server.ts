@@ -1,13 +1,12 @@
 /** A server that can get calls. */
 export interface ServerLoad {
-  /** Number of calls in flight to the server. */
+  /** How many calls are in flight to the server. */
   readonly calls: number;
 }
 
 /**
- * Returns the less loaded of two random servers ("The Power of Two Choices"). This distributes the load nearly as
- * evenly as picking the least loaded of all servers, but checks only two servers, and clients do not all pick the same
- * one.
+ * Returns the less loaded of two random servers ("The Power of Two Choices"). The load is distributed nearly as evenly
+ * as if the least loaded server was picked, but only two servers are checked, and clients do not all pick the same one.
  */
 export function pickServer<Server extends ServerLoad>(servers: readonly Server[]): Server | undefined {
   const count = servers.length;

@@ -12,13 +12,13 @@ export interface PatternProblem {
   readonly kind: "missing" | "shared";
   /** The pattern that an earlier upstream has too, or `undefined` if patterns are missing. */
   readonly pattern: string | undefined;
-  /** The index of the earlier upstream with the same pattern, or of another one that uses reflection. */
+  /** The index of the earlier upstream with the same pattern, or another one that uses reflection. */
   readonly other: number;
 }
 
 /**
- * Returns why upstreams cannot be told apart: several use reflection and one of them has no patterns, or two have the
- * same pattern. What an upstream sends by reflection must not decide which calls it gets.
+ * Returns why upstreams cannot be distinguished: several use reflection and one has no patterns, or two have the same
+ * pattern. What an upstream sends by reflection must not decide which calls it gets.
  */
 export function findPatternProblems(upstreams: readonly ServicePatterns[]): readonly PatternProblem[] {
   const reflected = [...upstreams.entries()].filter(([, { descriptors }]) => descriptors === "reflection");
@@ -83,7 +83,7 @@ export class ServiceOwners {
     return other < 0 ? undefined : other;
   }
 
-  /** Returns whose service an upstream may not serve, if that is worth a report; otherwise `undefined`. */
+  /** Returns whose service an upstream may not serve, if that is worth a report, otherwise `undefined`. */
   foreignOwnerOf(at: number, name: string): number | undefined {
     const owner = this.ownerOf(name);
     return owner === at || !isApplicationService(name) ? undefined : owner;

@@ -15,7 +15,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", trust],
 ]);
 
-/** Messages by the end of node's error code, which replace the OpenSSL messages. */
+/** Messages that replace the OpenSSL messages, by how node's error code ends. */
 const messages: readonly (readonly [code: string, message: string])[] = [
   ["ALERT_CERTIFICATE_REQUIRED", missingClientCertificate("requires")],
   ["ALERT_BAD_CERTIFICATE", rejectedText],

@@ -7,7 +7,7 @@ import { explainTlsError, missingClientCertificate } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
-/** Settings of all upstream servers. */
+/** Settings that all upstream servers share. */
 export interface ServerSettings {
   readonly tls: PreparedTls | undefined;
   /** Maximum connections to each server. */
@@ -98,7 +98,7 @@ export class UpstreamConnection {
     if (Number.isFinite(maxConnectionAgeMs)) this.#age = startAgeTimer(maxConnectionAgeMs, () => this.http2.drain());
   }
 
-  /** Number of calls that can be started now. */
+  /** How many calls can be started now. */
   get availableStreams(): number {
     return this.#isHealthy ? this.http2.availableStreams : 0;
   }

@@ -2,7 +2,7 @@ import { defaultHttp2Limits, type Http2Limits } from "@plantstore/http-engine/cl
 
 /** Limits on queues, connections and waits. */
 export interface UpstreamLimits {
-  /** Maximum calls that wait for a connection or a stream. 65,536: three times a burst of 20,000 calls. */
+  /** Maximum calls that wait for a connection or a stream. 65,536 is three times a burst of 20,000 calls. */
   readonly waitingCalls: number;
   /** Maximum milliseconds that a call waits for a stream on a connected server. 30 s: half the usual proxy timeout. */
   readonly queueTimeoutMs: number;
@@ -55,7 +55,7 @@ export const connectionsDefault = 100;
 /** Upper bound for the option `connections`. 1,000, like the maximum for servers. */
 export const connectionsMax = 1_000;
 
-/** Maximum servers of an upstream. Further addresses for a name are ignored. 1,000: more than any usual name has. */
+/** Maximum servers per upstream. Further addresses for a name are ignored. 1,000: more than any usual name has. */
 export const serversMax = 1_000;
 
 /** Milliseconds after which a name is resolved again if calls are made. 30 s, as in gRPC's clients. */

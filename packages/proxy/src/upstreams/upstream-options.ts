@@ -17,7 +17,7 @@ export type UpstreamLookup = (host: string) => Promise<readonly { readonly addre
 export interface UpstreamOptions {
   /**
    * The server addresses: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to
-   * one or more servers. All must have the same scheme. The first address is the authority of requests.
+   * one or more servers. All must have the same scheme. Requests have the first address as their authority.
    */
   readonly addresses: string | readonly string[];
   /**
@@ -26,7 +26,7 @@ export interface UpstreamOptions {
    */
   readonly tls?: UpstreamTls;
   /**
-   * Maximum connections to each server, from 1 to 1,000. One is opened when all streams of the open ones are in use.
+   * Maximum connections to each server, from 1 to 1,000. One is opened when all streams on the open ones are in use.
    * Default 100. Additional connections are closed after a minute without a call.
    */
   readonly connections?: number;

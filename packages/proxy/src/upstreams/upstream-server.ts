@@ -14,7 +14,7 @@ export interface ServerEvents {
   onChange(): void;
   /** Called when the first connection is established. */
   onConnected(): void;
-  /** Called when the server may be lost: its first or last connection was closed. */
+  /** Called when the server may be lost, because its first or last connection was closed. */
   onLost(): void;
   /** Called when a connection is closed. */
   onClosed(): void;
@@ -59,7 +59,7 @@ export class UpstreamServer implements ServerLoad {
     return calls;
   }
 
-  /** Number of open connections. */
+  /** How many connections are open. */
   get connections(): number {
     return this.#connections.size;
   }
@@ -99,10 +99,10 @@ export class UpstreamServer implements ServerLoad {
 
   /**
    * Opens additional connections for calls that found no free stream. The number of connections at most doubles per
-   * round trip, so that no more are opened than the server's SETTINGS require. None are opened while the server
-   * allows no streams.
+   * round trip, so that no more are opened than the server's SETTINGS require. None are opened while the server allows
+   * no streams.
    *
-   * @returns the number of streams that pending connections are expected to provide
+   * @returns how many streams pending connections are expected to provide
    */
   grow(calls: number): number {
     let open = this.#openings.size;
@@ -165,7 +165,7 @@ export class UpstreamServer implements ServerLoad {
     const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
-        // At least one: otherwise a server that allows no streams and closes its connections would be reconnected in a
+        // At least one. Otherwise a server that allows no streams and closes its connections would be reconnected in a
         // loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));

@@ -156,8 +156,8 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Calls a function when calls may go to different servers: one was connected, or one was lost and others remain. For
-   * proxies, because the descriptors may have changed. Returns a function that stops watching.
+   * Calls a function when calls may go to different servers, because one was connected, or one was lost and others
+   * remain. For proxies, because the descriptors may have changed. Returns a function that stops watching.
    */
   watchServers(onChange: () => void): () => void {
     this.#watchers.add(onChange);
