@@ -1,4 +1,4 @@
-/** A flag of a command. */
+/** A command's flag. */
 export interface Flag {
   /** The placeholder for its value in the help, such as "FILE". A flag without one is boolean. */
   readonly value?: string;
@@ -25,12 +25,12 @@ export function textOf(flag: ParsedFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
-/** Returns all values of a flag that can be repeated, or none if it is missing. */
+/** Returns all values that a repeatable flag has, or none if it is missing. */
 export function textsOf(flag: ParsedFlags[string]): readonly string[] {
   return flag === undefined ? [] : [flag].flat().map(String);
 }
 
-/** Flags of settings, which many commands of a program accept. */
+/** Flags for settings, which many of a program's commands accept. */
 export interface SettingFlags {
   readonly flags: Readonly<Record<string, Flag>>;
   /** Lines for the command's help, below its flags. */
@@ -77,7 +77,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Returns a command's flags by name, including those of settings if it accepts them. */
+/** Returns a command's flags by name, including the flags for settings if it accepts them. */
 export function flagsOf({
   flags = {},
   settings,

@@ -1,6 +1,6 @@
 import type { CommandOf, Flag, Program } from "./command.ts";
 
-/** Maximum characters of a line of the help, so that it fits a wide terminal. */
+/** Maximum characters in a help line, so that it fits a wide terminal. */
 const lineLengthMax = 120;
 
 /** Returns the lines of a program's `--help`: its commands with a line each, and its exit codes. */
@@ -50,7 +50,7 @@ export function formatFlag(name: string, { value }: Flag): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** A line of two columns. */
+/** A line with two columns. */
 export type Row = readonly [left: string, right: string];
 
 /** Aligns rows in two columns. Text that is too long for its line continues below, in the same column. */

@@ -1,6 +1,6 @@
 /**
- * How does a program with commands parse its command line, print its help, and report errors? The commands of this
- * repository share it, so that they look alike.
+ * How does a program with commands parse its command line, print its help, and report errors? This repository's
+ * commands share the module, so that they look alike.
  */
 export {
   type CommandOf,

@@ -5,7 +5,7 @@ import { type CommandOf, type Flag, flagsOf, type ParsedFlags, UsageError } from
 /**
  * Parses the words after a command name into its flags and operands.
  *
- * @throws UsageError for an unknown flag, or an invalid value of a flag
+ * @throws UsageError for an unknown flag, or an invalid flag value
  */
 export function parseCommand<Terminal>(
   command: CommandOf<Terminal>,

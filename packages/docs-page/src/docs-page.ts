@@ -19,9 +19,9 @@ export interface DocsPageOptions {
 
 const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
 
-// The only script is the page's own, so text in the description or in a response is never executed, nor is a script of
-// this server's upstreams. Styles are loaded only from this server and never inline. Requests may also be sent to the
-// servers in the description, because the user can select one.
+// The only script is the page's own, so text in the description or in a response is never executed, nor is a script
+// from this server's upstreams. Styles are loaded only from this server and never inline. Requests may also be sent to
+// the servers in the description, because the user can select one.
 function pagePolicy(servers: readonly string[], scriptHash: string): string {
   return [
     "default-src 'none'",
@@ -35,7 +35,7 @@ function pagePolicy(servers: readonly string[], scriptHash: string): string {
   ].join("; ");
 }
 
-/** The policy of everything but the page: it loads nothing. */
+/** The policy for everything but the page, which loads nothing. */
 const filePolicy = "default-src 'none'; frame-ancestors 'none'";
 
 function headerOf(contentType: string, policy = filePolicy): Record<string, string> {
@@ -117,7 +117,7 @@ function writePage(hash: string): string {
   return read("page.html").replace('src="docs/page.js"', `src="docs/page.js" integrity="${hash}"`);
 }
 
-/** Returns the script: in the package, reads the file that the build has written; in a checkout, bundles it. */
+/** Returns the script. In the package, reads the file that the build has written. In a checkout, bundles the script. */
 async function readScript(): Promise<string> {
   if (existsSync(pageFile("page.js"))) return read("page.js");
   const { writePageScript } = await import("./page-script.ts");

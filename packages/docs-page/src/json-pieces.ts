@@ -1,6 +1,6 @@
 /**
- * The number of nested levels that are written in pieces: the document, `paths` and `components`, and their members.
- * Everything below, such as an operation or a schema, is written in one piece.
+ * How many nested levels are written in pieces: the document, `paths` and `components`, and their members. Everything
+ * below, such as an operation or a schema, is written in one piece.
  */
 export const levelsInPieces = 3;
 

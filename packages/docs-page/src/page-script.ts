@@ -3,11 +3,11 @@ import { createRequire, stripTypeScriptTypes } from "node:module";
 import { pageFile } from "./page-file.ts";
 
 /**
- * Bundles the scripts of `files/` and the CommonMark parser that they use, so that a browser sends one request. Called
+ * Bundles the scripts in `files/` and the CommonMark parser that they use, so that a browser sends one request. Called
  * by `npm run build` for the package, and in a checkout when the page is first requested.
  *
- * Each module becomes a function that returns its exports, and its imports become variables with the exports of other
- * modules. Therefore `files/` may use only named imports, `export function` and `export const`.
+ * Each module becomes a function that returns its exports, and its imports become variables with other modules'
+ * exports. Therefore `files/` may use only named imports, `export function` and `export const`.
  */
 export function writePageScript(): string {
   const written = new Set<string>();

@@ -38,7 +38,7 @@ const codings = [
  * already has the resource (RFC 9110 §15.4.5). The resource and each coding are created on the first request and
  * cached.
  *
- * @param create - creates the resource; called again after a failure
+ * @param create - creates the resource. Called again after a failure
  */
 export function resourceEndpoint(path: string, open: boolean, create: () => Resource | Promise<Resource>): Endpoint {
   const uncompressed = memoizeAsync(async () => {
@@ -84,7 +84,7 @@ export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise
   };
 }
 
-/** Characters of the digest in an ETag: 132 bits, enough to be unique. */
+/** How many digest characters an ETag has: 132 bits, enough to be unique. */
 const etagLength = 22;
 
 /** Returns whether `If-None-Match` contains this ETag, weak or strong, or `*` (RFC 9110 §13.1.2). */

@@ -11,10 +11,10 @@ export interface SerializedDocument {
   readonly origins: readonly string[];
 }
 
-/** A document's maximum size in bytes. 256 MiB: ten times as much as all of Google's APIs need. */
+/** A document's maximum size in bytes. 256 MiB is ten times as much as all Google APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
-/** The number of characters that are encoded in one step, which takes about a millisecond. */
+/** How many characters are encoded in one step, which takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
 /**

@@ -8,14 +8,14 @@ class Digits {
   }
 }
 
-/** Parses a JSON text, keeping all digits of numbers for {@link yamlPieces}. */
+/** Parses a JSON text, keeping all digits in numbers for {@link yamlPieces}. */
 export function parseWithDigits(json: string): unknown {
   return JSON.parse(json, (_key: string, each: unknown, context?: { readonly source?: string }) =>
     typeof each === "number" ? new Digits(context?.source ?? String(each)) : each,
   );
 }
 
-/** Writes a JSON value as YAML, in pieces like `jsonPieces`. Parsers of YAML 1.1 and 1.2 read it as the same value. */
+/** Writes a JSON value as YAML, in pieces like `jsonPieces`. YAML 1.1 and 1.2 parsers read it as the same value. */
 export function* yamlPieces(value: unknown): Generator<string> {
   let isFirst = true;
   for (const piece of blockPieces(value, "", levelsInPieces)) {
@@ -34,7 +34,7 @@ function* blockPieces(value: unknown, indent: string, levels: number): Generator
   }
 }
 
-/** Returns the members that JSON of an object would have, or none for other values. */
+/** Returns the members that an object's JSON would have, or none for other values. */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits) return [];
   return Object.entries(value).filter(([, each]) => each !== undefined);
@@ -54,7 +54,7 @@ function blockOf(value: unknown, indent: string): string {
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }
 
-/** Moves a block's first line to the line of the "-" of its item. */
+/** Moves a block's first line to its item's "-". */
 function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }
@@ -63,8 +63,8 @@ function scalarOf(text: string): string {
   return plainScalar.test(text) && !words.test(text) ? text : JSON.stringify(text);
 }
 
-// Strings that need no quotes. They start with a letter, "$" or "_", so they are not numbers, dates or YAML indicators;
+// Strings that need no quotes. They start with a letter, "$" or "_", so they are not numbers, dates or YAML indicators.
 // ": " and " #" cannot occur.
 const plainScalar = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
-// Words that some versions of YAML read as a boolean or null.
+// Words that some YAML versions read as a boolean or null.
 const words = /^(?:true|false|null|yes|no|on|off|y|n)$/i;

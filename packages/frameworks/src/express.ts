@@ -15,14 +15,14 @@ type ExpressHandler = (
 export interface ExpressConnectMiddleware extends ExpressHandler {
   /**
    * Aborts the signals of calls that are still in flight after `closeTimeoutMs`. Call it together with `server.close`,
-   * which waits for them.
+   * which waits for calls.
    */
   close(): void;
 }
 
 /**
- * Creates middleware for Express that serves Connect routes: `app.use(expressConnectMiddleware({ routes }))`.
- * Use it before any body parser. Below a path, as in `app.use("/api", …)`, that path precedes those of the RPCs.
+ * Creates middleware for Express that serves Connect routes: `app.use(expressConnectMiddleware({ routes }))`. Use it
+ * before any body parser. Below a path, as in `app.use("/api", …)`, that path precedes the RPCs' paths.
  *
  * @throws as `createGateway` does
  */

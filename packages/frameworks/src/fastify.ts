@@ -46,17 +46,17 @@ export interface FastifyConnectOptions extends MountOptions<FastifyRequestLike> 
   readonly logSerializers?: unknown;
 }
 
-/** The methods of both versions. */
+/** The methods in both versions. */
 const commonMethods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
 type HttpMethod = (typeof commonMethods)[number];
 
 /**
- * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin
- * is encapsulated. Its content type parsers do not affect the application. For its calls, the application's hooks up to
+ * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin is
+ * encapsulated. Its content type parsers do not affect the application. For its calls, the application's hooks up to
  * `preHandler` run, and `onResponse`. `onSend` does not, because the gateway writes the response itself.
  *
  * Registers one route per path and method that the gateway serves, which `app.printRoutes()` prints. The application
- * serves everything else, including other methods of these paths.
+ * serves everything else, including other methods on these paths.
  *
  * @throws as `createGateway` does, from `app.ready()`
  */
@@ -102,7 +102,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   }
 }
 
-/** Returns the methods of each URL to register; warns of paths outside the plugin's prefix. */
+/** Returns the methods to register for each URL. Warns of paths outside the plugin's prefix. */
 function methodsByUrl(
   routes: readonly GatewayRoute[],
   prefixes: PluginPrefixes,

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
 import { refuseIgnoredOptions, requireObject } from "@plantstore/http";
 
-/** Options for all plugins: those of `createGateway` that concern a framework application, and two more. */
+/** Options for all plugins: `createGateway` options that concern a framework application, and two more. */
 export interface MountOptions<Request extends object> extends Omit<
   GatewayOptions,
   "contextValues" | "engine" | "fallback"

@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 /** What Nest runs before and after a controller's handler. Nest's documentation calls them enhancers. */
 export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
 
-/** The keys under which decorators of Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
+/** The keys under which decorators in Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
 const metadataKeys: Readonly<Record<EnhancerKind, string>> = {
   Filters: "__exceptionFilters__",
   Guards: "__guards__",
@@ -62,9 +62,9 @@ export interface NestApplication {
   readonly container: NestContainer;
 }
 
-/** Returns the parts of an application. @throws TypeError if `app` is not a Nest application */
+/** Returns an application's parts. @throws TypeError if `app` is not a Nest application */
 export function applicationOf(app: object): NestApplication {
-  // Not public; @nestjs/swagger reads them too. Injecting them would require the classes of the application's Nest.
+  // Not public; @nestjs/swagger reads them too. Injecting them would require the application's Nest classes.
   const config: unknown = Reflect.get(app, "config");
   const container: NestContainer | undefined = Reflect.get(app, "container");
   const isConfiguration = typeof config === "object" && config !== null && "getGlobalGuards" in config;
@@ -72,7 +72,7 @@ export function applicationOf(app: object): NestApplication {
   throw new TypeError("mount requires the application that NestFactory.create returns");
 }
 
-/** Returns the enhancers of a kind that are declared for RPCs: of providers, of their methods, and global ones. */
+/** Returns the enhancers of one kind that are declared for RPCs: on providers, on their methods, and global ones. */
 export function enhancersOf(
   kind: EnhancerKind,
   { config }: NestConfiguration,
@@ -95,19 +95,19 @@ export function enhancersOf(
   return [...declared, ...forAll, ...forRequests];
 }
 
-/** Returns the result of an `ApplicationConfig` method, without those of factories that return nothing. */
+/** Returns an `ApplicationConfig` method's results, except where a factory returns nothing. */
 function globalsOf(config: object, getter: string): object[] {
   const items: readonly (object | null | undefined)[] = Reflect.get(config, getter).call(config);
   return items.filter((item) => item !== null && item !== undefined);
 }
 
-/** Returns the pipes of a method's parameters. */
+/** Returns the pipes on a method's parameters. */
 function parameterPipes(type: object, method: string): unknown[] {
   const parameters: object = Reflect.get(Reflect, "getMetadata")(parametersKey, type, method) ?? {};
   return Object.values(parameters).flatMap(({ pipes = [] }) => pipes);
 }
 
-/** Returns the enhancers that decorators have stored on a class or a method. A class inherits those of its base. */
+/** Returns the enhancers that decorators have stored on a class or a method. A class inherits its base's enhancers. */
 function listIn(target: object, key: string): readonly unknown[] {
   const items: readonly unknown[] | undefined = Reflect.get(Reflect, "getMetadata")(key, target);
   return items ?? [];

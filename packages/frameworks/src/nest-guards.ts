@@ -4,7 +4,7 @@ import { enhancersOf, type NestConfiguration, type NestContainer, type RpcProvid
 /** Runs an RPC's guards with the request and an application's response. Rejects if one refuses the call. */
 export type GuardCheck = (request: object, response: object) => Promise<void>;
 
-/** The parts of Nest's `ExternalContextCreator` that run guards. */
+/** What runs guards in Nest's `ExternalContextCreator`. */
 interface ContextCreator {
   create(
     instance: object,
@@ -20,7 +20,7 @@ interface ContextCreator {
 }
 
 /**
- * Returns the checks of all RPCs that have guards, by their procedure.
+ * Returns the checks for all RPCs that have guards, by procedure.
  *
  * @throws Error that names guards which Nest creates for each request, because RPCs have no Nest request
  */
@@ -54,7 +54,7 @@ function isSingleton(declared: unknown, container: NestContainer): boolean {
 }
 
 function contextCreatorOf(container: NestContainer): ContextCreator {
-  // By name, because each copy of @nestjs/core has another class.
+  // By name, because each @nestjs/core copy has another class.
   for (const [token, { instance }] of container.getInternalCoreModuleRef().providers) {
     const isCreator = typeof token === "function" && token.name === "ExternalContextCreator";
     if (isCreator && isContextCreator(instance)) return instance;

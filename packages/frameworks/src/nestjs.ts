@@ -8,7 +8,7 @@ import { createMount } from "./mount.ts";
 import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";
 import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
 
-// oxlint-disable-next-line typescript/no-explicit-any -- Nest's type of classes
+// oxlint-disable-next-line typescript/no-explicit-any -- Nest's type for classes
 type Class<Instance extends object> = new (...dependencies: any[]) => Instance;
 
 /** A Connect service and the provider class that implements it. */
@@ -17,7 +17,7 @@ export interface ConnectProvider {
   readonly provider: Class<object>;
 }
 
-/** Declares that a provider implements all RPCs of a Connect service. */
+/** Declares that a provider implements all RPCs in a Connect service. */
 export function implementedBy<Service extends DescService>(
   service: Service,
   provider: Class<ServiceImpl<Service>>,
@@ -25,7 +25,7 @@ export function implementedBy<Service extends DescService>(
   return { service, provider };
 }
 
-/** Options for {@link ConnectModule.forRoot}: those of the middleware for Express, with `services` as the routes. */
+/** Options for {@link ConnectModule.forRoot}: the Express middleware's, with `services` as the routes. */
 export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "routes"> {
   readonly services: readonly ConnectProvider[];
   /** The modules that export the providers' dependencies. */
@@ -50,7 +50,7 @@ export interface ConnectDynamicModule {
 
 type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 
-/** The parts of a gateway that Nest has created. */
+/** What Nest has created of a gateway. */
 interface ConnectGatewayParts {
   readonly middleware: ExpressConnectMiddleware;
   readonly providers: readonly RpcProvider[];
@@ -107,7 +107,7 @@ function labelsOf(enhancers: readonly Enhancer[]): string {
 }
 
 /** The Nest module whose providers implement Connect services. */
-// oxlint-disable-next-line typescript/no-extraneous-class -- Nest's form of a configurable module
+// oxlint-disable-next-line typescript/no-extraneous-class -- Nest's form for a configurable module
 export class ConnectModule {
   /**
    * Returns the module to import. Nest creates the providers with their dependencies, once for the application.

@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 
 /**
- * Returns the prototype of descriptors in a CommonJS program, which loads the CommonJS build of the same protobuf-es.
+ * Returns the prototype that descriptors have in a CommonJS program, which loads the same protobuf-es in its CommonJS
+ * build.
  */
 export function commonJsPrototype(): unknown {
   // A bundle in CommonJS has no import.meta.

@@ -44,7 +44,7 @@ import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 /** Options for {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
   /**
-   * Handles requests that match no route, without calling `admit`; used by {@link Gateway.handler} only. Declared as a
+   * Handles requests that match no route, without calling `admit`. Used by {@link Gateway.handler} only. Declared as a
    * method, so that a function for node:http or node:http2 alone, such as an Express application, is also accepted.
    */
   fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
@@ -59,13 +59,14 @@ export interface GatewayOptions extends ServingOptions {
    */
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
-   * The HTTP implementation of {@link Gateway.listen}; {@link Gateway.handler} and `fetch` do not use it. Defaults to
-   * node:http and node:http2. `createHttpEngine()` of `@plantstore/http-engine` uses less CPU and is stricter.
+   * The HTTP implementation that {@link Gateway.listen} uses. {@link Gateway.handler} and `fetch` do not use it.
+   * Defaults to node:http and node:http2. `createHttpEngine()` from `@plantstore/http-engine` uses less CPU and is
+   * stricter.
    */
   readonly engine?: HttpEngine;
 }
 
-/** The names of {@link GatewayOptions}. */
+/** All names in {@link GatewayOptions}. */
 export const gatewayOptionNames: OptionNames<GatewayOptions> = {
   ...servingOptionNames,
   fallback: true,
@@ -76,17 +77,17 @@ export const gatewayOptionNames: OptionNames<GatewayOptions> = {
 
 /** A gateway on node, ready to listen by itself or to be mounted in another server. */
 export interface Gateway extends FetchGateway {
-  /** Serves one request of a node, Express or Fastify server; replaces the `connectNodeAdapter` handler. */
+  /** Serves one request from a node, Express or Fastify server. Replaces the `connectNodeAdapter` handler. */
   readonly handler: NodeHandler;
   /**
-   * Listens to the event `checkContinue` of node's servers. Serves a request as {@link handler} does, and sends 100
-   * (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it
-   * immediately. If a request is passed on to `next` or `fallback`, that code must call `response.writeContinue()`.
+   * Listens to node servers' event `checkContinue`. Serves a request as {@link handler} does, and sends 100 (Continue)
+   * once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it immediately.
+   * If a request is passed on to `next` or `fallback`, that code must call `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;
   /**
-   * The paths that the gateway serves, for frameworks that register routes. The `createGateway` routes never change;
-   * those of a proxy change with its services, so each read returns the current ones.
+   * The paths that the gateway serves, for frameworks that register routes. The `createGateway` routes never change. A
+   * proxy's routes change with its services, so each read returns the current ones.
    */
   readonly routes: readonly GatewayRoute[];
   /**
@@ -95,12 +96,12 @@ export interface Gateway extends FetchGateway {
    * `contextValues` and `fallback`, which only {@link handler} uses.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
-   * while one of them has a subscriber. The messages have the same members as node's: `socket` and `server` (of
-   * `node:net`); `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`; `response` with
-   * `statusCode` (0 until there is a response) and `headersSent`.
+   * while one of them has a subscriber. The messages have the same members as node's: `socket` and `server` (from
+   * `node:net`), `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`, and `response`
+   * with `statusCode` (0 until there is a response) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
-  /** The port's current load, counted when it is read; zeros before {@link listen}. */
+  /** The port's current load, counted when it is read. Zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;
@@ -116,7 +117,7 @@ export interface Gateway extends FetchGateway {
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error listing all problems of the HTTP rules and of `requestPathPrefix`; TypeError for unknown options, and
+ * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; TypeError for unknown options, and
  * for a `trustedProxies` entry that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -129,7 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 /**
- * Compiles the {@link Routes} of a gateway on node, with a few steps per RPC. Throws as {@link createGateway} does.
+ * Compiles the {@link Routes} for a gateway on node, with a few steps per RPC. Throws as {@link createGateway} does.
  *
  * @param rpcs - overrides how RPCs are prepared
  */
@@ -142,7 +143,7 @@ export function compileNodeRoutes(
   return compileRoutesInSteps(options, { ...platform, ...rpcs }, report);
 }
 
-/** Creates the {@link Server} of a gateway on node. */
+/** Creates the {@link Server} for a gateway on node. */
 export function createNodeServer(
   options: Omit<GatewayOptions, "routes">,
   routes: Routes,
@@ -195,10 +196,10 @@ export function assembleGateway(server: Server, options: NodeHandlerOptions & Pi
 }
 
 /**
- * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses: a server built on
+ * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses. A server built on
  * that package need only change its import.
  *
- * @throws Error listing all problems of the HTTP rules
+ * @throws Error that lists all problems in the HTTP rules
  */
 export function connectNodeAdapter(options: GatewayOptions): NodeHandler {
   return createGateway(options).handler;

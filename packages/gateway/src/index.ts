@@ -1,6 +1,6 @@
 /**
  * The gateway. Serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
- * `google.api.http` annotation also over REST. In process, on one port, without a proxy.
+ * `google.api.http` annotation also over REST. Runs in process, on one port, without a proxy.
  *
  * Does not depend on authentication or logs. Routes, `admit` and endpoints are passed in.
  */

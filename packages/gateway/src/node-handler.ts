@@ -22,7 +22,7 @@ import {
 } from "@plantstore/http/node";
 
 /**
- * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them
+ * A response from node:http or node:http2. Their types declare the same methods in different ways, and their union
  * could not be called without these common signatures.
  */
 export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "write">) & {
@@ -44,7 +44,7 @@ export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "wr
  * If a body parser has already read the body, its result in `request.rawBody` or `request.body` is used instead: bytes,
  * a string, or a value parsed from JSON.
  *
- * @param next - called if no route matches, or with an Error if the body was read and there is no such result; without
+ * @param next - called if no route matches, or with an Error if the body was read and there is no such result. Without
  * `next`, the error is `Internal`
  */
 export type NodeHandler = (
@@ -84,10 +84,10 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // An earlier response has closed the connection, or the client has closed it over HTTP/2. No response can be sent,
     // so the request must not be processed.
     if (socket.writableEnded) return;
-    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The turn of this
-    // request's turn when node assigns the socket to its response. After a closing response, node never does.
+    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. This request's
+    // turn comes when node assigns the socket to its response. After a closing response, node never does.
     if (response.socket === null && willEnd(socket)) {
-      // Restores this request's async context: node emits the event in that of the previous request.
+      // Restores this request's async context, because node emits the event in the previous request's.
       const goOn = AsyncResource.bind(() => handle(request, response, next));
       response.once("socket", goOn);
       return;
@@ -112,7 +112,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   return handle;
 }
 
-/** Returns whether the response depends on the content of the body, and not only on its presence and its type. */
+/** Returns whether the response depends on the body's content, and not only on its presence and its type. */
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;

@@ -46,7 +46,7 @@ export interface RestTransportOptions {
    * Connect's interceptors, the first one outermost. The `url` of requests contains the first binding's path template.
    */
   readonly interceptors?: readonly Interceptor[];
-  /** The function that sends requests. Defaults to the `fetch` of the runtime. */
+  /** The function that sends requests. Defaults to the runtime's `fetch`. */
   readonly fetch?: typeof fetch;
   /**
    * The types that a google.protobuf.Any and an error's details may contain. Details may also have the
@@ -68,12 +68,14 @@ export interface RestTransportOptions {
    * protocol.
    */
   readonly onUnbound?: "fail" | "connect";
-  /** Maximum bytes of a response, or of each message of a stream. Above: `ResourceExhausted`. Default 4 MiB. */
+  /**
+   * Maximum bytes in a response, or in each message of a stream. Above the limit: `ResourceExhausted`. Default 4 MiB.
+   */
   readonly readMaxBytes?: number;
   /**
-   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days, or 0 for no timeout. The timeout is sent
-   * to the server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server only
-   * with Connect's protocol, and streams have none.
+   * The timeout in milliseconds for calls without `timeoutMs`, at most 24 days, or 0 for no timeout. The timeout is
+   * sent to the server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server
+   * only with Connect's protocol, and streams have none.
    */
   readonly defaultTimeoutMs?: number;
 }
@@ -90,7 +92,7 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
   defaultTimeoutMs: true,
 };
 
-/** An option of protobuf-es for JSON that is refused because it would have no effect, and why. */
+/** A protobuf-es JSON option that is refused because it would have no effect, and why. */
 const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are never written" };
 
 /**
@@ -100,8 +102,8 @@ const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are ne
 const unaryTimeoutMs = 60_000;
 
 /**
- * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs. The transport needs only
- * fetch, so it works in browsers, Node, Deno, Bun and workers.
+ * Creates a transport that calls a REST API by its RPCs' `google.api.http` annotations. The transport needs only fetch,
+ * so it works in browsers, Node, Deno, Bun and workers.
  *
  * A message is sent with the first binding that can represent it. All path variables are set and match their templates,
  * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails
@@ -136,7 +138,7 @@ class RestTransport implements Transport {
     const known = registry ?? jsonOptions.registry;
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
-    // Wrapped, because a browser's fetch throws if it is called as a method of an object.
+    // Wrapped, because a browser's fetch throws if it is called as an object's method.
     const send: typeof fetch = (input, init) => fetch(input, init);
     this.#interceptors = [...interceptors];
     this.#defaultTimeoutMs = defaultTimeoutMs;

@@ -15,13 +15,13 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   readonly #dataMax: number;
   #text = "";
   #at = 0;
-  /** The index at which the search for the end of a line continues. */
+  /** The index at which the search for a line end continues. */
   #searchAt = 0;
   #name = "";
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - maximum length of an event's data, in UTF-16 units; above: `ResourceExhausted` */
+  /** @param dataMax - maximum length of an event's data, in UTF-16 units. Above the limit: `ResourceExhausted` */
   constructor(dataMax: number) {
     this.#dataMax = dataMax;
   }

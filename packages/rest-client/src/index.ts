@@ -1,6 +1,6 @@
 /**
- * A transport for Connect's clients that calls any REST API by the `google.api.http` annotations of its RPCs, over
- * fetch: the entry `@plantstore/rest-client`. The transport is the inverse of the gateway's `rest/`.
+ * A transport for Connect's clients that calls any REST API by its RPCs' `google.api.http` annotations, over fetch: the
+ * entry `@plantstore/rest-client`. The transport is the inverse of the gateway's `rest/`.
  *
  * Requests: a rule (rest-rule) and a message determine a path (request-path), a query (request-query) and a body
  * (request-body, request-stream). A message that cannot be represented completely is refused before anything is sent.

@@ -1,9 +1,9 @@
-/** Returns the location of the web page or worker; an empty object outside of browsers. */
+/** Returns the location of the web page or worker, or an empty object outside browsers. */
 export function pageLocation(): { readonly href?: string; readonly origin?: string } {
   return Object(Reflect.get(globalThis, "location"));
 }
 
-/** Returns whether this runs in a web page, or in a worker of a web page. */
+/** Returns whether this runs in a web page, or in a web page's worker. */
 export function runsInWebPage(): boolean {
   return "document" in globalThis || "importScripts" in globalThis;
 }

@@ -21,13 +21,13 @@ export interface EncodedBody {
 }
 
 /**
- * Returns the body of a message, or `undefined` if there is none.
+ * Returns a message's body, or `undefined` if there is none.
  *
  * @throws Refusal if the message cannot be written as JSON, or if its bytes have an invalid content type
  */
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
-/** Creates the writer of a rule's bodies: JSON without the path fields, or a google.api.HttpBody's bytes. */
+/** Creates the writer for a rule's bodies: JSON without the path fields, or a google.api.HttpBody's bytes. */
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;

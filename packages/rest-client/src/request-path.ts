@@ -46,7 +46,7 @@ function variableText(variable: RuleVariable, message: Message, texts: UrlValues
   return text;
 }
 
-/** Prints a segment outside of variables. */
+/** Prints a segment outside variables. */
 function printFree(segment: TemplateSegment): readonly string[] {
   if (segment.kind === "literal") return [printTemplateLiteral(segment.text)];
   if (segment.kind === "**") return [];
@@ -78,7 +78,7 @@ function fits(texts: readonly string[], template: readonly TemplateSegment[]): b
   return [...literalsAt(texts.length, template)].every(([at, literal]) => texts[at] === literal);
 }
 
-/** Returns a template's literals by their positions in a path of this many segments. */
+/** Returns a template's literals by their positions in a path with this many segments. */
 function literalsAt(length: number, template: readonly TemplateSegment[]): ReadonlyMap<number, string> {
   const wildcardIndex = template.findIndex(({ kind }) => kind === "**");
   const literals = new Map<number, string>();

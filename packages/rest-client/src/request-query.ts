@@ -62,8 +62,8 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 
 /**
  * Returns a field's names that every server resolves to this field. A name must not contain dots, at which servers
- * split it, or brackets, which some servers treat as a map key. A name must not be the JSON name of one field and the
- * proto name of another.
+ * split it, or brackets, which some servers treat as a map key. A name must not be one field's JSON name and another's
+ * proto name.
  */
 const namesOf = memoize((field: DescField) => {
   const otherFields = field.parent.fields.filter((other) => other !== field);

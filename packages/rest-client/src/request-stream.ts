@@ -7,8 +7,8 @@ import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /**
- * Maximum bytes of a request stream in a web page, where it is collected before it is sent: Firefox and Safari cannot
- * stream a request, and Chrome cannot over HTTP/1.1.
+ * Maximum bytes in a web page's request stream, which is collected before it is sent: Firefox and Safari cannot stream
+ * a request, and Chrome cannot over HTTP/1.1.
  */
 const collectedBytesMax = 16 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ export async function openInput(input: AsyncIterable<Message>): Promise<OpenedIn
   return { first: done === true ? undefined : value, rest };
 }
 
-/** Returns the only message of an input. @throws ConnectError `InvalidArgument` unless there is exactly one */
+/** Returns an input's only message. @throws ConnectError `InvalidArgument` unless there is exactly one */
 export async function onlyMessage(input: AsyncIterable<Message>): Promise<Message> {
   const { first, rest } = await openInput(input);
   if (first === undefined) throw new ConnectError("the request message is missing", Code.InvalidArgument);
@@ -35,7 +35,7 @@ export async function onlyMessage(input: AsyncIterable<Message>): Promise<Messag
   throw new ConnectError("this RPC accepts only one request message", Code.InvalidArgument);
 }
 
-/** The body of a stream: its messages as JSON lines, or the bytes of google.api.HttpBody messages. */
+/** A stream's body: its messages as JSON lines, or the bytes in google.api.HttpBody messages. */
 export interface StreamBody {
   readonly contentType: string | undefined;
   readonly body: ReadableStream<Uint8Array> | Uint8Array;

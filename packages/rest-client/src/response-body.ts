@@ -2,12 +2,12 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/http";
 
-/** Maximum bytes of an error record. A larger record is ignored, and the HTTP status determines the error. */
+/** Maximum bytes in an error record. A larger record is ignored, and the HTTP status determines the error. */
 const errorRecordBytesMax = 64 * 1024;
 
 /**
- * Yields the pieces of a body. A body that is not read to the end is released by the call signal, which Connect aborts
- * when the call ends.
+ * Yields a body's pieces. A body that is not read completely is released by the call signal, which Connect aborts when
+ * the call ends.
  *
  * @throws ConnectError `Unavailable` if the body is incomplete
  */

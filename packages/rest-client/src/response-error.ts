@@ -1,5 +1,5 @@
 /**
- * Reads a response error: error records of grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
+ * Reads a response error: error records from grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
  * `application/problem+json`. Otherwise the HTTP status determines the error.
  */
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
@@ -26,8 +26,8 @@ export interface ErrorStyle {
 /**
  * Returns a response error.
  *
- * @param record - the body; `undefined` if it is not JSON
- * @param httpStatus - the response status; 200 for the error at the end of a stream
+ * @param record - the body, or `undefined` if it is not JSON
+ * @param httpStatus - the response status, 200 for an error that ends a stream
  * @param header - becomes the error metadata
  */
 export function readResponseError(
@@ -39,7 +39,7 @@ export function readResponseError(
   const customError = record === undefined ? undefined : readErrorBody?.(record, httpStatus);
   if (customError !== undefined) return customError;
   const standard = codeOfHttpStatus(httpStatus);
-  // In streams of Google's APIs, the record is in an array.
+  // In streams from Google's APIs, the record is in an array.
   const [outer] = Array.isArray(record) ? record : [record];
   const found = isObject(outer) ? readRecord(outer, registry) : undefined;
   const message = found?.message ?? `HTTP status ${httpStatus}`;
@@ -56,7 +56,7 @@ interface RecordFound {
 }
 
 function readRecord(outer: JsonObject, registry: Registry): RecordFound {
-  // Google's APIs and streams of grpc-gateway send the record as the member `error`.
+  // Google's APIs and grpc-gateway streams send the record as the member `error`.
   const record = isObject(outer["error"]) ? outer["error"] : outer;
   const { details = [] } = record;
   const texts = [record["message"], record["detail"], record["title"], record["error"]];
@@ -84,7 +84,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     if (typeof url !== "string") return [];
     const name = url.slice(url.lastIndexOf("/") + 1);
     const desc = registry.getMessage(name);
-    // The gateway of this project writes details in this form if their type is unknown or they cannot be decoded.
+    // This project's gateway writes details in this form if their type is unknown or they cannot be decoded.
     const hasBytes =
       typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
     const isField = desc !== undefined && findField(desc, "value") !== undefined;
@@ -104,8 +104,8 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /**
- * Returns the code for an HTTP status: the inverse of the mapping in google/rpc/code.proto. If several codes have the
- * status, the most general one.
+ * Returns the code for an HTTP status, which inverts the mapping in google/rpc/code.proto. If several codes have the
+ * status, the most general one is returned.
  */
 function codeOfHttpStatus(httpStatus: number): Code {
   const codeOfStatus = codesByStatus.get(httpStatus);

@@ -7,7 +7,7 @@ import { createRawReader, findProtoField } from "@plantstore/protocols";
 import { isJsonType, wrongType } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** Reads the messages of one rule's responses. */
+/** Reads the messages in one rule's responses. */
 export interface ResponseReader {
   /** Creates a google.api.HttpBody from bytes and their content type, or `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
@@ -22,7 +22,7 @@ export interface ResponseReader {
 }
 
 /**
- * Creates the reader of a rule's responses.
+ * Creates the reader for a rule's responses.
  *
  * @throws ConnectError `Internal` if the response message does not have the field `response_body`
  */

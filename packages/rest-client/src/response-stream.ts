@@ -1,5 +1,5 @@
 /**
- * Reads a stream's messages: JSON values as lines, as an array or concatenated, server-sent events, or the bytes of
+ * Reads a stream's messages: JSON values as lines, as an array or concatenated, server-sent events, or the bytes in
  * google.api.HttpBody messages, depending on the content type.
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
@@ -17,14 +17,14 @@ export interface StreamReading {
   readonly rule: RestRule;
   readonly reader: ResponseReader;
   readonly errors: ErrorStyle;
-  /** Maximum bytes of a message. */
+  /** Maximum bytes in a message. */
   readonly messageBytesMax: number;
 }
 
 /**
  * Opens a response stream.
  *
- * @throws ConnectError `Unknown` if the content type is not that of a stream, such as HTML
+ * @throws ConnectError `Unknown` if the content type is not a stream's, such as HTML
  */
 export function readResponseStream(response: Response, reading: StreamReading): AsyncIterable<Message> {
   const { reader } = reading;
@@ -65,7 +65,7 @@ async function* readValues(
   type: string,
   { rule, reader, errors, messageBytesMax }: StreamReading,
 ): AsyncGenerator<Message, void> {
-  // JSON lines are read as a sequence of values. An array is not unwrapped.
+  // JSON lines are read as consecutive values. An array is not unwrapped.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
   const start: FirstByte = { byte: undefined };
@@ -98,7 +98,7 @@ async function* splitValues(
     yield* readMessages(recordFirstByte(readPieces(response.body), start), splitter);
   } catch (error) {
     const found = ConnectError.from(error);
-    // The splitter is shared with servers, so it reports InvalidArgument; here the server caused the problem.
+    // The splitter is shared with servers, so it reports InvalidArgument. Here the server caused the problem.
     if (found.code !== Code.InvalidArgument) throw error;
     throw new ConnectError(`the response is not valid: ${found.rawMessage}`, Code.Internal);
   }
@@ -134,8 +134,8 @@ const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;
 
 /**
- * Returns the name and value of the only member of an object, if that is a wrapper. The value stays text, so that no
- * number is rounded.
+ * Returns the name and value of an object's only member, if that is a wrapper. The value stays text, so that no number
+ * is rounded.
  */
 function unwrap(
   text: string,

@@ -13,7 +13,7 @@ import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 import { type FetchRequest, sendRequest } from "./send-request.ts";
 
-/** The settings of all transport calls. */
+/** The settings that all calls on a transport share. */
 export interface CallSettings {
   /** The base URL without a trailing slash. */
   readonly baseUrl: string;
@@ -54,7 +54,7 @@ export class RestCalls {
     }
   }
 
-  /** Makes a streaming call. The promise and the iteration of messages reject with the same errors as {@link unary}. */
+  /** Makes a streaming call. The promise and the message iteration reject with the same errors as {@link unary}. */
   async stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamResult> {
     try {
       const { header, messages } = await this.#stream(call, input);
@@ -113,7 +113,7 @@ export class RestCalls {
 
   #acceptOf({ method }: RestRule): string {
     if (method.methodKind === "client_streaming") return "application/json";
-    // JSON lines are preferred, because a message is complete at the end of its line, and there is no closing bracket.
+    // JSON lines are preferred, because a message is complete when its line ends, and there is no closing bracket.
     return isHttpBodyType(method.output)
       ? "*/*"
       : "application/x-ndjson, application/json;q=0.9, text/event-stream;q=0.8";
@@ -168,7 +168,7 @@ async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Messag
 
 /** Returns why a call failed: its signal's reason if that was aborted, otherwise the error. */
 function reasonOf(signal: AbortSignal, error: unknown): unknown {
-  // Checked here because not every supported version of Connect checks the signal.
+  // Checked here because not every supported Connect version checks the signal.
   return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : error;
 }
 
@@ -197,7 +197,7 @@ function emptyStream(method: RestMethod): RestRequest {
 
 /**
  * Returns whether the web page and the API have different origins. The API then has to allow each header field. Few
- * APIs allow the field of a timeout, so it is not sent: the page cancels the call after the timeout, which the server
+ * APIs allow the timeout field, so it is not sent. The page cancels the call after the timeout, which the server
  * detects.
  */
 function isOfOtherOrigin(baseUrl: string): boolean {

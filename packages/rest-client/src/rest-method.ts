@@ -144,7 +144,7 @@ export class RestMethod {
   }
 }
 
-/** Maximum problems in an error. An RPC may have many bindings, and the problems of the first ones help most. */
+/** Maximum problems in an error. An RPC may have many bindings, and the problems with the first ones help most. */
 const problemsShown = 3;
 
 /** Returns whether a rule's body is raw bytes, not JSON. */

@@ -26,7 +26,7 @@ export interface RuleVariable extends TemplateVariable {
   readonly isMultiSegment: boolean;
 }
 
-/** A binding of an RPC, compiled for a client. */
+/** An RPC's binding, compiled for a client. */
 export interface RestRule {
   readonly method: DescMethod;
   readonly pattern: HttpPattern;
@@ -36,11 +36,11 @@ export interface RestRule {
   readonly variables: readonly RuleVariable[];
   /** The fields in the path or the body. All other fields are in the query. */
   readonly boundByPathOrBody: BoundFields;
-  /** The rules of all RPCs of the proto file, for parsing a path as a server does. */
+  /** The rules of all RPCs in the proto file, for parsing a path as a server does. */
   readonly routes: RouteTable<HttpPattern>;
 }
 
-/** The patterns of all RPCs of a proto file. */
+/** The patterns of all RPCs in a proto file. */
 interface FileRoutes {
   /** Each RPC's patterns, by selector. */
   readonly patterns: ReadonlyMap<string, readonly HttpPattern[]>;

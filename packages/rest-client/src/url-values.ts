@@ -10,7 +10,7 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns a field's values as strings for a URL: one per element of a repeated field, none if the field is not set.
+ * Returns a field's values as strings for a URL: one per element in a repeated field, none if the field is not set.
  *
  * @throws Refusal if a value is not valid for the field
  */
@@ -59,7 +59,7 @@ function toUrlText(value: JsonValue): string {
 }
 
 /**
- * Escapes a string for a URL: everything except the unreserved characters of RFC 3986 §2.3, as google/api/http.proto
+ * Escapes a string for a URL: everything except the unreserved characters in RFC 3986 §2.3, as google/api/http.proto
  * requires.
  *
  * @throws Refusal for a lone surrogate, which UTF-8 cannot encode

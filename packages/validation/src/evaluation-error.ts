@@ -8,7 +8,7 @@ import type { Rules } from "./rules.ts";
 import { sampleMessages } from "./sample-message.ts";
 
 /**
- * CEL errors for an expression that reads a field that does not exist, calls an unknown function, or uses a value of
+ * CEL errors for an expression that reads a field that does not exist, calls an unknown function, or uses a value with
  * another type. protovalidate has no type checker, so that such an expression fails when it is evaluated.
  */
 const typeErrors =
@@ -21,7 +21,7 @@ const dynamicValues = /null_type|google\.protobuf\./;
  * Returns the type errors in CEL expressions, with the message type's name. Each rule is evaluated on an empty message
  * and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
  *
- * @param rulesOfInputs - each input type's rules. A type that several of them contain is evaluated once
+ * @param rulesOfInputs - each input type's rules. A type that several inputs contain is evaluated once
  */
 export function findTypeErrors(
   validator: Pick<Validator, "validate">,
@@ -29,7 +29,7 @@ export function findTypeErrors(
   expressions: ReadonlyMap<string, string>,
 ): readonly string[] {
   const owners = new Map<string, string>();
-  // The innermost types first: an error of a contained message occurs in the type that contains it, too.
+  // The innermost types come first, because a contained message's error occurs in the type that contains it, too.
   const types = [...rulesOfInputs].flatMap(({ ruledTypes }) => [...ruledTypes].toReversed());
   for (const type of new Set(types)) {
     for (const message of sampleMessages(type, expressions.keys())) {

@@ -22,8 +22,8 @@ const attemptsMax = 4;
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**
- * Loads `node:vm`, which can interrupt a synchronous function: its watchdog terminates the execution of everything that
- * a script calls. The watchdog costs a thread, so about 0.15 ms, for each run.
+ * Loads `node:vm`, which can interrupt a synchronous function: its watchdog terminates everything that a script calls.
+ * The watchdog costs a thread, so about 0.15 ms, for each run.
  *
  * @throws Error on a platform without `node:vm`
  */
@@ -57,8 +57,8 @@ export function openTimeLimit(): TimeLimit {
 }
 
 /**
- * Prepares checks of rules that another server has sent: only standard rules, and not more than the limits. CEL is
- * refused because an expression of 100 characters can fill the memory within milliseconds.
+ * Prepares checks by rules that another server has sent: only standard rules, and not more than the limits. CEL is
+ * refused because an expression with 100 characters can fill the memory within milliseconds.
  *
  * @throws Error if there are other rules, or if compiling them takes too long
  */

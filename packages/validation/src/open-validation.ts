@@ -25,12 +25,12 @@ type Checks = ReturnType<Validation["prepare"]>;
 
 /**
  * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must
- * satisfy the `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by
- * an RE2 engine, in linear time.
+ * satisfy its definition's `buf.validate` rules before the handler gets it. Regular expressions are evaluated by an RE2
+ * engine, in linear time.
  *
  * A call with an invalid message ends with `InvalidArgument`. Its details contain `buf.validate.Violations` with up to
- * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only
- * the first violation, because collecting all could take much more memory than the message.
+ * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only the
+ * first violation, because collecting all could take much more memory than the message.
  *
  * `createGateway` throws an error that lists the rules that cannot be compiled, and the rules in CEL with a field that
  * does not exist or a value with a wrong type. An error that depends on the message, such as a division by zero, gets

@@ -2,7 +2,7 @@
 export type Protovalidate = Pick<typeof import("@bufbuild/protovalidate"), "createValidator" | "violationsToProto"> &
   RuleSchemas;
 
-/** The `buf/validate/validate.proto` extensions that contain rules, and the schema of one. */
+/** The `buf/validate/validate.proto` extensions that contain rules, and one rule's schema. */
 export type RuleSchemas = Pick<
   typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
   "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof" | "predefined"

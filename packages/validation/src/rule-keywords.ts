@@ -16,7 +16,7 @@ type GivenRules = ReadonlyMap<string, unknown>;
 type ToJson = (value: unknown) => Choice[];
 
 /**
- * Returns the keywords of a field's rules.
+ * Returns the keywords for a field's rules.
  *
  * @param rulesType - the buf.validate.FieldRules descriptor
  */
@@ -55,7 +55,7 @@ function isIgnored({ ignore }: FieldRules): boolean {
   return ignore !== notIgnored;
 }
 
-/** Returns the keywords of one value's rules: that of a singular field, or an element. */
+/** Returns the keywords for one value's rules: a singular field's value, or an element. */
 function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJson): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || isIgnored(rules)) return {};
@@ -65,7 +65,7 @@ function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJs
   return choiceKinds.has(kind) ? choices(given, toJson) : {};
 }
 
-/** Returns the keywords of a key's rules, which is always a string in JSON. */
+/** Returns the keywords for a key's rules. A key is always a string in JSON. */
 function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, formsOf(undefined));
@@ -169,7 +169,7 @@ function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
   };
 }
 
-/** Returns a schema for single values. Without any, for example of an enum, nothing is valid. */
+/** Returns a schema for single values. Without any, for example in an enum, nothing is valid. */
 function allow(values: Choice[]): OpenApiSchema {
   return values.length === 0 ? { not: {} } : { enum: values };
 }

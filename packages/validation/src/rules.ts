@@ -4,11 +4,11 @@ import type { RuleSchemas } from "./protovalidate.ts";
 
 /** The rules for types, and for all types that their messages may contain. */
 export interface Rules {
-  /** The number of messages, fields and oneofs with rules. */
+  /** How many messages, fields and oneofs have rules. */
   readonly owners: number;
   /** The characters in all regular expressions. */
   readonly patternCharacters: number;
-  /** The types with rules, of which each comes before the types that only its messages contain. */
+  /** The types with rules. Each comes before the types that only its messages contain. */
   readonly ruledTypes: ReadonlySet<DescMessage>;
   /** The CEL expressions, each with the type, field or extension name that declares it. */
   readonly expressions: ReadonlyMap<string, string>;
@@ -64,7 +64,7 @@ function patternOf({ type }: FieldRules): string {
   return type.case === "string" || type.case === "bytes" ? type.value.pattern : "";
 }
 
-/** Returns a field's rules, and those of its items, keys and values. */
+/** Returns the rules of a field, and of its items, keys and values. */
 function nestedRules(rules: FieldRules): readonly FieldRules[] {
   const { type } = rules;
   if (type.case === "repeated") return [rules, ...(type.value.items ? nestedRules(type.value.items) : [])];

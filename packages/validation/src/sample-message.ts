@@ -17,7 +17,7 @@ export function sampleMessages(type: DescMessage, expressions: Iterable<string>)
   return [empty.message, full.message];
 }
 
-/** Returns the names and strings in expressions, each of which may be a map key. */
+/** Returns the names and strings in expressions, which may all be map keys. */
 function wordsOf(expressions: Iterable<string>): readonly string[] {
   const found = [...expressions].flatMap((expression) => [
     ...expression.matchAll(/"(?<double>[^"\\]*)"|'(?<single>[^'\\]*)'|(?<name>[A-Za-z_]\w*)/g),

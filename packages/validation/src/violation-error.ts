@@ -17,8 +17,8 @@ const violationsMax = 20;
 const violationLengthMax = 400;
 
 /**
- * Maximum list and map elements in a message whose violations are all collected. Each violation takes 1 kB, and
- * an element may have one for each of its fields.
+ * Maximum list and map elements in a message whose violations are all collected. Each violation takes 1 kB, and an
+ * element may have one for each field.
  */
 const elementsMax = 100;
 

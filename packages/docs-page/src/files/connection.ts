@@ -10,16 +10,16 @@ export interface Connection {
   readonly onChange: (listener: () => void) => void;
 }
 
-// The page is at <base URL>/docs. The server of the page is the first choice, even if `servers` does not contain it.
-// Behind a forwarded port, only this server can be reached.
+// The page is at <base URL>/docs. The page's server is the first choice, even if `servers` does not contain it. Behind
+// a forwarded port, only this server can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
-/** The minimum length of a token whose end is shown. The end of a shorter token would reveal too much. */
+/** The minimum length of a token whose end is shown. A shorter token's end would reveal too much. */
 const lengthToShowEnd = 16;
 
 /**
- * Shows the choice of the server and the form for the token. Each server has a separate token, which is kept for this
- * tab and sent only to that server.
+ * Shows the server selection and the token form. Each server has a separate token, which is kept for this tab and sent
+ * only to that server.
  */
 export function showConnection(description: Description): Connection {
   const server = showServers(description);

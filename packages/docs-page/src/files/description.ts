@@ -1,4 +1,4 @@
-/** The parts of a schema that the page shows. */
+/** What the page shows of a schema. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -39,7 +39,7 @@ export interface Media {
 /** A body by its media types. */
 export type Content = Readonly<Record<string, Media>>;
 
-/** The Response Object: a response of an operation. */
+/** The Response Object: an operation's response. */
 export interface ResponseObject {
   readonly description: string;
   readonly content?: Content;
@@ -66,12 +66,12 @@ export interface OperationObject {
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"] as const;
 
-/** The Path Item Object: an operation for each method, and those of other methods. */
+/** The Path Item Object: an operation for each method, and `additionalOperations`. */
 export type PathItem = Readonly<Partial<Record<(typeof methods)[number], OperationObject>>> & {
   readonly additionalOperations?: Readonly<Record<string, OperationObject>>;
 };
 
-/** The parts of an OpenAPI document that the page shows. */
+/** What the page shows of an OpenAPI document. */
 export interface Description {
   readonly info: {
     readonly title: string;
@@ -126,7 +126,7 @@ function methodsOf({ additionalOperations = {}, ...item }: PathItem): readonly (
   return [...own.map(([name, object]) => [name.toUpperCase(), object] as const), ...others];
 }
 
-/** Groups the operations by their first tag, in the order of the tags; operations without a tag come last. */
+/** Groups the operations by their first tag, in tag order. Operations without a tag come last. */
 export function groupsOf(description: Description): Group[] {
   const groups = new Map<string, Group>((description.tags ?? []).map((tag) => [tag.name, { ...tag, operations: [] }]));
   for (const operation of operationsOf(description)) {
@@ -170,7 +170,7 @@ export function mainMediaOf(content: Content = {}): { readonly type: string; rea
   return type === undefined || media === undefined ? undefined : { type, media };
 }
 
-/** Returns whether a body is bytes of any type. */
+/** Returns whether a body is bytes with any type. */
 export function isBytes({ schema }: Media): boolean {
   return schema?.format === "binary";
 }

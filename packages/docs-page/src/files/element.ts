@@ -10,7 +10,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return created;
 }
 
-/** Finds an element of the page by its id and its type. */
+/** Finds an element on the page by its id and its type. */
 export function find<Type extends HTMLElement>(id: string, type: new () => Type): Type {
   const foundElement = document.getElementById(id);
   if (!(foundElement instanceof type)) throw new Error(`the page has no element with the id "${id}"`);

@@ -3,13 +3,13 @@ import { type Description, type Media, resolveSchema, type Schema } from "./desc
 /** Which fields an example omits: read-only fields in a request, write-only fields in a response. */
 export type LeftOut = "readOnly" | "writeOnly";
 
-/** The maximum nesting of examples. Limited, because a schema may contain itself. */
+/** How deep examples may be nested. Limited, because a schema may contain itself. */
 const depthMax = 4;
 
 /** The maximum number of values in an example. Limited, because schemas may branch at every level. */
 const valueCountMax = 500;
 
-/** Returns an example of a body: from the description, or created from the schema, or `undefined` if there is none. */
+/** Returns an example for a body: from the description, or created from the schema, or `undefined` if there is none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

@@ -18,7 +18,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   return element("dl", {}, ...fieldRows);
 }
 
-/** The marks of a field or parameter. */
+/** The marks on a field or parameter. */
 interface Marked {
   readonly required?: boolean;
   readonly readOnly?: boolean;
@@ -66,7 +66,7 @@ function partsOf(schema: Schema): Part[] {
   return [{ text: format === undefined ? type : `${type}, ${format}` }];
 }
 
-/** Returns a short description of the values that a schema accepts. */
+/** Describes the values that a schema accepts. */
 export function kindOf(schema: Schema = {}): string {
   return partsOf(schema)
     .map(({ text }) => text)

@@ -24,18 +24,18 @@ export interface Inputs {
 const noInputs: Inputs = { fields: [], read: () => ({}) };
 
 /**
- * The form of integers in path and query. A text field with this pattern is used because a number field would accept
- * 1e3.
+ * The form that integers have in path and query. A text field with this pattern is used because a number field would
+ * accept 1e3.
  */
 const integerPattern = "0|-?[1-9][0-9]*";
 
-/** The pattern that descriptions created by the gateway use for a parameter of one path segment. */
+/** The pattern that the gateway's descriptions use for a parameter with one path segment. */
 const segmentPattern = "^[^/]+$";
 
 /** If there are more optional parameters than this, they are collapsed. */
 const visibleMax = 6;
 
-/** The maximum of visible rows of the body. */
+/** The maximum number of visible body rows. */
 const bodyRowsMax = 18;
 
 /** Creates the fields for an operation's parameters, the required ones first. */

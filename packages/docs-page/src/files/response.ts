@@ -2,7 +2,7 @@ import { responseOf, type Description, isLines, mainMediaOf, type Operation, res
 import { element, collapsible, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
 
-/** The maximum of stream messages that are kept: enough to read, and few enough to keep the page responsive. */
+/** The maximum number of stream messages that are kept: enough to read, and few enough to keep the page responsive. */
 const shownLinesMax = 500;
 
 /** Longer texts are not highlighted. 256 KiB, because highlighting more makes the page slow. */
@@ -68,7 +68,7 @@ function showLines(shown: HTMLElement, lines: readonly string[]): void {
   for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
 }
 
-// Neither a named event nor a line with an error, in any of its forms, is a message: both end a stream.
+// A named event is not a message, nor is a line with an error in any form. Both end a stream.
 function isMessage(line: string, before: string): boolean {
   if (line.startsWith("data:")) return !before.startsWith("event:");
   return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns the meaning of a response: for an error its message and its code's name, otherwise the status's description.
- * Also returns the value names in the response.
+ * Returns what a response means: for an error its message and its code's name, otherwise the status's description. Also
+ * returns the value names in the response.
  */
 function readMeaning(
   description: Description,

@@ -1,4 +1,4 @@
-// The fragment of the URL names a view of the page, so that links to views can be shared.
+// The URL's fragment names a view, so that links to views can be shared.
 
 /** The link to the overview. */
 export const linkToOverview = "#/";

@@ -1,10 +1,10 @@
-// The messages of an operation's RPC, for gRPC tools.
+// The messages for an operation's RPC, for gRPC tools.
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 
-/** A variable of a path template with its wildcards in order, or a wildcard outside of variables. */
+/** A path template's variable with its wildcards in order, or a wildcard outside variables. */
 interface Variable {
-  /** The variable's field path, as names, or `undefined` for a wildcard outside of variables. */
+  /** The variable's field path, as names, or `undefined` for a wildcard outside variables. */
   readonly field: readonly string[] | undefined;
   readonly pathTemplate: string;
   readonly wildcards: readonly string[];
@@ -13,7 +13,7 @@ interface Variable {
 /** A message's fields, as JSON. */
 type Fields = Record<string, unknown>;
 
-/** Returns the variables of a google.api.http path template. Each wildcard of a variable is a path parameter. */
+/** Returns the variables in a google.api.http path template. Each wildcard in a variable is a path parameter. */
 function variablesOf({ object }: Operation): Variable[] {
   const path = object["x-rpc"]?.path ?? "";
   return [...path.matchAll(/\{([^=}]+)(?:=([^}]*))?\}|\*\*?/g)].map(([whole, field, inside]) => {
@@ -31,9 +31,9 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
 }
 
 /**
- * Returns a request's messages as JSON: one for each line of a stream, otherwise one.
+ * Returns a request's messages as JSON: one for each line in a stream, otherwise one.
  *
- * @param bodies - the JSON of the body, or of each line
+ * @param bodies - the body's JSON, or each line's
  */
 export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
   const fields: Fields = {};
@@ -76,7 +76,7 @@ function pathParametersOf({ object }: Operation) {
   return (object.parameters ?? []).filter((parameter) => parameter.in === "path");
 }
 
-/** Sets the field with this path of names. */
+/** Sets the field at this path. */
 function setField(fields: Fields, [name = "", ...inner]: readonly string[], value: unknown): void {
   if (inner.length === 0) {
     fields[name] = value;

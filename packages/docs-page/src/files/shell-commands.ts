@@ -33,7 +33,7 @@ export function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: 
   ].join(" \\\n  ");
 }
 
-/** Returns a command of `buf curl`. */
+/** Returns a `buf curl` command. */
 export function writeBuf({ baseUrl, procedure = "", messages, needsToken }: Call): string {
   return [
     "buf curl --protocol grpc",

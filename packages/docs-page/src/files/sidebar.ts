@@ -3,7 +3,7 @@ import { element, find } from "./element.js";
 import { showEndpoint } from "./endpoint.js";
 import { linkToOperation, linkToOverview, linkToSchema } from "./route.js";
 
-/** A link of the list, with its words for the search. */
+/** A link in the list, with its words for the search. */
 interface Item {
   readonly item: HTMLElement;
   readonly words: string;

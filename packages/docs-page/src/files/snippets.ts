@@ -56,7 +56,7 @@ function copyButton(source: HTMLElement): HTMLElement[] {
 
 function isFor(name: string, { procedure, request, baseUrl }: Call): boolean {
   if (name !== "grpcurl" && name !== "buf") return true;
-  // The content of a file cannot be typed into a shell command.
+  // A file's content cannot be typed into a shell command.
   const hasMessages = procedure !== undefined && !(request.body instanceof File);
   // grpcurl does not support a path prefix.
   return hasMessages && (name === "buf" || new URL(baseUrl).pathname === "/");

@@ -20,9 +20,9 @@ export interface FetchGateway {
  * Creates a gateway from Connect routes, for platforms without node.
  *
  * Bodies and messages may be compressed with gzip, unless `acceptCompression` is set. The limits on connections and the
- * timeouts for arriving requests have no effect: the server enforces its own.
+ * timeouts for arriving requests have no effect, because the server enforces its own.
  *
- * @throws Error that lists every problem of the HTTP rules and of `requestPathPrefix`; TypeError for unknown options
+ * @throws Error that lists all problems in the HTTP rules and `requestPathPrefix`; TypeError for unknown options
  */
 export function createFetchGateway(options: ServingOptions): FetchGateway {
   refuseUnknownOptions(options, servingOptionNames, "createFetchGateway");

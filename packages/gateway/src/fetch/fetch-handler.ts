@@ -12,7 +12,7 @@ import {
 
 /** What a server knows about a request, in addition to the `Request`. */
 export interface FetchContext {
-  /** The other end of the connection. Defaults to an empty address. */
+  /** The connection's other end. Defaults to an empty address. */
   readonly peer?: Peer;
   /** The call's initial context values. */
   readonly contextValues?: ContextValues;

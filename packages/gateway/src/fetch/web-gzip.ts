@@ -42,7 +42,7 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
 }
 
 /**
- * The number of bytes decoded per step. 4 KiB, which decode to at most 4 MiB, because some platforms decode each piece
+ * How many bytes are decoded per step. 4 KiB, which decode to at most 4 MiB, because some platforms decode each piece
  * completely.
  */
 const sliceBytes = 4096;

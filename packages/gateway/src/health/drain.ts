@@ -12,11 +12,11 @@ export interface DrainTimes {
   readonly timeoutMs: number;
 }
 
-/** The default of {@link DrainTimes}: together less than the 30 s after which Kubernetes kills a container. */
+/** The defaults for {@link DrainTimes}: together less than the 30 s after which Kubernetes kills a container. */
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /**
- * The maximum of each of {@link DrainTimes} in milliseconds: an hour, longer than any orchestrator waits and short
+ * The maximum for each of the {@link DrainTimes} in milliseconds: an hour, longer than any orchestrator waits and short
  * enough to catch typos.
  */
 export const drainMsMax = 3_600_000;
@@ -26,7 +26,7 @@ export const drainMsMax = 3_600_000;
  * makes the server refuse new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finish running calls.
  *
  * @param server - a gateway or a proxy
- * @returns a promise that resolves when the last call has ended, at the latest after both times; rejects with a
+ * @returns a promise that resolves when the last call has ended, at the latest after both times. Rejects with a
  * TypeError for unknown or missing times
  */
 export async function drainGracefully(

@@ -10,17 +10,17 @@ import type { Readiness } from "./readiness.ts";
 /** Options for {@link createHealthService}. */
 export interface HealthOptions {
   readonly readiness: Readiness;
-  /** The known services' full names; all share the server's health. */
+  /** The full names of the known services. All share the server's health. */
   readonly services: readonly string[];
 }
 
 const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, services: required };
 
 /**
- * The most bytes of a `grpc.health.v1.Health` request: pass it as `readMaxBytes` where the service is registered.
+ * The most bytes in a `grpc.health.v1.Health` request. Pass it as `readMaxBytes` where the service is registered.
  *
- * 512 bytes fit any service's full name. Health checks need no credential, so with the limit of other messages anyone
- * could make the server hold that many bytes on each stream of a connection.
+ * 512 bytes fit any service's full name. Health checks need no credential, so with the limit for other messages anyone
+ * could make the server hold that many bytes on each of a connection's streams.
  */
 export const healthRequestBytesMax = 512;
 

@@ -1,6 +1,6 @@
 /**
- * Health of the server: `grpc.health.v1`, and the probes of orchestrators and load balancers, for any service. The
- * entry `@plantstore/gateway/health`.
+ * The server's health: `grpc.health.v1`, and probes for orchestrators and load balancers, for any service. The entry
+ * `@plantstore/gateway/health`.
  */
 export { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
 export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";

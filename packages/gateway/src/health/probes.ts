@@ -8,7 +8,7 @@ const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
 /**
  * Returns whether a request was a probe: to an endpoint of {@link createProbes}, or a grpc.health.v1 call.
  *
- * @param prefix - the `requestPathPrefix` of the gateway
+ * @param prefix - the gateway's `requestPathPrefix`
  */
 export function isProbe(
   { procedure, httpRoute = "" }: Pick<CompletedRequest, "procedure" | "httpRoute">,
@@ -23,7 +23,7 @@ const header = { "content-type": "application/json", "cache-control": "no-store"
 
 /**
  * Creates the probes. `/livez` returns 200 as long as the process responds. `/readyz` returns 200 while the server can
- * take calls, otherwise 503 with the reasons as `obstacles`; it lists failed optional parts as `degraded`. `/healthz`
+ * take calls, otherwise 503 with the reasons as `obstacles`. Failed optional parts are listed as `degraded`. `/healthz`
  * is the same as `/readyz`, for platforms that know only one path.
  */
 export function createProbes(readiness: Readiness): Endpoint[] {

@@ -1,10 +1,10 @@
 import { requireObject } from "@plantstore/http";
 
-/** A part of the server that may fail. */
+/** A server part that may fail. */
 export interface ServerPart {
   /** Why the part cannot serve, for an operator, or `undefined` while it can. Must be cheap to read. */
   readonly problem?: string | undefined;
-  /** Whether the server is ready even if this part fails; probes then report the part as degraded. Default `false`. */
+  /** Whether the server is ready even if this part fails. Probes then report the part as degraded. Default `false`. */
   readonly isOptional?: boolean;
 }
 
@@ -18,7 +18,7 @@ export class Readiness {
   readonly #drain = new AbortController();
 
   /**
-   * @param parts - by the names that probes report, or a function that returns them, if they change; names must not be
+   * @param parts - by the names that probes report, or a function that returns them, if they change. Names must not be
    * secret, because probes need no credential
    * @throws TypeError with the code ERR_OPTIONS if `parts` is neither
    */
@@ -43,7 +43,7 @@ export class Readiness {
     return this.draining.aborted ? ["draining", ...names] : names;
   }
 
-  /** Returns why required parts of the server cannot serve, for an operator, by their names. */
+  /** Returns why required server parts cannot serve, for an operator, by their names. */
   problems(): ReadonlyMap<string, string> {
     return this.#problemsOf(false);
   }

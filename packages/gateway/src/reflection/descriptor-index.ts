@@ -25,12 +25,12 @@ export class DescriptorIndex {
 
   /** Finds the file that declares a type, a service, an extension, or one of their members. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
-    // A method or a field is declared in its parent's file: "pkg.Service.Method" in the file of "pkg.Service".
+    // A method or a field is declared in its parent's file: "pkg.Service.Method" in the file with "pkg.Service".
     const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
     return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
   }
 
-  /** Finds the file that declares an extension of a message. */
+  /** Finds the file that declares a message's extension. */
   fileExtending(messageName: string, extensionNumber: number): Uint8Array[] | undefined {
     const extended = this.#types.getMessage(messageName);
     return serialize(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);

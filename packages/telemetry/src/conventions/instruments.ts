@@ -21,7 +21,7 @@ export interface Instrument<Series> {
 
 /** Creates instruments: `Metrics` from `@plantstore/telemetry/metrics`, or an adapter to another library. */
 export interface Instruments {
-  /** @param bounds - the buckets' upper bounds in ascending order; the last, unbounded bucket is not listed */
+  /** @param bounds - the upper bounds of the buckets in ascending order, without the last, unbounded bucket */
   histogram(metric: MetricDescription, bounds: readonly number[]): Instrument<{ record(value: number): void }>;
   counter(metric: MetricDescription): Instrument<{ add(value: number): void }>;
 }

@@ -10,7 +10,7 @@ interface RpcSystem {
 }
 
 const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
-/** MCP is based on JSON-RPC. Its errors have no codes, so the status is that of gRPC. */
+/** MCP is based on JSON-RPC, whose errors have no codes, so the status is that of gRPC. */
 const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 

@@ -17,8 +17,8 @@ export interface RequestMetricsOptions {
 }
 
 /**
- * Creates an `onResponse` callback that records the duration of requests: of calls over gRPC, gRPC-Web and Connect in
- * `rpc.server.call.duration`, of all other requests, including REST, in `http.server.request.duration`.
+ * Creates an `onResponse` callback that records request durations: calls over gRPC, gRPC-Web and Connect in
+ * `rpc.server.call.duration`, all other requests, including REST, in `http.server.request.duration`.
  *
  * @throws TypeError for unknown options
  */

@@ -8,7 +8,7 @@ import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from ".
  *
  * The endpoint requires no authentication: serve it on a separate address that the service's clients cannot reach.
  *
- * @param collect - returns the current metrics; called for each request
+ * @param collect - returns the current metrics. Called for each request
  */
 export function createMetricsEndpoint(
   collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,

@@ -5,7 +5,7 @@ import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 /**
  * A process's metrics: counters and histograms that code records to, and gauges that are read at each export.
  *
- * Names, units and attributes are those of OpenTelemetry. Each export format derives its own names from them.
+ * Names, units and attributes are from OpenTelemetry. Each export format derives its own names from them.
  */
 export class Metrics implements Instruments {
   readonly #collectors: (() => MetricFamily)[] = [];
@@ -26,7 +26,7 @@ export class Metrics implements Instruments {
     return table;
   }
 
-  /** Adds a gauge. @param read - returns its series; called at each export, so it must be fast and must not throw */
+  /** Adds a gauge. @param read - returns its series. Called at each export, so it must be fast and must not throw */
   gauge(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
     this.#collectors.push(() => ({ ...metric, kind: "gauge", points: read() }));
   }

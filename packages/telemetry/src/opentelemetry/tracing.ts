@@ -46,7 +46,7 @@ export interface Tracing {
   /** For `createProxy`: creates a client span, below the request span, for each call to an upstream. */
   readonly onUpstreamCall: (call: MeasuredCall) => ((end: MeasuredCallEnd) => void) | undefined;
   /**
-   * Starts the span for shared work. @returns a function that ends the span; call it with the error if the work failed
+   * Starts the span for shared work. @returns a function that ends the span. Call it with the error if the work failed
    */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
@@ -65,7 +65,7 @@ export const scopeName = "@plantstore/gateway";
 /**
  * Creates the hooks. They use the SDK that is registered, even if it is registered later.
  *
- * Names and attributes are those of the semantic conventions. Attributes are set only on recording spans, because most
+ * Names and attributes follow the semantic conventions. Attributes are set only on recording spans, because most
  * requests are not sampled. Therefore, a sampler gets only the name, the kind and the parent.
  *
  * @throws TypeError for unknown options
@@ -109,7 +109,7 @@ export function createTracing(options: TracingOptions = {}): Tracing {
 
 /**
  * Returns a request's active context for a gateway that is mounted in another server, if that server records a span, as
- * OpenTelemetry's instrumentation of node:http does. On the gateway's own connections, the active context may belong to
+ * OpenTelemetry's node:http instrumentation does. On the gateway's own connections, the active context may belong to
  * another request.
  */
 function outerContextOf({ isMounted }: AdmitRequest): Context | undefined {
@@ -182,7 +182,7 @@ function startCall(tracer: Tracer, call: MeasuredCall): ((end: MeasuredCallEnd) 
   };
 }
 
-/** Returns the attributes of an upstream server. */
+/** Returns an upstream server's attributes. */
 export function serverAttributes({ authority }: MeasuredCall["upstream"]): Attributes {
   const url = URL.parse(`http://${authority}`);
   if (url === null) return { "server.address": authority };

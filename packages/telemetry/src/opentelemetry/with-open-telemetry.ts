@@ -25,7 +25,7 @@ import { createTracing, scopeName, serverAttributes, type Tracing, type TracingO
  * recorded. A request's context, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers,
  * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws
  * never fails a call. The error is passed to `onFault`. A proxy's upstream calls are children of the request's span:
- * the propagator's fields, such as `traceparent`, replace those of the caller, unless the propagator throws.
+ * the propagator's fields, such as `traceparent`, replace the caller's, unless the propagator throws.
  *
  * @example
  * ```ts
@@ -102,7 +102,7 @@ function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tr
   };
 }
 
-/** Returns a hook that calls all of these hooks, even if one fails, and passes all failures to the gateway. */
+/** Returns a hook that calls all these hooks, even if one fails, and passes all failures to the gateway. */
 function combineHooks<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const definedHooks = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
