@@ -8,7 +8,7 @@ export interface ClientRule {
   readonly scope: string;
   /**
    * Whether the RPC deletes. A deletion is sent with an idempotency key, and is retried only with a key. A failed
-   * deletion may have been committed. Calls of other RPCs are always retried.
+   * deletion may have been committed. Calls to other RPCs are always retried.
    */
   readonly deletes: boolean;
 }

@@ -1,7 +1,7 @@
 /**
  * The service for Connect clients in browsers and Node, over Connect, gRPC-Web or gRPC, depending on the transport.
  *
- * The client requires `@connectrpc/connect` and `@bufbuild/protobuf`, and a transport of `@connectrpc/connect-web` or
+ * The client requires `@connectrpc/connect` and `@bufbuild/protobuf`, and a transport from `@connectrpc/connect-web` or
  * `@connectrpc/connect-node`.
  *
  * @example

@@ -9,7 +9,7 @@ import {
   quoteIdempotencyKey,
 } from "./create-plant-stub.ts";
 
-/** The default of `timeoutMs`, in milliseconds: about as long as a user waits. */
+/** The default for `timeoutMs`, in milliseconds: about as long as a user waits. */
 const defaultTimeoutMs = 5_000;
 
 /** Options for {@link createPlantClient}. */
@@ -57,7 +57,7 @@ export interface PlantClient {
 /** A failed call's error. The message is the server's message, followed by what to do. */
 export class PlantClientError extends Error {
   override readonly name = "PlantClientError";
-  /** The name of the gRPC code. */
+  /** The gRPC code's name. */
   readonly code: keyof typeof status;
 
   constructor(code: keyof typeof status, details: string, cause: unknown, advice?: string) {
@@ -129,7 +129,7 @@ function toMetadata(idempotencyKey: string | null): string {
   return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
 }
 
-// Checked here, because grpc-js would throw another type of error, which quotes the key.
+// Checked here, because grpc-js would throw another error, which quotes the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
   // JavaScript programs may pass numbers, which have only 53 bits.
   if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)

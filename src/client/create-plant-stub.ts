@@ -21,7 +21,7 @@ export interface PlantStubOptions {
   /** The bearer token, or a function that returns each call's token, for tokens that expire. */
   readonly token: string | (() => string | Promise<string>);
   /**
-   * The connection's security; by default TLS with the system's certificates.
+   * The connection's security. By default TLS with the system's certificates.
    *
    * `credentials.createInsecure()` sends the token as plain text, which is acceptable only on the same machine.
    */
@@ -38,16 +38,16 @@ export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
 // The gRFC A6 retry policy. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per
 // second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last long.
 // The server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large would get
-// the same code, but a message with an id never is. All attempts of a deletion have the same idempotency key, so if the
-// first response was lost, the second attempt gets the same response.
+// the same code, but a message with an id never is. All attempts for a deletion have the same idempotency key, so if
+// the first response was lost, the second attempt gets the same response.
 //
 // grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
-// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the
+// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried after the
 // backoff below, at most three times.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
-      // Only for methods with a rule, because other methods of the service might not be idempotent.
+      // Only for methods with a rule, because the service's other methods might not be idempotent.
       name: Object.values(clientRules).map(({ path }) => {
         const [, service, method] = path.split("/");
         return { service, method };
@@ -87,8 +87,8 @@ const serviceConfig = JSON.stringify({
 export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
   const { address, credentials: security = credentials.createSsl() } = options;
-  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). The
-  // channel still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
+  // In grpc-js, retries are a channel option. This channel also ignores a retry policy from DNS (gRFC A2). The channel
+  // still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
     isDeletion(call.methodDefinition.path) && lacksIdempotencyKey(call.metadata)

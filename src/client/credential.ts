@@ -6,7 +6,7 @@ const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
  * Returns the `authorization` field for a token. If the argument is a function that returns tokens, returns a function
  * that resolves to the field for the next token.
  *
- * @throws Error when the token is invalid, without quoting it; the returned function rejects instead
+ * @throws Error when the token is invalid, without quoting it. The returned function rejects instead
  */
 export function credentialsOf(token: string | (() => string | Promise<string>)): string | (() => Promise<string>) {
   return typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());

@@ -6,7 +6,7 @@ import { join } from "node:path";
 /**
  * Caches compiled code between starts, which reduces the time for later imports from 0.1 s to 0.04 s.
  *
- * Node runs the cached code without further checks, and another user of the machine could create Node's default folder
+ * Node runs the cached code without further checks, and another user on the machine could create Node's default folder
  * first. So a separate folder is used, and nothing is cached if another user can write to that.
  */
 export function cacheCompiledCode(): void {

@@ -9,8 +9,8 @@ const folder = ".plantstore";
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
 /**
- * The settings that a user can change for the demo. The demo overrides all others: it must not delete the plants of a
- * `DATABASE_URL` that is set for another purpose, and the commands that it prints must work.
+ * The settings that a user can change for the demo. The demo overrides all others, because it must not delete plants in
+ * a `DATABASE_URL` that is set for another purpose, and the commands that it prints must work.
  */
 export const demoSettings: readonly (keyof typeof settings)[] = [
   "host",
@@ -110,7 +110,7 @@ async function createToken(): Promise<string> {
   return issued.value.token;
 }
 
-/** Returns the first plants of a store, one for each command that the demo prints. */
+/** Returns a store's first plants, one for each command that the demo prints. */
 export async function firstPlants(environment: Demo["environment"]): Promise<readonly bigint[]> {
   await using database = await openPlantDatabase(plantLocationOf(environment["DATABASE_URL"]));
   for await (const ids of database.exportPlants()) return ids.slice(0, 3);
@@ -120,7 +120,7 @@ export async function firstPlants(environment: Demo["environment"]): Promise<rea
 /**
  * Returns the lines that the demo prints when it listens: the credential, and commands to paste into a shell.
  *
- * @param plants - existing plants for the commands to delete; if there are too few, commands share a plant
+ * @param plants - existing plants for the commands to delete. If there are too few, commands share a plant
  */
 export function demoLines(
   demo: Demo,

@@ -34,12 +34,12 @@ export function lengthOf(file: string): number | undefined {
 export interface ImportState {
   readonly ids: number;
   readonly bytes: number;
-  /** `undefined` when the length of the input is unknown, as with a pipe. */
+  /** `undefined` when the input's length is unknown, as with a pipe. */
   readonly bytesTotal: number | undefined;
   readonly elapsedMs: number;
 }
 
-/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left"; without a length, only ids and rate. */
+/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left", or without a length, only ids and rate. */
 export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
   const rate = `${formatInteger(ids)} ids, ${formatInteger((ids / elapsedMs) * 1_000)}/s`;
   if (bytesTotal === undefined || bytes === 0) return rate;

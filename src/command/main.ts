@@ -3,8 +3,8 @@ import { queueHangups } from "@plantstore/command-line/queue-hangups";
 import { isSupportedNode } from "./is-supported-node.ts";
 
 const words = process.argv.slice(2);
-// Commands that end by themselves, and a demo, are not included: SIGHUP terminates them, as it does when their terminal is
-// closed.
+// Commands that end by themselves, and a demo, are not included. SIGHUP terminates them, as it does when their terminal
+// is closed.
 const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
 // All other modules are imported after this check, because an older Node cannot parse them.

@@ -35,7 +35,7 @@ export function namesOf(setting: Setting<unknown>): string {
   return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;
 }
 
-/** Returns the sources of a command's settings: its flags and the environment. */
+/** Returns the sources for a command's settings: its flags and the environment. */
 export function sourcesOf(parsed: ParsedFlags, environment: Terminal["environment"]): ConfigurationSources {
   const texts = Object.entries(parsed).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };

@@ -12,7 +12,7 @@ const sameRequestMs = 1_000;
  * Waits for SIGTERM or SIGINT and resolves at the first one. A second signal skips the drain and exits the process
  * immediately with exit code 1. A repeated signal within {@link sameRequestMs} is ignored.
  *
- * @param onSecondSignal - called just before the process exits because of a second signal; must be synchronous
+ * @param onSecondSignal - called just before the process exits because of a second signal. Must be synchronous
  */
 export function firstStopSignal(onSecondSignal: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -23,7 +23,7 @@ const databaseFlag: Readonly<Record<string, Flag>> = {
   "database-url": { value: "URL", about: `the store: sqlite:<file> or postgres://…; default ${variable}` },
 };
 
-/** Returns the location of the store that a command uses. Throws ConfigurationError when it is not configured. */
+/** Returns where the store is that a command uses. Throws ConfigurationError when it is not configured. */
 function databaseOf(flags: ParsedFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
   return plantLocationOf(textOf(flags["database-url"]) ?? environment[variable], environment[fileVariable]);
 }
@@ -107,7 +107,7 @@ export const deletionsCommand: Command = {
     const filter = { since: readSince(flags), plantId: plantOf(flags) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
-      // The id is a string, because a JSON number of this size loses digits.
+      // The id is a string, because such a large JSON number loses digits.
       const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
       await terminal.write(`${lines.join("\n")}\n`);
     }

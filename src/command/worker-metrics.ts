@@ -55,7 +55,7 @@ function requestReport(worker: ChildProcess): Promise<WorkerReport> {
   });
 }
 
-/** Adds the series of a worker to other workers' series for the metric. */
+/** Adds a worker's series to other workers' series for the metric. */
 function addTo<Family extends { readonly name: string; readonly points: readonly { readonly attributes: object }[] }>(
   byName: Map<string, Family>,
   family: Family,

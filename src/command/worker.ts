@@ -4,8 +4,7 @@ import type { MetricFamily, ServerProblems } from "../server/index.ts";
 export type WorkerOrder = "drain" | "reload" | "report";
 
 /**
- * A message from a worker to the supervisor: its port when it listens, then its metrics and problems whenever they are
- * requested.
+ * A message from a worker to the supervisor: its port when it listens, then its metrics and problems when requested.
  */
 export interface WorkerReport {
   readonly port?: number;
@@ -16,7 +15,7 @@ export interface WorkerReport {
 /** The environment variable with which `serve` runs as a worker. */
 export const workerVariable = "PLANTSTORE_WORKER";
 
-/** The connection of a worker to its supervisor. */
+/** A worker's connection to its supervisor. */
 export interface SupervisorChannel {
   /** Reports that this worker listens, or its metrics and problems. */
   readonly report: (report: WorkerReport) => void;
@@ -29,7 +28,7 @@ export interface SupervisorChannel {
 }
 
 /**
- * Returns the connection of this process to its supervisor. The process ignores signals from then on.
+ * Returns this process's connection to its supervisor. The process ignores signals from then on.
  *
  * Ctrl-C and service managers signal every process in a group, including the supervisor, which then sends its workers
  * the order to drain. If a worker also handled the signal, it would count as a second stop request, and the worker

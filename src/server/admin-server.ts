@@ -21,7 +21,7 @@ export const problemsPath = "/problems";
 /**
  * Serves metrics and problems on a separate address without a credential, and logs the address.
  *
- * @param httpEngine - the HTTP implementation; pass the one that serves calls
+ * @param httpEngine - the HTTP implementation. Pass the one that serves calls
  * @throws Error that names the setting when the address cannot be listened on
  */
 export async function serveAdmin(

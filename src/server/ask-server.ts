@@ -5,7 +5,7 @@ import { explainSystemError } from "@plantstore/auth/inputs";
 import { problemsPath } from "./admin-server.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
-/** The response of a running server to the question whether it is ready. */
+/** A running server's response to the question whether it is ready. */
 export interface ServerAnswer {
   /** What it responded, or why none was asked, for an operator. */
   readonly text: string;

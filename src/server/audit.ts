@@ -7,8 +7,8 @@ import { policyOf, storeProblemOf } from "../service/index.ts";
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
 /**
- * Stores the id of the requested plant for {@link auditOf}, which cannot read it from the path, because only REST has
- * the id there. In every request of the service, the field `id` is the plant's id.
+ * Stores the requested plant's id for {@link auditOf}, which cannot read it from the path, because only REST has the id
+ * there. In every request to the service, the field `id` is the plant's id.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
   if (!request.stream && request.service === PlantService && "id" in request.message) {

@@ -15,9 +15,9 @@ import type { Configuration } from "./settings.ts";
 export interface KeyPair {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** The start of the certificate's validity (RFC 5280 §4.1.2.5), in ms since 1970. */
+  /** When the certificate becomes valid (RFC 5280 §4.1.2.5), in ms since 1970. */
   readonly notBeforeMs: number;
-  /** The end of the certificate's validity, in ms since 1970. */
+  /** When the certificate expires, in ms since 1970. */
   readonly notAfterMs: number;
 }
 
@@ -92,7 +92,7 @@ export async function openCertificate(
   };
 }
 
-/** Returns a message if the certificate is not valid now; otherwise `undefined`. */
+/** Returns a message if the certificate is not valid now, otherwise `undefined`. */
 function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefined {
   const nowMs = Date.now();
   if (nowMs < notBeforeMs) return `the certificate is not valid before ${new Date(notBeforeMs).toISOString()}`;

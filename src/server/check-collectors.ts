@@ -19,7 +19,7 @@ export async function findCollectorProblems(environment: Environment): Promise<r
   return found.filter((problem) => problem !== undefined);
 }
 
-/** Returns the URL of a collector, as the SDK finds it (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). */
+/** Returns a collector's URL, as the SDK finds it (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). */
 function collectorOf(environment: Environment, signal: string): string {
   const variable = (name: string): string | undefined =>
     environment[`OTEL_EXPORTER_OTLP_${signal}_${name}`] || environment[`OTEL_EXPORTER_OTLP_${name}`];

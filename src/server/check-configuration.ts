@@ -12,7 +12,7 @@ import type { Configuration } from "./settings.ts";
 /** Configuration problems with which a server can start. */
 export interface CheckedConfiguration {
   /**
-   * Why tokens cannot be verified at the moment, for example because an issuer does not respond; otherwise `undefined`.
+   * Why tokens cannot be verified at the moment, for example because an issuer does not respond. Otherwise `undefined`.
    */
   readonly tokensProblem: string | undefined;
   /** OpenTelemetry SDK messages about invalid `OTEL_…` variables, for which it uses defaults. */

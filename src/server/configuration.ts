@@ -6,7 +6,7 @@ import { type Configuration, settings } from "./settings.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
-/** The sources of the settings. A flag takes precedence over the same setting's variable. */
+/** Where settings come from. A flag takes precedence over the same setting's variable. */
 export interface ConfigurationSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Flags by name, without dashes. */

@@ -38,13 +38,13 @@ import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-
 /** A plant server: all protocols on one port. */
 export interface PlantServer {
   /**
-   * Starts listening and resolves to the address; by default 127.0.0.1 and a free port.
+   * Starts listening and resolves to the address. By default 127.0.0.1 and a free port.
    *
    * @throws Error when the host is not a loopback address and there is no verifier; a system error such as `EADDRINUSE`
    * when the address cannot be listened on
    */
   listen(at: ListenOptions): Promise<BoundAddress>;
-  /** The current connections and requests; zeros before {@link listen}. */
+  /** The current connections and requests. Zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Whether the server accepts calls, as `/readyz` reports. */
   readonly readiness: Pick<Readiness, "draining" | "obstacles" | "problems">;
@@ -201,7 +201,7 @@ function endpointsOf(options: PlantServerOptions, readiness: Readiness): readonl
   ];
 }
 
-/** Returns the options for the server's location: the path of its base URL, and trusted proxies. */
+/** Returns the options for the server's location: its base URL's path, and trusted proxies. */
 function locationOptions(
   options: PlantServerOptions,
 ): Pick<GatewayOptions, "requestPathPrefix" | "trustedProxies" | "limits"> {

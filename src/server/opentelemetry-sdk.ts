@@ -134,7 +134,7 @@ function findSdk(): Load {
 
 function createResource(load: Load, serviceVersion: string, report: SdkStart["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
-  // The SDK's own detection is not used: it includes the command line, which may contain a password.
+  // The SDK's own detection is not used, because it includes the command line, which may contain a password.
   const ownResource = sdk.resourceFromAttributes({
     "service.name": "plantstore",
     "service.version": serviceVersion,

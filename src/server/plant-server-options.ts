@@ -32,7 +32,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly store: PlantStore;
   /** The token verifier. Without one, every call is refused, and the server listens only on a loopback address. */
   readonly verifier?: TokenVerifier | undefined;
-  /** Limits of connections, headers and timeouts that differ from the gateway's defaults. */
+  /** Limits for connections, headers and timeouts that differ from the gateway's defaults. */
   readonly limits?: Partial<Limits> | undefined;
   /** The log for calls and errors. Default none. */
   readonly log?: Log | undefined;

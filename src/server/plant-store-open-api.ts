@@ -5,7 +5,7 @@ import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service
 import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } from "../service/index.ts";
 
 /**
- * Creates the description of the plant store's REST interface, version 1.0.0, as an OpenAPI 3.1 document.
+ * Describes the plant store's REST interface, version 1.0.0, as an OpenAPI 3.1 document.
  *
  * @param baseUrl - the paths' base: absolute, or relative to the document
  * @param mcp - names the tools, if AI agents may call the RPCs

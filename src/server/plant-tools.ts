@@ -5,7 +5,7 @@ import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../service/index.ts";
 
 /**
- * Creates the tools for AI agents: each plant store RPC. A caller sees the tools for which its token has the scope;
+ * Creates the tools for AI agents: each plant store RPC. A caller sees the tools for which its token has the scope.
  * `admit` and the credential interceptor check each call's scope.
  */
 export function createPlantTools(): ProtocolExtension {

@@ -4,7 +4,7 @@ import { StorageThread } from "../stores/sqlite/storage-thread.ts";
  * Starts an SQLite store's thread if the command line and environment select such a store, so that the thread starts
  * while other modules are loaded. The thread opens nothing before the configuration is read.
  *
- * @param words - the command line; with flags that may select another store, no thread is started
+ * @param words - the command line. With flags that may select another store, no thread is started
  */
 export function preloadStorage(
   [command, ...flags]: readonly string[],

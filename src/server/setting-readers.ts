@@ -14,7 +14,7 @@ export interface Setting<T> {
   /** The value when neither the variable nor the flag is set. */
   readonly fallback?: string;
   /**
-   * Set if messages must not contain the value: a function that returns the part that may be shown, or "hidden" if no
+   * Set if messages must not contain the value. A function that returns the part that may be shown, or "hidden" if no
    * part may be.
    */
   readonly secret?: ((text: string) => string) | "hidden";
@@ -48,7 +48,7 @@ export function integerBetween(least: number, most: number, unit: string = ""): 
   };
 }
 
-/** Returns a reader that accepts one of these words. */
+/** Returns a reader that accepts any of these words. */
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
   return (text) => {
     const accepted = words.find((candidate) => candidate === text);
@@ -102,7 +102,7 @@ function isBrokenAddress(text: string): boolean {
   return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
 
-/** Returns the path of the Unix socket in a `HOST`, or `undefined` if it is not a socket. */
+/** Returns the Unix socket's path in a `HOST`, or `undefined` if it is not a socket. */
 export function socketPathOf(host: string): string | undefined {
   return host.startsWith(unixPrefix) ? host.slice(unixPrefix.length) : undefined;
 }

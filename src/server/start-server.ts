@@ -23,7 +23,7 @@ import { watchStoreFailure } from "./watch-store-failure.ts";
 export interface StartedServer extends BoundAddress {
   /** Stops accepting connections, waits for running calls, and closes the store and the files. */
   drain(): Promise<void>;
-  /** Resolves when the store has failed and only a restart can fix it; then drain the server, and exit the process. */
+  /** Resolves when the store has failed and only a restart can fix it. Then drain the server, and exit the process. */
   readonly storeFailed: Promise<void>;
   /** The `/metrics` address, or `undefined` without an admin address. */
   readonly admin: BoundAddress | undefined;
@@ -50,7 +50,7 @@ export interface StartOptions {
    * Without a version, no SDK is used.
    */
   readonly serviceVersion?: string | undefined;
-  /** The log's destination; standard error by default. */
+  /** The log's destination. Standard error by default. */
   readonly logDestination?: DestinationStream;
 }
 
@@ -153,7 +153,7 @@ export function bindOptionsOf({ host, port, socketMode }: Configuration): BindOp
   return path === undefined ? { host, port } : { path, socketMode };
 }
 
-/** Returns the fields of the log line when the server starts. */
+/** Returns the fields for the log line when the server starts. */
 function describeServing(configuration: Configuration): object {
   const { database, mcp, tlsCertFile, publicUrl } = configuration;
   return {

@@ -1,9 +1,9 @@
 /**
  * The identifiers of the plant store's errors. The packages define their own. An identifier never changes its meaning.
- * Releases can add identifiers. docs/reference/errors.md documents all of them.
+ * Releases can add identifiers. docs/reference/errors.md documents each.
  */
 export type PlantErrorCode =
-  // Errors of deletions, which have the identifier in `errorCode`.
+  // Deletion errors, which have the identifier in `errorCode`.
   | "ERR_PLANT_NOT_FOUND"
   | "ERR_PLANT_ID_MISSING"
   | "ERR_PLANT_PROTECTED"

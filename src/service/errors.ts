@@ -66,13 +66,13 @@ export function outcomeUnknown(cause?: unknown): ConnectError {
 }
 
 /**
- * Returns why the store did not do what a call requested, for an operator: for example that another transaction has
- * locked the plant. Returns `undefined` for errors from elsewhere.
+ * Returns why the store did not do what a call requested, for an operator, such as that another transaction has locked
+ * the plant. Returns `undefined` for errors from elsewhere.
  */
 export function storeProblemOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError) || !("errorCode" in error) || !storeErrorCodes.has(error.errorCode))
     return undefined;
-  // The cause of an unknown outcome may be a later attempt's error.
+  // An unknown outcome may be caused by a later attempt's error.
   const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
   return typeof problem === "string" ? problem.slice(0, problemCharsMax) : undefined;
 }
@@ -84,7 +84,7 @@ const storeErrorCodes: ReadonlySet<unknown> = new Set<PlantErrorCode>([
   "ERR_OUTCOME_UNKNOWN",
 ]);
 
-// A message's limit in a line of the log, in characters. Trigger messages have any length.
+// The longest message in a log line, in characters. Trigger messages have any length.
 const problemCharsMax = 512;
 
 function errorOf(

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { idempotencyKeyMalformed } from "./errors.ts";
 
-/** The key's header field; over gRPC, the metadata. */
+/** The key's header field, over gRPC the metadata key. */
 export const idempotencyKeyField = "Idempotency-Key";
 
 /**
@@ -19,8 +19,8 @@ export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\
 const quotedKey = new RegExp(idempotencyKeyPattern);
 
 /**
- * Reads the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header): one structured-field
- * string with 1 to 128 characters.
+ * Reads an `Idempotency-Key` field value (draft-ietf-httpapi-idempotency-key-header): one structured-field string with
+ * 1 to 128 characters.
  *
  * @returns the key's characters
  * @throws ConnectError `InvalidArgument` for any other value, including two keys and parameters

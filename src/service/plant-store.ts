@@ -37,7 +37,7 @@ export interface StoreConnections {
   readonly idle: number;
 }
 
-/** The state of a store's file, as of the last check. */
+/** A store's file, as the last check has found it. */
 export interface StoreFile {
   /** Whether a second name, such as a hard link, leads to the file. A server refuses to start with it. */
   readonly hasSecondName: boolean;
@@ -61,20 +61,20 @@ export interface PlantStore {
    * @throws ConnectError `Unavailable` when the store is unavailable, or the outcome is unknown
    * @throws ConnectError `FailedPrecondition` when the database protects this plant, or when a call with a key has a
    * subject that cannot be recorded unchanged
-   * @throws ConnectError `AlreadyExists` when the key of the call belongs to another deletion
-   * @throws the reason of the signal when the call is cancelled while it is queued
+   * @throws ConnectError `AlreadyExists` when the call's key belongs to another deletion
+   * @throws the signal's reason when the call is cancelled while it is queued
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean>;
 
-  /** Why the store cannot delete at the moment, for an operator; otherwise `undefined`. */
+  /** Why the store cannot delete at the moment, for an operator, otherwise `undefined`. */
   readonly problem: string | undefined;
 
   /** Whether the {@link problem} is only that the store is being checked. Deletions wait for the check. */
   readonly isChecking?: boolean;
 
   /**
-   * Whether only a restart of the process can fix the problem: after a failed fsync, cached data is not trustworthy.
-   * Meaningless after the store is closed.
+   * Whether only restarting the process can fix the problem, because after a failed fsync, cached data is not
+   * trustworthy. Meaningless after the store is closed.
    */
   readonly needsRestart?: boolean;
 

@@ -35,7 +35,7 @@ const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
 /** All scopes that the plant store requires. */
 export const plantScopes: readonly string[] = [...new Set([...byProcedure.values()].map(({ scope }) => scope))];
 
-/** Returns an error message for a scope that no RPC requires; otherwise `undefined`. */
+/** Returns an error message for a scope that no RPC requires, otherwise `undefined`. */
 export function plantScopeProblem(scope: string): string | undefined {
   if (plantScopes.includes(scope)) return undefined;
   const nearest = nearestName(scope, plantScopes);

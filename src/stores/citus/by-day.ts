@@ -135,8 +135,8 @@ const validateSql = `
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
   END $$`;
 
-// The new tables get the owner and schema of the existing table. The owner may be a role that the migrating user is a
-// member of, and the schema may not be the first in the search_path.
+// The new tables get the existing table's owner and schema. The owner may be a role that the migrating user is a member
+// of, and the schema may not be the first in the search_path.
 const ownedObjectsCondition = `
     SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
       FROM pg_class WHERE oid = 'deletions'::regclass;

@@ -38,7 +38,7 @@ const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string =>
 const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
   `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
-// The default of `seq` would come from the coordinator, so that the check would also wait for the coordinator's
+// The default for `seq` would come from the coordinator, so that the check would also wait for the coordinator's
 // standbys. The number is random, so that concurrent checks do not wait for each other, and negative, unlike the
 // numbers in deletions.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
@@ -47,7 +47,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
 
 /**
  * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the plant's id:
- * a plant and the records of its deletions are on the same worker.
+ * a plant and its deletion records are on the same worker.
  *
  * - A statement that both deletes and records would be a two-phase commit over all workers. A function that Citus runs
  *   on its first argument's worker is a local transaction there, so each batch contains plants on one worker only.
@@ -68,7 +68,7 @@ export function citusPlacement(
   const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${dayCondition}`, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
-    // Rejects if the worker of the plant would not make a deletion durable.
+    // Rejects if the plant's worker would not make a deletion durable.
     await session.query(callOnWorker, [id, "{}", "{}", "{}", null, null, false]);
   };
   return {
@@ -160,7 +160,7 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 }
 
 /**
- * Runs a check on each worker, with an id that belongs to it and some of the time. Rejects only if all workers are
+ * Runs a check on each worker, with an id that belongs to it and a share of the time. Rejects only if all workers are
  * unavailable, or if any worker refuses the check, which only the operator can fix.
  */
 async function checkEachWorker(

@@ -1,7 +1,7 @@
 /** The signature that the batch function has, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// Whether any of these plants is on another server than the function. NOT IN calculates each plant's shard once.
+// Whether any of the plants is on another server than the function. NOT IN calculates each plant's shard once.
 const isOnOtherWorkerSql = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
@@ -22,7 +22,7 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
  * their initial values for the transaction.
  *
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
- * wait for locks; on Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
+ * wait for locks. On Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
  * only after a wait for the standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every
  * worker waits for its standbys. Their warnings are forwarded by the last setting, which would slow down statements
  * after it. Ids are collected in a loop, because Citus writes a CTE's rows to a file.
@@ -33,8 +33,8 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
  *
  * After its nodes change, such as in a failover, Citus runs the function on the coordinator until all nodes know the
  * change. Its deletions are then committed on the plants' workers. For plants that it has not found, it writes records
- * on their workers and rolls them back: a commit after a write waits for the standbys, even after a rollback to a
- * savepoint. If a trigger prevents writing these records, the deletion is retried until a worker runs it.
+ * on their workers and rolls them back, because a commit after a write waits for the standbys, even after a rollback to
+ * a savepoint. If a trigger prevents writing these records, the deletion is retried until a worker runs it.
  */
 export const functionBodyOf = (isByDay: boolean): string => `
   DECLARE

@@ -12,7 +12,7 @@ const searchedIdsMax = 100_000;
 export class Shards {
   /** Each shard's largest hash, in ascending order. */
   readonly hashMax: readonly number[];
-  /** The index of each shard's worker. */
+  /** Each shard's worker, by index. */
   readonly worker: readonly number[];
   #oneOfEach: readonly bigint[] | undefined;
 

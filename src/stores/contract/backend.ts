@@ -3,7 +3,7 @@ import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
 /**
- * What is behind a store's queue. A new backend implements this, and adds its kind to index.ts; {@link queuedStore}
+ * What is behind a store's queue. A new backend implements this, and adds its kind to index.ts. {@link queuedStore}
  * makes it a `PlantStore`.
  */
 export interface Backend {
@@ -19,7 +19,7 @@ export interface Backend {
   commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
   /** Closes files and connections. No batch is being committed, and no deletion is deferred. */
   close(): Promise<void>;
-  /** The shortest time for a batch attempt, in milliseconds; 0 by default. */
+  /** The shortest time for a batch attempt, in milliseconds. 0 by default. */
   readonly attemptMsMin?: number;
   /** Why deletions wait before the first batch, for operators. `undefined` once they do not. */
   readonly pending?: string | undefined;
@@ -39,11 +39,11 @@ export const batchTimeoutMs = 10_000;
 export interface Attempt {
   /** When the batch must have ended, on the `performance.now()` clock. A backend without retries ignores it. */
   readonly deadlineMs: number;
-  /** Whether the batch should not wait for locks, because deletions are deferred: other plants may be locked, too. */
+  /** Whether the batch should not wait for locks. Its deletions are deferred, and other plants may be locked, too. */
   readonly isCareful: boolean;
 }
 
-/** Lanes: only deletions in the same lane share a batch. */
+/** Only deletions in the same lane share a batch. */
 export interface Lanes {
   of(id: bigint): number;
   /** The most batches in one lane that are committed at the same time. */

@@ -65,7 +65,7 @@ interface Transitions {
 
 /**
  * What may follow each state. Docs/explanation/storage.md has this table. Nothing leads back from doubt, because a
- * later attempt that did nothing does not show what an earlier one did: a deletion in doubt that is deferred, for
+ * later attempt that did nothing does not show what an earlier one did. A deletion in doubt that is deferred, for
  * whatever reason, stays in doubt.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
@@ -206,7 +206,7 @@ export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
 }
 
 /**
- * Ends the deletions that a batch has left open: if it failed, including those it has deferred. A successful batch
+ * Ends the deletions that a batch has left open. If the batch failed, this includes deferred ones. A successful batch
  * leaves none. A store that does is wrong, and the outcome unknown.
  */
 export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {

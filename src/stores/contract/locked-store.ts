@@ -56,6 +56,8 @@ export interface LockOptions {
   readonly isRead: boolean;
   /** The identity that must not be opened. */
   readonly refused?: string | undefined;
-  /** How long to watch for servers that use a store in PostgreSQL, in milliseconds; by default until each has written. */
+  /**
+   * How long to watch for servers that use a store in PostgreSQL, in milliseconds. By default until each has written.
+   */
   readonly watchMs?: number | undefined;
 }

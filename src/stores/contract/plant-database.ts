@@ -9,7 +9,7 @@ export interface Deletion {
   readonly batch: string;
 }
 
-/** Which deletion records are listed; by default all. */
+/** Which deletion records are listed. By default all. */
 export interface DeletionFilter {
   /** Only records since this time. */
   readonly since?: Date | undefined;
@@ -35,9 +35,11 @@ export interface ImportOptions {
 
 /** An import in progress. Ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
-  /** The most ids per call of {@link add}. */
+  /** The most ids per {@link add} call. */
   readonly batchMax: number;
-  /** Stores one batch durably. If it rejects, part of the batch may be stored. Adding the same batch again is safe. */
+  /**
+   * Stores one batch durably. If it rejects, a part of the batch may be stored. Adding the same batch again is safe.
+   */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 

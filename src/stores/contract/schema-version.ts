@@ -4,7 +4,7 @@ import { StoreOpenError } from "./store-open-error.ts";
 export interface SchemaVersion {
   /** One more than the migration steps, or 0 without a store. */
   readonly version: number;
-  /** Schema version of the oldest release whose servers can use it. */
+  /** The schema version of the oldest release whose servers can use the schema. */
   readonly oldestServer: number;
 }
 
@@ -14,7 +14,7 @@ export interface SchemaStep {
   readonly breaking?: true;
 }
 
-/** No schema: an empty database's. */
+/** No schema, as in an empty database. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 
 /** Returns the schema after steps from version 1. */

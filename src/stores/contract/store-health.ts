@@ -46,7 +46,7 @@ export class StoreHealth {
   #running: Promise<StoreProblem | undefined> | undefined;
   /** When the last deletion was committed, on the `performance.now()` clock. */
   #committedAtMs = Number.NEGATIVE_INFINITY;
-  /** The end of the grace period; `undefined` outside one. */
+  /** When the grace period ends, or `undefined` outside one. */
   #graceEndMs: number | undefined;
 
   constructor(options: StoreHealthOptions) {

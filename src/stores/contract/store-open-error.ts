@@ -6,6 +6,6 @@ import type { PlantErrorCode } from "../../service/index.ts";
  */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
-  /** Identifies the error, as in Node.js; see docs/reference/errors.md. */
+  /** Identifies the error, as in Node.js. See docs/reference/errors.md. */
   readonly code: PlantErrorCode = "ERR_STORE_OPEN";
 }

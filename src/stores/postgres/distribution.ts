@@ -22,13 +22,13 @@ export interface StoreWorkers extends Workers {
   find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined>;
 }
 
-/** An extension of PostgreSQL that distributes tables. table-location.ts registers the only one. */
+/** A PostgreSQL extension that distributes tables. table-location.ts registers the only one. */
 export interface Distribution {
   createWorkers(onUpkeep?: OnUpkeep): StoreWorkers;
   /** Returns whether the server has the extension. */
   isInstalled(session: Session): Promise<boolean>;
   /** Checks before a migration that the schema can be distributed. */
   checkSchema(session: Session, schema: StoreSchema): Promise<void>;
-  /** Distributes the tables at the end of a migration, if the server has the extension. */
+  /** Distributes the tables after a migration, if the server has the extension. */
   distribute(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void>;
 }

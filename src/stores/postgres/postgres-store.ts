@@ -30,19 +30,19 @@ export interface PostgresStoreOptions extends DurableStoreOptions {
   readonly currentUrl?: () => string;
 }
 
-/** How often the server is checked, in milliseconds: by a write if no deletion was committed meanwhile. */
+/** How often the server is checked, in milliseconds. The check is a write if no deletion was committed meanwhile. */
 export const watchIntervalMs = 5_000;
 
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
- * A batch that fails is attempted again as the fault table determines, for at most ten seconds after it was first
- * sent. If it still fails and no other batch has succeeded meanwhile, the store reports a `problem` and refuses
- * deletions until a check succeeds. The store does so immediately if the server refuses everything. If the server is
- * unavailable from the start, the store opens in this state.
+ * A batch that fails is attempted again as the fault table determines, for at most ten seconds after it was first sent.
+ * If it still fails and no other batch has succeeded meanwhile, the store reports a `problem` and refuses deletions
+ * until a check succeeds. The store does so immediately if the server refuses everything. If the server is unavailable
+ * from the start, the store opens in this state.
  *
- * If the tables are distributed and a single server of them is unavailable, only the deletions on it fail. The store
- * has no `problem`.
+ * If the tables are distributed and a single server is unavailable, only the deletions on it fail. The store has no
+ * `problem`.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */
@@ -145,8 +145,8 @@ class PostgresBackend implements Backend {
   }
 
   /**
-   * Returns whether the server is a failed batch's cause: not if other batches have succeeded since it began, but
-   * always if the server is `refusing`, because it may refuse only new connections.
+   * Returns whether the server caused a batch to fail. The server did not if other batches have succeeded since the
+   * batch began, but always did if it is `refusing`, because it may refuse only new connections.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
@@ -165,7 +165,7 @@ class PostgresBackend implements Backend {
         // Checked each time, because the pooler may have started to drop the settings since the last check.
         await checkRequestedSettings(session);
         await checkDatabase(session, schema);
-        // The workers must be known before each of them is checked.
+        // The workers must be known before each one is checked.
         await this.#location.refresh(session);
         await this.#reportRefusedTimeouts(session);
         if (hasCommitted) return undefined;

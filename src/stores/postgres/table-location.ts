@@ -11,10 +11,10 @@ import type { Session } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
-/** The only import of Citus. */
+/** The only import from Citus. */
 export const distribution: Distribution = citus;
 
-/** The schema and placement of a store's tables. Shared by all its sessions. */
+/** A store's schema and placement, shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
   readonly workers: StoreWorkers;
@@ -68,8 +68,8 @@ export class TableLocation {
   /**
    * Checks, without a write, that plants can be deleted, after {@link refresh}.
    *
-   * @throws StoreOpenError when the schema or settings of the database or the user's privileges are wrong; other
-   * errors, which may be temporary, are rethrown
+   * @throws StoreOpenError when the database's schema or settings or the user's privileges are wrong. Other errors,
+   * which may be temporary, are rethrown
    */
   async check(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Attempt } from "../contract/backend.ts";
 import { type Deletion, endings, endRest, type FailedEnding } from "../contract/deletion.ts";
 
-/** How long a deletion is deferred, in milliseconds: a transaction that holds its lock for longer is probably stuck. */
+/** How long a deletion is deferred, in milliseconds. A transaction that holds its lock for longer is probably stuck. */
 export const deferredMsMax = 2_000;
 
 /** Milliseconds between two attempts. Short enough for callers to wait, and long enough to cost the server little. */
@@ -21,7 +21,7 @@ export interface DeferredDeletesOptions {
   readonly waitingMax: number;
 }
 
-/** The limits of a deferred deletion, on the `performance.now()` clock. */
+/** A deferred deletion's limits, on the `performance.now()` clock. */
 interface Limits {
   readonly waitEndMs: number;
   readonly deadlineMs: number;
@@ -29,8 +29,8 @@ interface Limits {
 }
 
 /**
- * Deletions that wait for a locked plant, or for another use of their idempotency key to end. They are attempted again
- * every 50 ms, separately from the queue, so that they do not delay other deletions. After two seconds their
+ * Deletions that wait for a locked plant, or until another use of their idempotency key has ended. They are attempted
+ * again every 50 ms, separately from the queue, so that they do not delay other deletions. After two seconds their
  * callers get `Unavailable`.
  */
 export class DeferredDeletes {
@@ -52,7 +52,7 @@ export class DeferredDeletes {
     return this.#attempting === undefined;
   }
 
-  /** The number of deletions that wait or are being attempted. */
+  /** How many deletions wait or are being attempted. */
   get waiting(): number {
     return this.#waiting.length + this.#attempted;
   }

@@ -6,25 +6,25 @@ import type { OnBatch } from "../contract/durable-store-options.ts";
 import { isStorable } from "../contract/storable-text.ts";
 import { QueueLimit } from "./queue-limit.ts";
 
-/** Options of a {@link DeleteQueue}. */
+/** Options for a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
   /** Commits one batch by a deadline, as `Backend.commit` does, but never rejects. */
   readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
   /** Called with each deletion that a batch has deferred, and the batch's deadline. */
   readonly defer: (one: Deletion, deadlineMs: number) => void;
-  /** The maximum number of deletions in one batch. */
+  /** The most deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that may wait for a batch. Further ones are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
   /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
-  /** The clock, in milliseconds; by default one that never jumps. */
+  /** The clock, in milliseconds. By default one that never jumps. */
   readonly nowMs?: () => number;
 }
 
 /**
- * The most deletions that are answered in one turn of the event loop: about half a millisecond of work, so that other
+ * The most deletions that are answered in one event-loop turn, which takes about half a millisecond, so that other
  * requests do not wait for the whole batch, and the first callers can join the next batch.
  */
 const answeredPerTurn = 64;
@@ -42,7 +42,7 @@ export class DeleteQueue {
   readonly #limit: QueueLimit;
   readonly #nowMs: () => number;
   #inFlight = 0;
-  /** The number of batches whose deletions are not yet answered, or deferred. */
+  /** How many batches have deletions that are not yet answered or deferred. */
   #openBatches = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
@@ -57,8 +57,8 @@ export class DeleteQueue {
    * Deletes a plant and resolves to whether it existed.
    *
    * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`,
-   * `FailedPrecondition` for an idempotency key of a subject that cannot be recorded unchanged, the error of its ending,
-   * and the abort reason when the call was cancelled while it was queued
+   * `FailedPrecondition` for an idempotency key whose subject cannot be recorded unchanged, its ending's error, and the
+   * abort reason when the call was cancelled while it was queued
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeUnavailable());
@@ -75,7 +75,7 @@ export class DeleteQueue {
     });
   }
 
-  /** The number of deletions that wait for a batch, and its current limit. */
+  /** How many deletions wait for a batch, and the current limit. */
   get waiting(): Pick<WaitingDeletions, "forBatch" | "forBatchMax"> {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
@@ -98,11 +98,11 @@ export class DeleteQueue {
     if (failure === undefined) this.#updateLimit(batch.length, sentMs);
     onEnd?.(failure?.error);
     endRest(batch, failure);
-    // Only now: if the batch fails, its deferred deletions fail with it.
+    // Only now, because if the batch fails, its deferred deletions fail with it.
     for (const one of batch) if (one.isDeferred) this.#options.defer(one, deadlineMs);
     const ended = batch.filter(({ state }) => state === "ended");
     this.#inFlight--;
-    // The next batch is sent before the callers of this batch continue, so that the store never waits for them.
+    // The next batch is sent before this batch's callers continue, so that the store never waits for them.
     this.#commitWaiting();
     for (const [i, one] of ended.entries()) {
       if (i > 0 && i % answeredPerTurn === 0) await nextTurn();

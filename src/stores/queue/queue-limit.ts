@@ -1,10 +1,10 @@
 /** The most deletions in a small batch, which takes about as long as a commit. */
 const smallBatchMax = 8;
 
-/** The number of small batches whose durations are kept. The shortest counts, so that a single pause has no effect. */
+/** The durations of this many small batches are kept. The shortest counts, so that a single pause has no effect. */
 const commitTimesKept = 8;
 
-/** A batch of at most this duration, in milliseconds, is never late: with the batch before it, callers wait 50 ms. */
+/** A batch that takes at most this many milliseconds is never late. With the batch before it, callers wait 50 ms. */
 const batchMsMin = 25;
 
 /** A batch's longest duration, in commits. A commit is then less than a tenth of the batch. */
@@ -16,16 +16,16 @@ const slowDeletionMs = 0.1;
 /** For how long all batches must be late, in milliseconds, to count as overload rather than a pause or a failover. */
 const overloadedAfterMs = 1_000;
 
-/** The number of larger batches whose rates are kept: few, to notice a slower store soon. The highest counts. */
+/** The rates of this many larger batches are kept: few, to notice a slower store soon. The highest counts. */
 const ratesKept = 4;
 
-/** The fewest rates with which a batch is compared: more than two, because one pause can lower two of them. */
+/** The fewest rates with which a batch is compared: more than two, because one pause can lower two. */
 const ratesKnownMin = 3;
 
-/** The growth of the first batches, so that their rates are known before many deletions are queued. */
+/** How fast the first batches grow, so that their rates are known before many deletions are queued. */
 const growthMax = 4;
 
-/** The longest wait before overload is certain, in milliseconds: that of a burst or a few slow commits. */
+/** The longest wait before overload is certain, in milliseconds: as after a burst or a few slow commits. */
 const burstMs = 250;
 
 /** The longest wait once the store's rate is known, in milliseconds: with the time until then, under a second. */
@@ -33,14 +33,14 @@ const keptMs = 750;
 
 /**
  * A long batch that is at least this many times as large as the one before, but has about the same rate, shows the
- * store's rate. Neither a pause nor the duration of a commit would be proportional to the size.
+ * store's rate. Neither a pause nor a commit's duration would be proportional to the size.
  */
 const growthMin = 2;
 
-/** A long batch takes more than this many commits. The durations of shorter ones vary as those of commits do. */
+/** A long batch takes more than this many commits. Shorter ones vary as single commits do. */
 const longCommits = 3;
 
-/** The factor by which the rate of such a batch may be higher. The rate may be half as high, because rates vary. */
+/** The factor by which such a batch's rate may be higher. The rate may be half as high, because rates vary. */
 const rateRiseMax = 1.5;
 
 /**
@@ -53,7 +53,7 @@ const recoveryMs = 1_000;
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
-  /** Whether the store is idle after this batch: no deletion waits, and no other batch is being committed. */
+  /** Whether the store is idle after this batch, because no deletion waits and no other batch is being committed. */
   readonly isLast: boolean;
 }
 
@@ -75,12 +75,12 @@ interface Committed {
 export class QueueLimit {
   /** The most deletions that may wait. Further ones are refused. Only {@link recordCommit} changes it. */
   current: number;
-  /** How many of the queued deletions may stay. Only {@link recordCommit} changes it. */
+  /** How many queued deletions may stay. Only {@link recordCommit} changes it. */
   kept: number;
   readonly #max: number;
   readonly #commitsMs: number[] = [];
   #ratesPerMs: number[] = [];
-  /** The size of the last large batch. */
+  /** The last large batch's size. */
   #lastSize = smallBatchMax;
   /** When a growing batch has last shown the store's rate. */
   #rateKnownAtMs = -Infinity;
@@ -94,7 +94,10 @@ export class QueueLimit {
     this.#max = this.current = this.kept = max;
   }
 
-  /** The most deletions in the next batch. While the limit is lowered, a batch is short: its deletions also wait. */
+  /**
+   * The most deletions in the next batch. While the limit is lowered, a batch is short, because its deletions also
+   * wait.
+   */
   get batchMax(): number {
     if (this.#ratesPerMs.length < ratesKnownMin) return growthMax * this.#lastSize;
     if (this.kept === this.#max) return Number.POSITIVE_INFINITY;

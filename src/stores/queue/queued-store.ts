@@ -15,21 +15,20 @@ export interface QueueOptions {
   readonly onBatch?: OnBatch | undefined;
 }
 
-// About 10 ms of work for a server, or 15 ms for a storage thread: long enough to share an fsync, short enough for a low
-// latency.
+// Takes a server about 10 ms, or a storage thread 15 ms: long enough to share an fsync, short enough for a low latency.
 const batchMaxDefault = 1_024;
 
 /**
- * The most deletions that wait by default: a tenth to a third of a second of work. Callers that would have to wait longer
- * get an error and should retry later.
+ * The most deletions that wait by default, which take a tenth to a third of a second. Callers that would have to wait
+ * longer get an error and should retry later.
  */
 export const waitingMaxDefault = 16_384;
 
-/** Returns a plant store with a queue for each lane of a backend, and one for deferred deletions. */
+/** Returns a plant store with a queue for each of a backend's lanes, and one for deferred deletions. */
 export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
   const queues = new Queues(backend, options);
   let isClosed = false;
-  /** Returns the error of every call that the store cannot process; otherwise `undefined`. */
+  /** Returns the error for every call that the store cannot process, otherwise `undefined`. */
   const refusal = (): ConnectError | undefined => {
     if (backend.problem === undefined && !isClosed) return undefined;
     return storeUnavailable(problemOf(backend));

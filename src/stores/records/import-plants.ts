@@ -5,10 +5,9 @@ import { readIds } from "./read-ids.ts";
  * Imports plants from text with one id per line. Each batch is durable before the next one is read, so an interrupted
  * import can be run again.
  *
- * @param options - `onBatch` is called with the number of ids in a batch, and the counts so far, once the batch is
- *   durable
+ * @param options - `onBatch` is called with a batch's number of ids, and the counts so far, once the batch is durable
  * @returns the whole import's counts
- * @throws InvalidLineError at the first line that is not an id; nothing of its batch is stored
+ * @throws InvalidLineError at the first line that is not an id. Nothing in its batch is stored
  * @throws StoreOpenError when the database fails
  */
 export async function importPlants(

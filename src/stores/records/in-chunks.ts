@@ -1,7 +1,7 @@
 /** The most rows in a chunk. A few hundred kilobytes, enough to make the cost per chunk negligible. */
 export const chunkRowsMax = 10_000;
 
-/** Groups rows into chunks, so that a stream of millions of rows does not take one asynchronous step per row. */
+/** Groups rows into chunks, so that a stream with millions of rows does not take one asynchronous step per row. */
 export function* inChunks<Row, Item>(rows: Iterable<Row>, toItem: (row: Row) => Item): Generator<readonly Item[]> {
   let chunk: Item[] = [];
   for (const row of rows) {

@@ -7,19 +7,19 @@ export interface MoveCounts extends StoreCounts {
   readonly wasMoved: boolean;
 }
 
-/** Called with the number of rows that were read so far. */
+/** Called with how many rows were read so far. */
 export type OnProgress = (what: "deletion records" | "plants", rows: number) => void;
 
 /**
- * Copies the plants, deletion records and idempotency keys of a store into an empty one, in one transaction of the
- * target. After an error or a crash, the target is still empty, and the move can be run again. After a success, another
- * run compares the stores and adds nothing. Memory does not depend on the stores' size.
+ * Copies a store's plants, deletion records and idempotency keys into an empty one, in one transaction of the target.
+ * After an error or a crash, the target is still empty, and the move can be run again. After a success, another run
+ * compares the stores and adds nothing. Memory does not depend on the stores' size.
  *
  * A target with other plants or records is refused. A deletion is known only as long as its record is kept, so a plant
- * that only one of the stores has may have been deleted in the other one.
+ * that only one store has may have been deleted in the other one.
  *
- * @throws StoreOpenError when a store fails, the target is neither empty nor a copy of the source, or the counts of the
- * stores show that something was not moved
+ * @throws StoreOpenError when a store fails, the target is neither empty nor a copy of the source, or the stores'
+ * counts show that something was not moved
  */
 export async function movePlants(
   source: LockedStore,
@@ -36,13 +36,13 @@ export async function movePlants(
   return { ...moved, wasMoved };
 }
 
-/** What is done with each chunk of the source. */
+/** What is done with each chunk from the source. */
 interface Steps {
   readonly onRecords: (records: readonly DeletionRecord[]) => Promise<void>;
   readonly onPlants: (ids: readonly bigint[]) => Promise<void>;
 }
 
-/** Reads a store, and returns the number of rows that were read. */
+/** Reads a store, and returns how many rows were read. */
 async function readAll(
   source: LockedStore,
   onProgress: OnProgress,

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Returns the UUID of a batch of a moved record, as PostgreSQL stores it. The number of a batch of SQLite becomes a UUID
- * (RFC 9562 §5.8) that depends on the number and the time, so that records of the same batch stay together.
+ * Returns the batch UUID for a moved record, as PostgreSQL stores it. An SQLite batch number becomes a UUID (RFC 9562
+ * §5.8) that depends on the number and the time, so that a batch's records stay together.
  */
 export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
   if (uuidForm.test(batch)) return batch;
@@ -15,8 +15,8 @@ export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
 }
 
 /**
- * Returns the number of a batch of a moved record, as SQLite stores it. A UUID becomes a number below 2^62, so that the
- * numbers of later batches, which count on from it, fit in 64 bits.
+ * Returns the batch number for a moved record, as SQLite stores it. A UUID becomes a number below 2^62, so that later
+ * batches' numbers, which count on from it, fit in 64 bits.
  */
 export function batchNumberOf(batch: string): bigint {
   return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);

@@ -16,10 +16,10 @@ const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, which is optional
+ * Reads text with one id per line, in batches with at most `batchMax` ids. Lines end with LF or CRLF, which is optional
  * on the last line. Empty lines are skipped.
  *
- * @throws InvalidLineError at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
+ * @throws InvalidLineError at the first line that is not a canonical int64. Earlier ids in its batch are not yielded.
  */
 export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number): AsyncGenerator<BigInt64Array> {
   let ids = new BigInt64Array(batchMax);
@@ -94,7 +94,7 @@ function latin1(bytes: Uint8Array, start: number, end: number): string {
   return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }
 
-/** Parses the canonical text of a plant id. Returns `undefined` for any other text. */
+/** Parses a plant id's canonical text. Returns `undefined` for any other text. */
 export function parseId(text: string): bigint | undefined {
   const id = canonical.test(text) ? BigInt(text) : undefined;
   return id !== undefined && id >= int64Min && id <= int64Max ? id : undefined;

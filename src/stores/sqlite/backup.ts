@@ -40,7 +40,7 @@ export function copyInto(db: DatabaseSync, copy: string): void {
   syncPath(copy);
 }
 
-/** Makes the names in the folder of a file durable; on Windows folders cannot be opened. */
+/** Makes the names in a file's folder durable. On Windows folders cannot be opened. */
 export function syncFolderOf(path: string): void {
   if (process.platform !== "win32") syncPath(dirname(resolve(path)));
 }

@@ -9,7 +9,7 @@ import { beginWrite } from "./transaction.ts";
 // The longest wait for the lock, in milliseconds: several times as long as a batch of a server or an import holds it.
 const lockTimeoutMs = 1_000;
 
-// The free space that a server needs, in bytes: a commit of a few deletions writes this much to a new log.
+// The free space that a server needs, in bytes. A commit with a few deletions writes this much to a new log.
 const freeBytesMin = 64 * 1_024;
 
 // SQLITE_READONLY_ROLLBACK (sqlite.org/rescode.html).
@@ -20,7 +20,7 @@ const readOnlyRollback = 776;
  * transaction that is rolled back. Never creates, writes or checkpoints a file.
  *
  * @returns warnings for the operator
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError that names the file and the problem
  */
 export function checkSqliteStore(file: string): readonly string[] {
   try {

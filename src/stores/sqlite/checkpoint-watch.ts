@@ -4,7 +4,7 @@ import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { checkpointProblemOf } from "./problem.ts";
 import type { WalIndex } from "./wal-index.ts";
 
-// The number of frames from which SQLite runs a checkpoint after each commit (sqlite.org/pragma.html, wal_autocheckpoint).
+// From this many frames, SQLite runs a checkpoint after each commit (sqlite.org/pragma.html, wal_autocheckpoint).
 const checkpointedFrames = 1_000;
 
 /** How long no frame is copied before checkpoints count as stalled, in milliseconds: six times as long as between checks. */
@@ -13,14 +13,14 @@ export const stalledMs = 60_000;
 const blocked = "another connection, such as a long export, reads older content, or holds the lock for checkpoints";
 
 /**
- * Detects that checkpoints no longer copy the write-ahead log into the file. SQLite does not report an error of the
- * checkpoint after a commit: commits succeed, because they need only the log, which grows until its disk is full.
+ * Detects that checkpoints no longer copy the write-ahead log into the file. SQLite does not report an error in the
+ * checkpoint after a commit. Commits succeed, because they need only the log, which grows until its disk is full.
  */
 export class CheckpointWatch {
   readonly #db: DatabaseSync;
   readonly #readIndex: () => WalIndex | undefined;
   readonly #onUpkeep: OnUpkeep;
-  /** The last progress of a checkpoint: the log and its copied frames, and the time of the check that found them. */
+  /** A checkpoint's last progress: the log and its copied frames, and when a check found them. */
   #progress = { salts: 0n, backfilled: 0, atMs: Number.NEGATIVE_INFINITY };
   /** The reported stall: its reason, and when it was reported. */
   #stall: { readonly problem: string; readonly atMs: number } | undefined;

@@ -10,7 +10,7 @@ import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from 
 import { assertUndamaged, fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
-// The size to which the write-ahead log is truncated after a checkpoint, in bytes: twice its usual size.
+// The write-ahead log is truncated to this size after a checkpoint, in bytes: twice its usual size.
 const walKeptBytes = 16 * 2 ** 20;
 
 /** Options for {@link openDatabase}. A plain record, because it is sent to the storage thread. */
@@ -29,8 +29,8 @@ export interface DatabaseOptions {
 /**
  * Opens a plant store's file for reading and writing. A commit on this connection is durable.
  *
- * @param onMigrated - called after a change of the schema
- * @param onCheck - called before a check of the whole file after a crash
+ * @param onMigrated - called after the schema has changed
+ * @param onCheck - called before the whole file is checked after a crash
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
@@ -46,7 +46,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
 
 /**
  * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
- * again. Closing the files of a repair would release the first connection's locks.
+ * again. Closing a repair's files would release the first connection's locks.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -67,7 +67,7 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
     if (migrates || isNew) migrate(db, { ...options, onMigrated });
     assertUsable(db);
     untilUnlocked(() => makeDurable(db), lockTimeoutMs);
-    // During a long read, such as an export, the log grows; without a limit it would keep that size. The short busy
+    // During a long read, such as an export, the log grows. Without a limit it would keep that size. The short busy
     // timeout applies from now on, because beginWrite() retries by itself.
     db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
     return db;
@@ -94,7 +94,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
 }
 
 /**
- * Checks that a server could open a plant store's file, and that no page of the file or its log is damaged. Reads the
+ * Checks that a server could open a plant store's file, and that no page in the file or its log is damaged. Reads the
  * whole file, without writing to it.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
@@ -108,7 +108,7 @@ export function checkDatabaseFile(file: string): void {
 }
 
 /**
- * Opens a file without writing to it or to its directory, and returns the result of `read`.
+ * Opens a file without writing to it or to its directory, and returns what `read` returns.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -137,7 +137,7 @@ export function readOnlyUrl(path: string): URL {
 }
 
 /**
- * Checks the release of SQLite, which may be that of the system.
+ * Checks the SQLite release, which may be the system's.
  *
  * @throws StoreOpenError when its write-ahead log can lose commits: before 3.51.3, except 3.50.7 and 3.44.6 and their
  * later patches
@@ -166,7 +166,7 @@ function hasFixedWal(version: string): boolean {
  * @throws StoreOpenError when a setting could not be changed
  */
 export function makeDurable(db: DatabaseSync): void {
-  // fullfsync: on macOS a plain fsync leaves the data in the cache of the drive. The pragma has no effect elsewhere.
+  // fullfsync: on macOS a plain fsync leaves the data in the drive's cache. The pragma has no effect elsewhere.
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON",
   );

@@ -6,21 +6,21 @@ import { beginWrite } from "./transaction.ts";
 
 /**
  * Deletions that share a commit, as columns, because a batch is copied to another thread and columns are cheap to copy.
- * The ids are a plain array: for a typed array its whole buffer is copied, which costs more than all ids of a usual
- * batch.
+ * The ids are a plain array, because for a typed array its whole buffer is copied, which costs more than all ids in a
+ * usual batch.
  */
 export interface DeleteBatch {
   readonly ids: readonly bigint[];
   readonly subjects: readonly string[];
   readonly requestIds: readonly string[];
-  /** The idempotency keys. Missing if none of the calls has one. */
+  /** The idempotency keys. Missing if no call has one. */
   readonly keys?: readonly (string | undefined)[];
 }
 
 /** A deletion's ending by the file. */
 export type FileEnding = Extract<EndingKind, "deleted" | "absent" | "protected" | "key-reused">;
 
-/** The ending of the deletions of a batch that have no other one, and why. */
+/** How a batch's deletions end that have no other ending, and why. */
 export interface BatchFailure {
   /** `unavailable` before the commit, `outcome-unknown` if the error occurred during the commit or after it. */
   readonly kind: FailedEnding["kind"];
@@ -29,17 +29,17 @@ export interface BatchFailure {
 
 /** A batch's endings, as they are sent between threads. */
 export interface BatchResult {
-  /** The endings of all deletions. If the batch has failed, only of the first ones. */
+  /** All deletions' endings. If the batch has failed, only the first endings. */
   readonly endings: readonly FileEnding[];
-  /** The ending of the other deletions. */
+  /** How the other deletions end. */
   readonly failure?: BatchFailure | undefined;
 }
 
 /**
- * Prepares the statements of a batch once, and returns a function that runs a batch. The function does not throw.
+ * Prepares a batch's statements once, and returns a function that runs a batch. The function does not throw.
  *
- * A batch is one transaction. If SQLite rejects one of its deletions, the transaction is rolled back, and the batch is
- * divided into two ranges, which are deleted in the same way. So only the rejected deletions fail.
+ * A batch is one transaction. If SQLite rejects a deletion, the transaction is rolled back, and the batch is divided
+ * into two ranges, which are deleted in the same way. So only the rejected deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const runTransaction = prepareTransaction(db, lockTimeoutMs);
@@ -72,7 +72,7 @@ type TransactionResult =
   | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }
   | { readonly kind: "refused"; readonly splitAt: number };
 
-/** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
+/** Prepares the function that deletes one call's plant, in a batch's transaction, and records the deletion. */
 function prepareDelete(
   db: DatabaseSync,
 ): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => FileEnding {
@@ -130,7 +130,7 @@ function prepareTransaction(
       // Every deletion has an ending, so it was the COMMIT that failed.
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
-      // After a refused commit the transaction is still open, and nothing of it is in the file.
+      // After a refused commit the transaction is still open, and nothing from it is in the file.
       const isCertain = !isCommitting || db.isTransaction;
       // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
@@ -138,7 +138,7 @@ function prepareTransaction(
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
       }
-      // A refused statement shows which plant is refused, so that plant is the first of the second range. A refused
+      // A refused statement shows which plant is refused, so that plant is the first in the second range. A refused
       // commit does not, so the range is halved.
       const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
       return { kind: "refused", splitAt };

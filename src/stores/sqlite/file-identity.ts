@@ -35,7 +35,7 @@ const logCut = forOperator(
  * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and whether
  * the log is complete. If the file was moved, replaced or deleted, commits to it are lost after the next start. If the
  * log was, or another program has truncated it, everything that is only in the log is lost. Not detected: another
- * program that writes into the file itself, because checkpoints of other processes write into it too.
+ * program that writes into the file itself, because other processes' checkpoints write into it too.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
@@ -102,8 +102,8 @@ export class FileIdentity {
 }
 
 /**
- * Runs batches only while the file is unchanged, and checks again before a commit is reported: a commit to a file that
- * was removed meanwhile is not durable.
+ * Runs batches only while the file is unchanged, and checks again before a commit is reported, because a commit to a
+ * file that was removed meanwhile is not durable.
  */
 export function onlyWhileSameFile(
   identity: Pick<FileIdentity, "findProblem">,
@@ -128,7 +128,7 @@ class NamedFile {
     this.#opened = statSync(path);
   }
 
-  /** Returns the `stat` of the file if the path still refers to it. */
+  /** Returns the file's `stat` if the path still refers to it. */
   find(): Stats | "missing" | "other" {
     try {
       const found = statSync(this.#path, { throwIfNoEntry: false });

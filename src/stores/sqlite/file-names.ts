@@ -11,9 +11,9 @@ const mountInfoPath = "/proc/self/mountinfo";
  * puts the log next to the name by which it opened the file. Under a second name there is another log, so that two
  * servers delete the same plants, and a restart under the other name restores deleted plants.
  *
- * Symbolic links are allowed, because SQLite resolves them. A folder may have several names, because all of them lead
- * to the same log. The file is not opened. Closing it would release the locks that this process holds on it. Devices
- * are not compared, because overlay file systems report different ones for the files of one folder.
+ * Symbolic links are allowed, because SQLite resolves them. A folder may have several names, because all lead to the
+ * same log. The file is not opened. Closing it would release the locks that this process holds on it. Devices are not
+ * compared, because overlay file systems report different ones for one folder's files.
  */
 export function secondNameOf(path: string): string | undefined {
   const realPath = realpathSync(path);
@@ -44,7 +44,7 @@ export function assertSingleName(path: string): void {
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
-/** Reports when a second name of an open file appears, and when it is gone. */
+/** Reports when an open file gets a second name, and when that is gone. */
 export class FileNames {
   readonly #path: string;
   readonly #onUpkeep: OnUpkeep;
@@ -73,7 +73,7 @@ export class FileNames {
     try {
       return secondNameOf(this.#path);
     } catch {
-      // The file was moved or deleted, which is a problem of the store.
+      // The file was moved or deleted, which is the store's problem.
       return undefined;
     }
   }

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { createAdvice } from "../contract/schema-version.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 
-/** Only the owner has access, because the file contains names of callers and idempotency keys. */
+/** Only the owner has access, because the file contains callers' names and idempotency keys. */
 const ownerOnly = 0o600;
 
 /**
@@ -29,7 +29,7 @@ export function assertFileExists(path: string): void {
 }
 
 /**
- * Creates a file that only its owner may read and write, unless it exists; SQLite gives its log the same mode. An
+ * Creates a file that only its owner may read and write, unless it exists. SQLite gives its log the same mode. An
  * existing file is not opened. Closing it would release the locks that this process holds on it.
  */
 export function createPrivateFile(path: string): void {

@@ -7,12 +7,11 @@ import { lockGapMs, runInTransaction } from "./transaction.ts";
 // server releases the lock between batches.
 const lockTimeoutMs = 60_000;
 
-// The number of ids that are sorted together: 2 MB. Random ids are distributed over all pages of the table. If they are
-// sorted, a transaction writes a range of pages instead of one page per id, and 5 million ids take a quarter of the CPU
-// time.
+// How many ids are sorted together: 2 MB. Random ids are distributed over all table pages. If they are sorted, a
+// transaction writes a page range instead of one page per id, and 5 million ids take a quarter of the CPU time.
 const batchMax = 250_000;
 
-// Ids per transaction. Enough to make the cost of the commit small, and few enough for a server to delete in between.
+// Ids per transaction. Enough to make the commit's cost small, and few enough for a server to delete in between.
 const transactionMax = 10_000;
 
 /** Starts an import into a file that a server may be using at the same time. The import owns the connection. */
@@ -49,9 +48,8 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the ids of the deletion records into a temporary table. Returns a function that copies the ids of newer
- * records. The function must be called in the transaction of the insert, so that no plant is deleted between lookup and
- * insert.
+ * Copies the deletion records' ids into a temporary table. Returns a function that copies newer records' ids. The
+ * function must be called in the insert's transaction, so that no plant is deleted between lookup and insert.
  *
  * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much, and imports
  * are rare.
@@ -71,7 +69,7 @@ function followDeletions(db: DatabaseSync): () => IsDeleted {
     markCopied.run();
     return (id) => find.get(id) !== undefined;
   };
-  // Copies most of the ids before the first transaction holds the lock.
+  // Copies most ids before the first transaction holds the lock.
   db.exec("BEGIN");
   followDeletionLog();
   db.exec("COMMIT");

@@ -5,8 +5,7 @@ import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 import { WalIndexFile } from "./wal-index.ts";
 
-// The number of bytes that are rewritten under one lock: a log's usual size, for which another server waits a few
-// milliseconds.
+// How many bytes are rewritten under one lock: a log's usual size, for which another server waits a few milliseconds.
 const partBytes = 4 * 2 ** 20;
 
 /**
@@ -19,12 +18,11 @@ const partBytes = 4 * 2 ** 20;
  * The check is necessary because SQLite copies any log with the right name into the file, even an earlier file's log.
  * The check is skipped if another process has the file open, because other processes cannot write during the check.
  * Only the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without commits. The
- * index's time is not sufficient: commits of other processes change it too.
+ * index's time is not sufficient, because other processes' commits change it too.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the file is checked, which reads all of it
- * @throws when the log cannot be made durable or the check fails; the contents of the file and its log are then
- * unchanged
+ * @throws when the log cannot be made durable or the check fails. The file and its log are then unchanged
  */
 export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?: () => void): void {
   const log = openLog(file);

@@ -30,8 +30,8 @@ export function openLockedSqlite(file: string, refused: string | undefined): Loc
 function lock(db: DatabaseSync, file: string): void {
   try {
     // Fails while another connection is open, because only the last connection can change the journal mode from WAL.
-    // The next server changes it back. In this mode, the journal of a transaction contains only pages that existed
-    // before it. With EXTRA, a commit also syncs the removal of the journal.
+    // The next server changes it back. In this mode, a transaction's journal contains only pages that existed before
+    // it. With EXTRA, a commit also syncs the journal's removal.
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE");
   } catch (fault) {
     if (!isLocked(fault))
@@ -125,7 +125,7 @@ class LockedSqlite implements LockedStore {
       const insert = this.#db.prepare(
         "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
       );
-      // Retention may have left a row of the key, see migrations.ts.
+      // Retention may have left a row with the key, see migrations.ts.
       const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
       const isInserted = ({
         plantId,

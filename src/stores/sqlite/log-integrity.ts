@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { type WalIndex, WalIndexFile } from "./wal-index.ts";
 
-// The header of the log and of each of its frames (sqlite.org/fileformat.html#the_write_ahead_log).
+// The headers that the log and each frame have (sqlite.org/fileformat.html#the_write_ahead_log).
 const logHeaderBytes = 32;
 const frameHeaderBytes = 24;
 const saltsAt = 16;
@@ -9,7 +9,7 @@ const saltsAt = 16;
 /**
  * Detects that another program has truncated or overwritten a write-ahead log. The log is shorter than its index says,
  * or starts with other salts. Other processes may write to the log with SQLite at the same time. Time stamps are not
- * compared, because touch, backups and restores of a folder change them without a change to the content.
+ * compared, because touch, backups and restores of a folder change them without changing the content.
  */
 export class LogIntegrity {
   readonly #indexFile: WalIndexFile;
@@ -17,9 +17,7 @@ export class LogIntegrity {
   readonly #saltsOfLog = new BigUint64Array(1);
   #isCut = false;
 
-  /**
-   * @param path - the file's real path; a connection must have read from its log
-   */
+  /** @param path - the file's real path. A connection must have read from its log */
   constructor(path: string) {
     this.#indexFile = new WalIndexFile(`${path}-shm`);
     this.#log = openSync(`${path}-wal`, "r");
@@ -30,7 +28,7 @@ export class LogIntegrity {
     return this.#isCut;
   }
 
-  /** Returns the log's index. Read it before the `stat` of the log, then call {@link check}. */
+  /** Returns the log's index. Read it before the log's `stat`, then call {@link check}. */
   readIndex(): WalIndex | undefined {
     return this.#indexFile.read();
   }
@@ -53,7 +51,7 @@ export class LogIntegrity {
   }
 
   /**
-   * Returns whether the log contains all frames of the index. If the index has no frames, the log may contain older
+   * Returns whether the log contains all frames in the index. If the index has no frames, the log may contain older
    * ones.
    */
   #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {

@@ -16,14 +16,13 @@ export interface IdRange {
   readonly last: bigint;
 }
 
-// "PLNT": distinguishes a plant store from the database of another program
-// (sqlite.org/pragma.html#pragma_application_id).
+// "PLNT": distinguishes a plant store from another program's database (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
 /** Called once a migration is durable, with the versions before and after it. 0 is a new file. */
 export type OnMigrated = (from: number, to: number) => void;
 
-/** Options for {@link migrate}, as those of `DatabaseOptions`, and the steps from version 1. */
+/** Options for {@link migrate}, as in `DatabaseOptions`, and the steps from version 1. */
 export interface MigrateOptions {
   readonly plantsWhenCreated?: IdRange | undefined;
   readonly lockTimeoutMs?: number | undefined;
@@ -72,7 +71,7 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
 /**
  * Checks that a release can use a plant store's schema.
  *
- * @param supported - the release's schema version; by default that of this release
+ * @param supported - the release's schema version. By default this release's
  * @throws StoreOpenError when the release cannot use the schema, or the file belongs to another program
  */
 export function assertUsable(db: DatabaseSync, supported: number = ownSchema.version): void {
@@ -80,7 +79,7 @@ export function assertUsable(db: DatabaseSync, supported: number = ownSchema.ver
 }
 
 /**
- * Returns the version of a plant store's schema.
+ * Returns a plant store's schema version.
  *
  * @throws StoreOpenError when the file belongs to another program, or is older than release 0.1.0
  */

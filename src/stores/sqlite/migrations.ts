@@ -1,6 +1,6 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../contract/schema-version.ts";
 
-/** One step to a newer schema. While it runs, servers of the previous release wait for the lock. */
+/** One step to a newer schema. While it runs, the previous release's servers wait for the lock. */
 export interface Migration extends SchemaStep {
   /**
    * Runs in one transaction with all remaining steps. The step must take less than a second, even for a large store.
@@ -13,8 +13,8 @@ export interface Migration extends SchemaStep {
  *
  * - `plants` is a rowid table: the id is the key of the b-tree itself, and every int64 is a valid rowid.
  * - In `deletions`, plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since
- *   1970-01-01 UTC; batch counts the commits.
- * - `plantstore_schema` has the oldest release that can use the schema; its version is `user_version`.
+ *   1970-01-01 UTC. batch counts the commits.
+ * - `plantstore_schema` has the oldest release that can use the schema. Its version is `user_version`.
  * - Keys are in a separate table, from which they are dropped later, a page at a time. Keys are random, so with an
  *   index on the records, another page would be written for each dropped record. `swept_keys` has the end of the last
  *   slice of keys.

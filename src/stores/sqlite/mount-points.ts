@@ -1,7 +1,7 @@
 /**
- * Returns the mount point of the file system that contains a real path.
+ * Returns the mount point whose file system contains a real path.
  *
- * @param mountInfo - the content of /proc/self/mountinfo (proc_pid_mountinfo(5)); one line per mount
+ * @param mountInfo - the content of /proc/self/mountinfo (proc_pid_mountinfo(5)), with one line per mount
  */
 export function mountPointOf(mountInfo: string, realPath: string): string {
   let found = "/";

@@ -23,10 +23,10 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 }
 
 /**
- * Creates the file of a store or migrates it to this release's schema, and returns the versions before and after. A
- * newer schema that this release can use is left unchanged.
+ * Creates a store's file or migrates it to this release's schema, and returns the versions before and after. A newer
+ * schema that this release can use is left unchanged.
  *
- * @throws StoreOpenError naming the file and what is wrong with it
+ * @throws StoreOpenError that names the file and the problem
  */
 export function migrateSqlite(file: string): { readonly from: number; readonly to: number } {
   let migratedFrom: number | undefined;
@@ -47,8 +47,8 @@ async function* listDeletions(
   db: DatabaseSync,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // All records are read even for one plant: these queries are rare, and an index would make every deletion more
-  // expensive.
+  // All records are read even for one plant, because these queries are rare, and an index would make every deletion
+  // more expensive.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );

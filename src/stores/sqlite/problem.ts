@@ -33,7 +33,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [26, { text: "the file is not an SQLite database", isTemporary: false }],
 ]);
 
-/** Describes an error of `node:sqlite`. Any other error is a bug, and permanent. */
+/** Describes a `node:sqlite` error. Any other error is a bug, and permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
   if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
   const known = problems.get(primaryCodeOf(fault) ?? 0);
@@ -41,7 +41,7 @@ export function fileProblemOf(fault: unknown): StoreProblem {
 }
 
 /**
- * Describes an error of a checkpoint. After a failed write or sync it is temporary. The log is complete, and the next
+ * Describes a checkpoint's error. After a failed write or sync it is temporary. The log is complete, and the next
  * checkpoint writes all its pages again.
  */
 export function checkpointProblemOf(fault: unknown): StoreProblem {

@@ -7,9 +7,8 @@ import { runInTransaction } from "./transaction.ts";
 /** Records per transaction. With the keys that are swept, it takes 2 ms, during which no deletion is committed. */
 const sliceMax = 1_000;
 
-// The number of keys that are checked for each dropped record. So a quarter of the keys are expired when the scan
-// reaches them, and a page is written once for all its expired keys. On average, an eighth of the keys in the table are
-// expired.
+// How many keys are checked for each dropped record. So a quarter of the keys are expired when the scan reaches them,
+// and a page is written once for all its expired keys. On average, an eighth of the keys in the table are expired.
 const keysPerRecord = 4;
 
 // Blobs sort after all text.
@@ -21,8 +20,8 @@ const afterAllKeys = new Uint8Array();
  * milliseconds until the next call is due, and does not throw. The function reports to `onUpkeep` when no expired
  * records remain, and after an error.
  *
- * The newest record is never dropped: SQLite derives the next `seq` from it, and a running import requires that no
- * `seq` is reused.
+ * The newest record is never dropped, because SQLite derives the next `seq` from it, and a running import requires that
+ * no `seq` is reused.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;
@@ -46,7 +45,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // Only reported. If the file has a problem, the next batch of deletions fails too.
+      // Only reported. If the file has a problem, the next batch fails too.
       problem = fileProblemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
@@ -57,11 +56,11 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
 
 /**
  * Prepares the function that drops keys whose records were dropped. Call it in the transaction that drops records, with
- * the number of records.
+ * their number.
  *
  * The function scans all keys in order, one slice per call, and then starts again. Keys may be dropped late, because a
- * key without a record is ignored. Jumps of the clock do not matter, because a key that is older than the oldest record
- * has no record.
+ * key without a record is ignored. Clock jumps do not matter, because a key that is older than the oldest record has no
+ * record.
  */
 function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");

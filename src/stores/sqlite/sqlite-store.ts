@@ -37,13 +37,13 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
  * unless `migrates` or `plantsWhenCreated` is set. Then it is created.
  *
- * After a crash, the whole file is checked. The store is returned when the check starts. The store already accepts deletions,
- * which wait until the check is finished.
+ * After a crash, the whole file is checked. The store is returned when the check starts. The store already accepts
+ * deletions, which wait until the check is finished.
  *
- * After an error of the file, the store stops writing, reports a `problem` and refuses deletions. After a temporary
- * error, such as a full disk, it resumes by itself.
+ * After a file error, the store stops writing, reports a `problem` and refuses deletions. After a temporary error, such
+ * as a full disk, it resumes by itself.
  *
- * @throws StoreOpenError naming the file and what is wrong with it; TypeError for unknown options
+ * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
  */
 export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise<PlantStore> {
   refuseUnknownOptions(storeOptions, sqliteStoreOptionNames, "openSqliteStore");

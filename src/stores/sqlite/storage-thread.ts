@@ -9,7 +9,7 @@ import type { DatabaseOptions } from "./database.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 
-/** A request to the storage thread. The first one is `open`; after `close` the thread exits. */
+/** A request to the storage thread. The first one is `open`. After `close` the thread exits. */
 export type StorageRequest =
   | { readonly kind: "open"; readonly options: DatabaseOptions }
   | { readonly kind: "deleteBatch"; readonly batch: DeleteBatch }
@@ -18,8 +18,8 @@ export type StorageRequest =
   | { readonly kind: "close" };
 
 /**
- * A message of the thread: a reply to each request; upkeep at any time; and `checking` before the reply to `open` if
- * the thread has to check the file.
+ * The thread's messages: a reply to each request, upkeep at any time, and `checking` before the reply to `open` if the
+ * thread has to check the file.
  */
 export type StorageReply =
   | { readonly kind: "checking" }
@@ -39,7 +39,7 @@ export class StorageThread {
   readonly #exited = Promise.withResolvers<string>();
   /** Resolves once the thread no longer has the file open. */
   readonly #hasExited = Promise.withResolvers<void>();
-  /** The callers that wait for a reply, in the order of their requests. */
+  /** The callers that wait for a reply, in request order. */
   readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<void> = Promise.resolve();
@@ -51,7 +51,7 @@ export class StorageThread {
     // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
     const { memory: workerData } = this.#wakeUp;
-    // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
+    // The process's options, such as a profiler or a module to preload, do not apply to this thread.
     this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
     this.#worker.on("message", (reply: StorageReply) => {
       if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
@@ -83,7 +83,7 @@ export class StorageThread {
   /**
    * Starts the thread and waits until it has opened the file, or has begun to check it: see {@link opened}.
    *
-   * @throws StoreOpenError naming the file and what is wrong with it
+   * @throws StoreOpenError that names the file and the problem
    */
   static async start(options: DatabaseOptions, onUpkeep?: OnUpkeep): Promise<StorageThread> {
     const thread = StorageThread.#prestarted ?? new StorageThread();
@@ -162,7 +162,7 @@ function unexpected({ kind }: StorageReply): Error {
 
 /**
  * Returns an environment that contains only the process's compile cache, if it has one. With the cache, a thread that
- * runs from source starts in half of the time.
+ * runs from source starts in half the time.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();

@@ -5,12 +5,12 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
 
 /**
- * How long the thread spins for the next request of a caller that deletes one plant after another, in milliseconds: the
+ * How long the thread spins for the next request, in milliseconds. If a caller deletes one plant after another, the
  * request arrives after about 0.1 ms. Zero on a single core, where spinning would delay the response.
  */
 export const spinMsMax: number = availableParallelism() > 1 ? 0.15 : 0;
 
-// The delay of a request that was not awaited by spinning, which is received once the thread has woken up.
+// How late a request is that was not awaited by spinning, which is received once the thread has woken up.
 const soonMs = 0.2;
 
 /**
@@ -25,11 +25,11 @@ export function spinMsAfter(isSingle: boolean, sinceReplyMs: number): number {
 }
 
 /**
- * Wakes the storage thread. The thread does not use its event loop: it only replies to requests, and sleeps on shared
- * memory between them, which halves the cost of a request and its reply.
+ * Wakes the storage thread. The thread does not use its event loop, because it only replies to requests, and sleeps on
+ * shared memory between them, which halves what a request and its reply cost.
  */
 export class ThreadWakeUp {
-  /** Shared by both threads: the number of announced requests, modulo 2^32. */
+  /** Shared by both threads: how many requests were announced, modulo 2^32. */
   readonly #announced: Int32Array<SharedArrayBuffer>;
 
   constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
@@ -43,7 +43,7 @@ export class ThreadWakeUp {
 
   /** Announces a request that has been posted. */
   announce(): void {
-    // equivalent mutant: the order of these matters only if the other thread runs between them.
+    // equivalent mutant: their order matters only if the other thread runs between them.
     Atomics.add(this.#announced, 0, 1);
     Atomics.notify(this.#announced, 0);
   }
@@ -51,8 +51,9 @@ export class ThreadWakeUp {
   /**
    * Returns the next request. Sleeps until it arrives.
    *
-   * @param timeoutMs - how long to sleep at most; if negative, it does not sleep
-   * @param spinMs - how long to spin before that: waking up takes 30 µs, and the thread is slow for a while afterwards
+   * @param timeoutMs - how long to sleep at most. If negative, it does not sleep
+   * @param spinMs - how long to spin before that, because waking up takes 30 µs, and the thread is slow for a while
+   * afterwards
    * @returns `undefined` when no request arrived
    */
   nextRequest(port: MessagePort, timeoutMs: number, spinMs = 0): Received | undefined {

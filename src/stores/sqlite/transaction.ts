@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
 /**
- * The default timeout for another process's lock, in milliseconds: 100 times as long as a transaction of an import
- * holds it.
+ * The default timeout for another process's lock, in milliseconds: 100 times as long as an import's transaction holds
+ * it.
  */
 export const lockTimeoutMsDefault = 5_000;
 
@@ -20,7 +20,7 @@ export const lockGapMs: number = 2 * lockPollMs;
  * Begins a write transaction, and waits if another process holds the lock. The lock is taken before the first row is
  * read, so nothing can change between a read and a write.
  *
- * @throws the error of SQLite; after the timeout, the error that the file is locked
+ * @throws SQLite's error; after the timeout, the error that the file is locked
  */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
@@ -44,7 +44,7 @@ export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeo
 
 const alarm = new Int32Array(new SharedArrayBuffer(4));
 
-/** Runs `work` in one write transaction. When this returns, all of it is durable. When it throws, nothing was done. */
+/** Runs `work` in one write transaction. When it returns, everything is durable. When it throws, nothing was done. */
 export function runInTransaction<Result>(db: DatabaseSync, work: () => Result, lockTimeoutMs?: number): Result {
   beginWrite(db, lockTimeoutMs);
   try {

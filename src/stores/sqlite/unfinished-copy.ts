@@ -9,7 +9,7 @@ export interface UnfinishedCopy extends Disposable {
   readonly path: string;
 }
 
-/** The end of the name of the file whose lock shows that the process that writes a copy is running. */
+/** How the lock file's name ends. Its lock shows that the process that writes a copy is running. */
 const lockEnd = "-lock";
 
 const lockNames = /\.[0-9a-f]{16}\.unfinished-lock$/;
@@ -19,8 +19,8 @@ const lockNames = /\.[0-9a-f]{16}\.unfinished-lock$/;
  * processes have left in the folder.
  *
  * The path has a lock file. The system releases the lock when a process is killed, so that a copy is removed only if no
- * process writes it. Process ids would not show that: containers that share a volume have different processes with one
- * id.
+ * process writes it. Process ids would not show that, because containers that share a volume have different processes
+ * with one id.
  */
 export function openUnfinishedCopy(path: string): UnfinishedCopy {
   removeAbandonedCopies(dirname(path));
@@ -61,12 +61,12 @@ function removeIfAbandoned(lockFile: string): void {
   try {
     using lock = lockExclusively(lockFile);
     if (lock === undefined) return;
-    // The lock file is removed last: a process that is killed in between leaves it to the next one.
+    // The lock file is removed last. A process that is killed in between leaves it to the next one.
     const copy = lockFile.slice(0, -lockEnd.length);
     for (const end of ["-journal", ""]) rmSync(`${copy}${end}`, { force: true });
     rmSync(lockFile, { force: true });
   } catch {
-    // Kept: a file that this process may not lock or remove does not prevent a new copy.
+    // Kept, because a file that this process may not lock or remove does not prevent a new copy.
   }
 }
 
@@ -76,7 +76,7 @@ function removeIfAbandoned(lockFile: string): void {
 function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
-    // The journal is in memory, so that a killed process does not leave a file of it.
+    // The journal is in memory, so that a killed process does not leave a journal file.
     db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return db;
   } catch (fault) {

@@ -1,20 +1,20 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** The state of a write-ahead log, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
+/** A write-ahead log's state, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
-  /** The number of commits since the first connection built the index from the log, modulo 2^32. */
+  /** How many commits followed since the first connection built the index from the log, modulo 2^32. */
   readonly commits: number;
-  /** The number of valid frames in the log. */
+  /** How many valid frames the log has. */
   readonly frames: number;
   /** A page's size, in bytes. */
   readonly pageBytes: number;
   /** The log's salts, as eight bytes in native order. They change when the log is restarted. */
   readonly salts: bigint;
-  /** The number of frames that checkpoints have copied into the file. */
+  /** How many frames checkpoints have copied into the file. */
   readonly backfilled: number;
 }
 
-// Two copies of a header of 48 bytes, nBackfill and a word that is not used here, as words of 4 bytes.
+// Two copies of a 48-byte header, nBackfill and a word that is not used here, as 4-byte words.
 const headerWords = 12;
 const indexWords = 2 * headerWords + 2;
 
@@ -35,7 +35,7 @@ export class WalIndexFile implements Disposable {
     this.#descriptor = openSync(path, "r");
   }
 
-  /** Returns the current state, or `undefined` if the two copies of the header still differ after all attempts. */
+  /** Returns the current state, or `undefined` if the header's two copies still differ after all attempts. */
   read(): WalIndex | undefined {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
       readSync(this.#descriptor, this.#words, 0, this.#words.byteLength, 0);
@@ -46,8 +46,8 @@ export class WalIndexFile implements Disposable {
   }
 
   /**
-   * Closes the file. Close the connection first: a process loses its locks on a file when it closes any descriptor of
-   * the file (fcntl of POSIX).
+   * Closes the file. Close the connection first, because a process loses its locks on a file when it closes any
+   * descriptor for the file (POSIX fcntl).
    */
   [Symbol.dispose](): void {
     closeSync(this.#descriptor);

@@ -25,8 +25,9 @@ if (port === null) throw new Error("this module must run in a worker thread");
 
 const reply = (message: StorageReply): void => port.postMessage(message);
 
-// The pause after a slice of expired records, as a multiple of its duration. So dropping takes at most a seventh of the
-// time, in which twice as many records are dropped as deletions add at full load. With a factor of 9, it is 1.05 times.
+// How long to pause after a slice of expired records, as a multiple of its duration. So dropping takes at most a
+// seventh of the time, in which twice as many records are dropped as deletions add at full load. With factor 9, it is
+// 1.05 times.
 const pauseFactor = 6;
 
 // Uses the memory that is shared with the main thread.

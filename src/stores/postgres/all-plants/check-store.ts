@@ -20,12 +20,12 @@ const retryIntervalMs = 100;
  * rolled back, whose commit waits for the disk and for synchronous standbys. Changes nothing.
  *
  * @returns warnings for the operator
- * @throws StoreOpenError naming the server and what is wrong
+ * @throws StoreOpenError that names the server and the problem
  */
 export async function checkPostgresStore(url: string): Promise<readonly string[]> {
   const server = readServerUrl(url);
   const location = new TableLocation();
-  // Uses the same timeouts as a server, which override those of the URL.
+  // Uses the same timeouts as a server, which override the URL's.
   const session = new Session(server, deleteTimeouts, location.workers);
   try {
     return await retryWhileLocked(session, async () => {

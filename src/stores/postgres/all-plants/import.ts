@@ -31,16 +31,16 @@ const insert = ({ plants }: StoreSchema): string => `
   WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
   SELECT pg_catalog.array_agg(id) FROM added`;
 
-// COPY costs half as much as INSERT, but fails if any of the ids exists.
+// COPY costs half as much as INSERT, but fails if any id exists.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
-// The most ids per transaction. Enough to make the cost of the commit small, and few enough to hold locks only briefly.
+// The most ids per transaction. Enough to make the commit's cost small, and few enough to hold locks only briefly.
 const batchMax = 10_000;
 
-// The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
+// The SQLSTATEs if a COPY failed because of other transactions, the server or the connection.
 const unrelatedToIds = /^(?:08|40|53|57)/;
 
-// Existing plants may be from an import whose commit did not wait for its standbys. The commit of a message waits, but
+// Existing plants may be from an import whose commit did not wait for its standbys. A message's commit waits, but
 // distributed engines may not support messages.
 const hasStandbysSql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''";
 
@@ -155,7 +155,7 @@ async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promi
   return parseIdArray(row?.[0]);
 }
 
-/** Returns those of the ids that have a deletion record. */
+/** Returns those ids that have a deletion record. */
 async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): Promise<Set<string>> {
   const sorted = ids.toSorted();
   const [first, last] = [sorted.at(0), sorted.at(-1)];

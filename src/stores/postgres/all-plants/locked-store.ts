@@ -18,8 +18,8 @@ import { int64Copy } from "./int64-copy.ts";
 import { unlimitedTimeouts } from "./plant-database.ts";
 
 /**
- * The time in which every server that uses a store tries to write to it, in milliseconds: it checks the store at each
- * interval, by a write if no deletion was committed since the last check.
+ * The time in which every server that uses a store tries to write to it, in milliseconds. A server checks the store at
+ * each interval, by a write if no deletion was committed since the last check.
  */
 export const servedWatchMs: number = 2 * watchIntervalMs + 1_000;
 
@@ -235,7 +235,7 @@ function identifyingColumns(records: readonly DeletionRecord[]): readonly string
   ];
 }
 
-/** Returns the SQL for the time of a number of microseconds since 1970. */
+/** Returns the SQL for a time in microseconds since 1970. */
 function timeSql(us: string): string {
   return `('epoch'::timestamptz + (${us}) * interval '1 microsecond')`;
 }

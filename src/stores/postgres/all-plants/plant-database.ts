@@ -73,14 +73,14 @@ export async function migratePostgres(
     const canPartition = async (): Promise<boolean> => !(await distribution.isInstalled(session));
     const lock = new Session(server, unlimitedTimeouts, location.workers);
     const versions = await migrate({ session, lock, schema, steps, canPartition }, onWaiting);
-    // Tables and functions of a newer release must not be changed.
+    // A newer release's tables and functions must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
     await distribution.distribute(session, schema, onWaiting);
     await retryTransientErrors(session, async () => {
       const { days } = await location.placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
-      // The retention is a setting of the servers, so it is not known here. With 0, partitions are of one day.
+      // The retention is a server setting, so it is not known here. With 0, partitions have one day.
       await days.make(session, 0);
     });
     return versions;
@@ -114,8 +114,8 @@ async function* listDeletions(
   { deletions }: StoreSchema,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // The query of a cursor has no parameters. The time is a number, because PostgreSQL does not accept the text of a
-  // Date before year 1 or after 9999. No record is older than 1970.
+  // A cursor's query has no parameters. The time is a number, because PostgreSQL does not accept a Date's text before
+  // year 1 or after 9999. No record is older than 1970.
   const sinceSeconds = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const plantCondition = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
   const chunks = chunksOf(
@@ -135,7 +135,7 @@ async function* listDeletions(
 }
 
 /**
- * Reads the rows of a query in chunks, all from one snapshot. Closes the session at the end, even when the reader stops
+ * Reads a query's rows in chunks, all from one snapshot. Closes the session afterwards, even when the reader stops
  * early.
  */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {

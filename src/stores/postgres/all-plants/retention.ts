@@ -6,12 +6,12 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction. A slice takes some ten milliseconds and up to five megabytes of WAL, too little to delay a
-// standby. With slices of five thousand rows, half as many rows are dropped per second, because each slice waits for
-// the disk.
+// Rows per transaction. A slice takes some ten milliseconds and writes up to five megabytes to the WAL, too little to
+// delay a standby. With slices of five thousand rows, half as many rows are dropped per second, because each slice
+// waits for the disk.
 const sliceMax = 20_000;
 
-// The number of attempts to lock a table, and the milliseconds between them, during which deletions continue. If all
+// How often locking a table is attempted, and the milliseconds in between, during which deletions continue. If all
 // attempts fail, the problem is reported, and the table is tried again at the next interval.
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
@@ -22,10 +22,10 @@ const noneDropped: Dropped = { count: 0, isMore: false };
 export interface RetentionOptions {
   /** How long records are kept, in milliseconds. */
   readonly keptMs: number;
-  /** Returns the placement of the records, and determines it first if it is not known yet. */
+  /** Returns the records' placement, and determines it first if it is not known yet. */
   readonly placementOn: (session: Session) => Promise<Placement>;
   /**
-   * Returns whether plants were deleted since a time on the `performance.now()` clock; if so, retention pauses. By
+   * Returns whether plants were deleted since a time on the `performance.now()` clock. If so, retention pauses. By
    * default it never pauses.
    */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
@@ -92,7 +92,7 @@ export class Retention {
           await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // Only reported. If the server has a problem, the next batch of deletions fails too.
+        // Only reported. If the server has a problem, the next batch fails too.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }

@@ -2,8 +2,8 @@ import type { Deletion } from "../../contract/deletion.ts";
 import { toStorableText } from "../../contract/storable-text.ts";
 
 /**
- * Returns the idempotency keys of deletions as a parameter of the type `text[]`. A deletion without a key gets an empty
- * string, which is not a valid key; NULL would become the string "NULL" in a session with `array_nulls = off`.
+ * Returns the idempotency keys of deletions as a `text[]` parameter. A deletion without a key gets an empty string,
+ * which is not a valid key. NULL would become the string "NULL" in a session with `array_nulls = off`.
  */
 export function keysOf(pending: readonly Deletion[]): string {
   return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
@@ -19,7 +19,7 @@ export function parseIdArray(array: string | null | undefined): readonly string[
   return array === null || array === undefined || array === "{}" ? [] : array.slice(1, -1).split(",");
 }
 
-/** Quotes a string as an element of an array literal (postgresql.org/docs/current/arrays.html#ARRAYS-IO). */
+/** Quotes a string as an array literal's element (postgresql.org/docs/current/arrays.html#ARRAYS-IO). */
 export function quote(text: string): string {
   const storable = toStorableText(text);
   // Checking first is several times cheaper than a replacement that finds nothing.

@@ -10,12 +10,12 @@ import type { Placement, PlantFate } from "./placement.ts";
 /** Options for {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
-  /** The token by which records of earlier attempts are found. */
+  /** The token by which earlier attempts' records are found. */
   readonly token: string;
   /**
    * Whether idempotency keys are looked up before anything is deleted, and plants that other transactions have locked
-   * are skipped. Otherwise the statement waits for locks, and only the keys of deletions that deleted no plant are
-   * looked up, afterwards.
+   * are skipped. Otherwise the statement waits for locks, and afterwards only the keys of deletions that deleted no
+   * plant are looked up.
    */
   readonly isCareful: boolean;
   /**
@@ -36,20 +36,20 @@ export interface Failed {
 /** What an attempt that succeeded has found. */
 interface Succeeded {
   readonly batch: PreparedBatch;
-  /** The fates of the statement's plants. A plant without a fate did not exist, unless it is `remaining`. */
+  /** The statement's plants and their fates. A plant without a fate did not exist, unless it is `remaining`. */
   readonly fates: ReadonlyMap<bigint, PlantFate>;
-  /** Which of the plants of postponed deletions exist. */
+  /** Which plants in postponed deletions exist. */
   readonly existing: ReadonlySet<bigint>;
   /** The plants that exist although the statement was to delete them. They need a careful attempt. */
   readonly remaining: ReadonlySet<bigint>;
 }
 
 /**
- * Attempts to delete a batch's plants, and ends or defers its deletions, except those of plants that need a careful
+ * Attempts to delete a batch's plants, and ends or defers its deletions, except those whose plants need a careful
  * attempt. Before a deletion with a key is reported as not found, its key is looked up.
  *
- * A batch in doubt is run again before its records are read. If the earlier attempt is still running, the plants
- * that it has locked are `deferred`, in doubt. For all other plants the records are then complete.
+ * A batch in doubt is run again before its records are read. If the earlier attempt is still running, the plants that
+ * it has locked are `deferred`, in doubt. For all other plants the records are then complete.
  */
 export async function attemptBatch(
   session: Session,
@@ -69,7 +69,7 @@ export async function attemptBatch(
     if (isCareful) await endByKey(session, placement, open.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? openOf(open) : open);
     if (batch.firstOf.size === 0) return undefined;
-    // Only now: if the first call of a plant was cancelled during the lookup, the next one inherits the token.
+    // Only now, because if a plant's first call was cancelled during the lookup, the next one inherits the token.
     if (isInDoubt) for (const one of batch.firstOf.values()) one.doubt(token);
     hasBegun = true;
     const fates = isCareful
@@ -79,8 +79,8 @@ export async function attemptBatch(
     isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
-    // Plants first, then keys. If another process has deleted a plant for the same key, the record of the key exists
-    // once the plant no longer does.
+    // Plants first, then keys. If another process has deleted a plant for the same key, the key's record exists once
+    // the plant no longer does.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
     const notDeleted = batch.keyed.filter((one) => !isDeleted(one));
@@ -102,7 +102,7 @@ export async function attemptBatch(
 }
 
 /**
- * Ends the deletions of an attempt that has succeeded:
+ * Ends the deletions in an attempt that has succeeded:
  *
  * | plant | first deletion of the plant | other deletions of the plant |
  * |---|---|---|
@@ -113,8 +113,8 @@ export async function attemptBatch(
  * | kept by a trigger | `protected` | `protected` |
  * | remains | attempted again | attempted again |
  *
- * A postponed deletion, whose key another deletion of the batch has, is deferred if its plant exists: the key is unused
- * if the other deletion has found no plant. Otherwise it is `absent`.
+ * A postponed deletion, whose key another deletion in the batch has, is deferred if its plant exists, because the key
+ * is unused if the other deletion has found no plant. Otherwise it is `absent`.
  */
 function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
   const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));
@@ -196,9 +196,9 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
 /**
- * Returns the plants that any attempt at a batch has deleted, without those deleted for the key of a call that was
- * cancelled meanwhile. The result is final only for plants that are not locked, or whose lock the statement has waited
- * for. For others, an attempt may still commit later.
+ * Returns the plants that any attempt at a batch has deleted, without those deleted for a cancelled call's key. The
+ * result is final only for plants that are not locked, or whose lock the statement has waited for. For others, an
+ * attempt may still commit later.
  */
 async function findRecorded(
   session: Session,

@@ -4,13 +4,14 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
 
-/** Drops a slice of the expired records. */
+/** Drops a slice of expired records. */
 type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// The parameters of all statements: how long records are kept, and the time in µs at which the search starts. The index
-// still has entries of dropped records before that time, and reading them for each slice would take longer and longer.
+// The parameters for all statements: how long records are kept, and the time in µs at which the search starts. The
+// index still has entries for dropped records before that time, and reading them for each slice would take longer and
+// longer.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 // The time as an integer, in µs.
@@ -30,7 +31,7 @@ const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(d
 // table.
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
 
-// The start of the next slice. The µs are calculated outside the subquery, and so for a single record only.
+// Where the next slice starts. The µs are calculated outside the subquery, and so for a single record only.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${usOf("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
@@ -40,7 +41,7 @@ const dropUntilSql = ({ deletions }: StoreSchema): string => `
   DELETE FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
   AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
 
-/** Drops records of a table without partitions. */
+/** Drops records from a table without partitions. */
 export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
   dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
 
@@ -78,13 +79,13 @@ async function dropUnlocked(
 ): Promise<Dropped> {
   const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
   const [count = 0, reachedTimeUs = 0] = row.map(Number);
-  // A trigger may keep every record of a slice. Then the next slice starts after it, unless all its records have the
+  // A trigger may keep every record in a slice. Then the next slice starts after it, unless all its records have the
   // same time.
   return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
 }
 
 // Forces the index on the time: without statistics, for example after a restore, the planner would read all expired
-// records for each slice. Sets timeouts, because a session behind PgBouncer has none: they limit the wait for a row,
-// and release the rows of a process that hangs before its commit.
+// records for each slice. Sets timeouts, because a session behind PgBouncer has none. They limit the wait for a row,
+// and release rows if a process hangs before its commit.
 const orderedTransaction = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

@@ -8,21 +8,19 @@ import { sqlStateOf } from "../server/sql-state.ts";
  *   placement may have committed it (`Placement.mayBeCommitted`), its batch is in doubt.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and is run again on a new connection.
- * - `unknown`: it may have been committed. The attempt is run again on a new connection; then the deletion records show
- * which
- *   plants this attempt or an earlier one deleted.
- * - `split`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants
+ * - `unknown`: it may have been committed. The attempt is run again on a new connection. Then the deletion records show
+ *   which plants this attempt or an earlier one deleted.
+ * - `split`: it did nothing because the server refuses a part. Its halves are run, so that only the refused plants
  *   fail.
  * - `isolate`: it did nothing because a trigger has failed, but not to protect a plant. Its halves are run, so that
- * only
- *   the plants of the trigger fail. A later call may delete them, for example after a privilege is granted.
+ *   only the trigger's plants fail. A later call may delete them, for example after a privilege is granted.
  * - `fail`: it did nothing, and would fail again.
  */
 export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "isolate" | "fail";
 
 /**
- * The state of the server according to an error: `refusing` everything; `unavailable`, or lacking a resource; `busy`
- * with other transactions; or `healthy`, because the error affects only these plants.
+ * The server's state according to an error: `refusing` everything, `unavailable` or lacking a resource, `busy` with
+ * other transactions, or `healthy`, because the error affects only these plants.
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
@@ -30,10 +28,10 @@ export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 export type Step = "retry" | "split" | "fail";
 
 /**
- * The consequences of each verdict: the next step, see {@link nextStep}; whether it uses another connection; and the
- * server's state if the batch fails. They do not depend on whether the batch is in doubt: whether an attempt may have
- * been committed. From its first `unknown`, a batch is in doubt until it succeeds, because a later statement that did
- * nothing does not show what others did.
+ * What each verdict causes: the next step (see {@link nextStep}), whether it uses another connection, and the server's
+ * state if the batch fails. The consequences do not depend on whether the batch is in doubt, which means that an
+ * attempt may have been committed. From its first `unknown`, a batch is in doubt until it succeeds, because a later
+ * statement that did nothing does not show what others did.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
@@ -52,11 +50,11 @@ export const consequences: Readonly<
  * Returns a batch's next step after an error.
  *
  * An attempt that skips locked plants may still time out waiting for a lock. If the whole table is locked, the batch
- * has to wait. If the lock is on a row that depends on a plant, such as a row of another table, the batch is split to
+ * has to wait. If the lock is on a row that depends on a plant, such as a row in another table, the batch is split to
  * find the plant.
  *
  * @param hasTimedOut - whether an earlier attempt has timed out, so that this one has skipped locked plants
- * @param hasUnreadKeys - whether the idempotency keys still have to be looked up: an earlier use of a key takes
+ * @param hasUnreadKeys - whether the idempotency keys still have to be looked up, because an earlier use of a key takes
  * precedence over the error
  */
 export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean, hasUnreadKeys: boolean): Step {
@@ -65,11 +63,11 @@ export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean,
   return step === "split" && hasUnreadKeys ? "retry" : step;
 }
 
-/** A SQLSTATE, or the two characters of a class of them (postgresql.org/docs/current/errcodes-appendix.html). */
+/** A SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html). */
 export interface FaultRow {
   readonly sqlState: string;
   readonly verdict: Verdict;
-  /** The verdict on an error that was raised within the statement, before its commit; by default the same. */
+  /** The verdict on an error that was raised within the statement, before its commit. By default the same. */
   readonly within?: Verdict;
   readonly why: string;
 }
@@ -79,7 +77,7 @@ export interface FaultRow {
  * statement.
  *
  * Only the rows with `split` mean that a plant is protected. A trigger may also fail for other reasons, so no other
- * code of PostgreSQL tells the caller that the plant cannot be deleted.
+ * PostgreSQL code tells the caller that the plant cannot be deleted.
  */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "retry", why: "serialization failure; rolled back" },
@@ -120,16 +118,16 @@ export const faultTable: readonly FaultRow[] = [
 ];
 
 /**
- * Matches the context of an error of our own statement on Citus: a worker, or a line of our function. If a trigger's
- * function comes before ours in the context, the trigger raised the error.
+ * Matches an error's context if our own statement on Citus caused it: a worker, or a line in our function. If a
+ * trigger's function comes before ours in the context, the trigger raised the error.
  */
 const ownContext: RegExp =
   /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
 
-/** The name of the index that prevents using an idempotency key twice, on Citus with the number of the shard. */
+/** The name of the index that prevents using an idempotency key twice, on Citus with the shard's number. */
 const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 
-/** The classes of the SQLSTATEs of PostgreSQL. Applications use other classes for their own. */
+/** PostgreSQL's SQLSTATE classes. Applications use other classes for their own. */
 const classes = /^(?:0[01238ABFLPZ9]|10|2[0-8BDF]|3[489BDF]|4[024]|5[3-578]|72|F0|HV|P0|XX)/;
 
 const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row.sqlState, row]));
@@ -138,10 +136,10 @@ const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row
  * Returns the verdict on a statement's error. An error without a SQLSTATE is a connection error. The statement may or
  * may not have succeeded.
  *
- * A conflict in the index of idempotency keys does not mean that a plant is refused. Another transaction has used the
- * key at the same time, and a retry finds its record.
+ * A conflict in the idempotency key index does not mean that a plant is refused. Another transaction has used the key
+ * at the same time, and a retry finds its record.
  *
- * A trigger may raise any SQLSTATE. One of a class that PostgreSQL does not use was chosen to protect a plant.
+ * A trigger may raise any SQLSTATE. A class that PostgreSQL does not use was chosen to protect a plant.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);

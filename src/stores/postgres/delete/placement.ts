@@ -10,11 +10,11 @@ import type { PreparedBatch } from "./prepared-batch.ts";
  */
 export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
-/** The placement of a store's tables, on one server or over workers, with the operations that depend on it. */
+/** Where a store's tables are, on one server or over workers, with the operations that depend on it. */
 export interface Placement {
   /** The schema that the tables are in. */
   readonly schema: StoreSchema;
-  /** The servers that have plants. A batch is for plants of one of them. */
+  /** The servers that have plants. A batch is for one server's plants. */
   readonly lanes: Lanes;
   /** Who reports servers that fail separately, or `undefined` if only the whole store fails. */
   readonly laneReports?: LaneReports;
@@ -23,29 +23,29 @@ export interface Placement {
   /** Returns whether a statement may have been committed although its error means that it did nothing. */
   mayBeCommitted(fault: unknown): boolean;
   /**
-   * Deletes the plants of a batch and inserts their records, in one statement, round trip and commit, after waiting for
+   * Deletes a batch's plants and inserts their records, in one statement, round trip and commit, after waiting for
    * their locks. Returns the deleted plants. Plants whose key is visibly used are skipped. Others may be skipped, too:
    * {@link findPlants} finds them, and {@link deleteUnlockedPlants} deletes them.
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
   /**
-   * Does the same without waiting for locks of other transactions, which include an earlier attempt at the same batch
-   * that is still running. Returns the fate of each plant that existed.
+   * Does the same without waiting for other transactions' locks, which include an earlier attempt at the same batch
+   * that is still running. Returns each existing plant's fate.
    */
   deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantFate>>;
   /**
-   * Returns which of these plants exist, after a statement has tried to delete them or others of the same batch. The
+   * Returns which of these plants exist, after a statement has tried to delete them or others in the same batch. The
    * rest are deleted permanently, even after a failover.
    *
    * A deletion may be visible on its server before the standbys have it, if its backend is terminated while waiting for
-   * them, or the server restarts. So this waits for another commit: standbys that have it also have all earlier
+   * them, or the server restarts. So this waits for another commit, because standbys that have it also have all earlier
    * commits.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**
    * Runs a lookup whose commit makes the result durable, with the settings pinned that durability depends on.
    *
-   * @param toSql - returns the statement; its WHERE must contain the condition, which is always true
+   * @param toSql - returns the statement. Its WHERE must contain the condition, which is always true
    */
   runLookup(
     session: Session,
@@ -53,25 +53,25 @@ export interface Placement {
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
   /**
-   * Waits until the standbys have the deletion of these plants, which do not exist and which no statement of the batch
-   * has deleted.
+   * Waits until the standbys have these plants' deletions. The plants do not exist, and no statement in the batch has
+   * deleted them.
    */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
-  /** Returns key, plant, subject and, if durable, `seq` of the records with the keys of these deletions. */
+  /** Returns key, plant, subject and, if durable, `seq` from the records with these deletions' keys. */
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
   /**
-   * The pause after a slice of expired records was dropped during deletions, as a multiple of the slice's duration.
-   * Zero if, with pauses, records could be added faster than they are dropped.
+   * How long to pause after dropping a slice of expired records during deletions, as a multiple of the slice's
+   * duration. Zero if, with pauses, records could be added faster than they are dropped.
    */
   readonly dropPause: number;
-  /** The partitions of deletion records by day, or `undefined` if these are in one table. */
+  /** The day partitions for deletion records, or `undefined` if all records are in one table. */
   readonly days: RecordDays | undefined;
   /**
-   * Deletes a slice of the deletion records outside day partitions that are older than `keptMs` by the database's
-   * clock, the oldest first, in one transaction.
+   * Deletes a slice of deletion records outside day partitions that are older than `keptMs` by the database's clock,
+   * the oldest first, in one transaction.
    */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
-  /** Returns warnings about the durability of deletions, as clauses for an operator. */
+  /** Returns warnings about how durable deletions are, as clauses for an operator. */
   findWarnings(session: Session): Promise<readonly string[]>;
   /** Checks, without a write, that deletions would be durable on each reachable worker. */
   checkWorkers(session: Session): Promise<void>;
@@ -82,39 +82,39 @@ export interface Placement {
   checkWrite(session: Session): Promise<void>;
 }
 
-/** Reports the lanes of a store that cannot delete while the rest of the store is healthy. */
+/** Reports a store's lanes that cannot delete while the rest of the store is healthy. */
 export interface LaneReports {
   /**
-   * Records that a batch of the lane failed while the store is otherwise healthy.
+   * Records that a batch in the lane failed while the store is otherwise healthy.
    *
    * @param begunMs - when the batch began, on the `performance.now()` clock
    */
   recordFailure(lane: number, problem: string, begunMs: number): void;
-  /** Records that a batch of the lane was committed. */
+  /** Records that a batch in the lane was committed. */
   recordSuccess(lane: number): void;
 }
 
-/** The partitions of deletion records by day. */
+/** The day partitions for deletion records. */
 export interface RecordDays {
-  /** Creates the partitions of the next days, for records that are kept for `keptMs`. */
+  /** Creates the partitions for the next days, for records that are kept for `keptMs`. */
   make(session: Session, keptMs: number): Promise<void>;
   /** Drops a day whose records are all older than `keptMs` by the database's clock. */
   dropOld(session: Session, keptMs: number): Promise<Dropped>;
 }
 
-/** A slice of the expired deletion records: at most `max` of them. */
+/** A slice of expired deletion records: at most `max`. */
 export interface Slice {
   readonly max: number;
-  /** The {@link Dropped.reachedTimeUs} of the previous slice. */
+  /** The previous slice's {@link Dropped.reachedTimeUs}. */
   readonly fromUs?: number | undefined;
 }
 
 /** The deletion records that one statement has dropped. */
 export interface Dropped {
-  /** The number of records; an estimate for a large day. */
+  /** How many records were dropped, estimated for a large day. */
   readonly count: number;
   /** Whether there may be more to drop. */
   readonly isMore: boolean;
-  /** The start of the next slice, in µs since 1970; by default the oldest record. */
+  /** Where the next slice starts, in µs since 1970. By default at the oldest record. */
   readonly reachedTimeUs?: number;
 }

@@ -1,10 +1,10 @@
 import type { Deletion } from "../../contract/deletion.ts";
 import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
-/** A batch's deletions as parameters of a statement, and the token that identifies their records. */
+/** A batch's deletions as statement parameters, and the token that identifies their records. */
 export interface PreparedBatch {
   readonly token: string;
-  /** The first deletion of each plant, which is in the statement. Later deletions of the plant are not. */
+  /** Each plant's first deletion, which is in the statement. Later deletions of the plant are not. */
   readonly firstOf: ReadonlyMap<bigint, Deletion>;
   /** The deletions with an idempotency key, whether or not they are in the statement. */
   readonly keyed: readonly Deletion[];

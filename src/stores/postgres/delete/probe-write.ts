@@ -6,7 +6,7 @@ import { verdictOn } from "./fault-table.ts";
 // Requires the same as a deletion, but changes nothing: locks on both tables, disk space for a record, and a commit
 // that waits for the disk and for synchronous standbys, which it does even though the record was rolled back. The
 // DELETE locks the table but no row, because it finds nothing. LOCK TABLE is missing in some engines, and Citus would
-// run it on every worker, while it runs the DELETE only on the worker of the id.
+// run it on every worker, while it runs the DELETE only on the id's worker.
 const probeSql = ({ plants }: StoreSchema, id: bigint, recordSql: string): string => `
   DELETE FROM ${plants} WHERE id = ${id} AND id <> ${id};
   SAVEPOINT probe;

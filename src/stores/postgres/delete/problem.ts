@@ -4,9 +4,9 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import { verdictOn } from "./fault-table.ts";
 
 /**
- * Describes an error of the server or the connection for an operator. All such problems are temporary, because servers
- * are restarted, replaced and migrated while their clients run. Only some may be brief. A missing privilege, for
- * example, is not granted within a second.
+ * Describes a server or connection error for an operator. All such problems are temporary, because servers are
+ * restarted, replaced and migrated while their clients run. Only some may be brief. A missing privilege, for example,
+ * is not granted within a second.
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";

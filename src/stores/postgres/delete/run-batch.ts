@@ -10,7 +10,7 @@ import { consequences, nextStep, type ServerState, verdictOn } from "./fault-tab
 import type { Placement, PlantFate } from "./placement.ts";
 import { prepareBatch } from "./prepared-batch.ts";
 
-/** The timeouts of deletions. Batches hold their locks for a few milliseconds, and statements take as long. */
+/** The timeouts for deletions. Batches hold their locks for a few milliseconds, and statements take as long. */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
   statementTimeoutMs: 5_000,
@@ -19,11 +19,11 @@ export const deleteTimeouts: SessionTimeouts = {
 
 /** The error for a batch that failed. */
 export class BatchFailure extends Error {
-  /** The ending of the deletions that are left open. */
+  /** How the deletions end that are left open. */
   readonly ending: FailedEnding;
   /** The last error. */
   readonly fault: unknown;
-  /** The state of the server according to that error. */
+  /** The server's state according to that error. */
   readonly server: ServerState;
 
   constructor(ending: FailedEnding, fault: unknown, server: ServerState) {
@@ -36,16 +36,16 @@ export class BatchFailure extends Error {
 
 /** Options for {@link runBatch}. */
 export interface RunBatchOptions {
-  /** The placement of the batch's plants. */
+  /** The batch's placement. */
   readonly placement: Placement;
   /**
    * Whether the first attempt is already careful: it drops cancelled calls, looks up keys, and skips locked plants. By
-   * default, only attempts after anything unusual and those of deletions in doubt are.
+   * default, only attempts after anything unusual and attempts for deletions in doubt are.
    */
   readonly isCareful?: boolean;
 }
 
-/** How a part of a batch begins. The token is that of earlier attempts that may have deleted its plants, if any. */
+/** How a part of a batch begins. The token is from earlier attempts that may have deleted its plants, if any. */
 interface Start {
   readonly token?: string | undefined;
   readonly isCareful?: boolean | undefined;
@@ -57,7 +57,7 @@ interface Start {
  *
  * | attempt | next |
  * |---|---|
- * | succeeds | its deletions have ended or are deferred; for those that are open, a careful attempt follows |
+ * | succeeds | its deletions have ended or are deferred; for open ones, a careful attempt follows |
  * | fails, with the step `retry` | after a pause, a careful attempt with the same token |
  * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as protected |
  * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
@@ -114,7 +114,7 @@ class BatchRun {
       hasTimedOut ||= verdict === "skip";
       if (reconnects) session.discard();
       if (step === "split") {
-        // With those that were cancelled meanwhile: the refused statement contained them.
+        // Includes deletions that were cancelled meanwhile, because the refused statement contained them.
         const refused = open.filter(({ isOpen }) => isOpen);
         return await this.#split(refused, fault, isInDoubt ? token : undefined);
       }
@@ -146,7 +146,7 @@ class BatchRun {
    * @param token - only if the part is in doubt
    */
   async #split(part: readonly Deletion[], fault: unknown, token: string | undefined): Promise<void> {
-    // If an earlier attempt was committed, it recorded only the first deletion of each plant. For the other deletions
+    // If an earlier attempt was committed, it recorded only each plant's first deletion. For the other deletions
     // nothing was done.
     const included = token === undefined ? part : firstsOf(part);
     if (token !== undefined) {
@@ -192,7 +192,7 @@ class BatchRun {
   }
 }
 
-/** Ends the deletions of a part that are open, and answers immediately. */
+/** Ends a part's open deletions, and answers immediately. */
 function endOpen(part: readonly Deletion[], ending: FailedEnding): void {
   for (const one of part) if (one.isOpen) one.end(ending);
 }
@@ -201,7 +201,7 @@ function answer(part: readonly Deletion[]): void {
   for (const one of part) one.answer();
 }
 
-/** Returns the deletions that a statement contains: the first one of each plant and key. */
+/** Returns the deletions that a statement contains: the first one for each plant and key. */
 function firstsOf(part: readonly Deletion[]): readonly Deletion[] {
   return [...prepareBatch("", part).firstOf.values()];
 }

@@ -14,8 +14,8 @@ interface Statements {
   /** The statement for a single plant. Without the joins, it takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
   /**
-   * The statement without waiting for locks of other transactions. A plant that another transaction has deleted since
-   * the statement began counts as locked, and is missing at the next attempt.
+   * The statement without waiting for other transactions' locks. A plant that another transaction has deleted since the
+   * statement began counts as locked, and is missing at the next attempt.
    */
   readonly deleteUnlocked: string;
 }
@@ -23,17 +23,17 @@ interface Statements {
 /**
  * Builds the statements for records with these columns. Each column is an array parallel to the ids.
  *
- * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
- * deadlock. With a join in the DELETE, the planner could choose another order.
+ * A plain `= ANY` locks rows in index scan order, so overlapping batches from several processes do not deadlock. With a
+ * join in the DELETE, the planner could choose another order.
  *
  * `unnest` with several arrays is always the one of `pg_catalog`, and cannot be qualified.
  *
- * A plant whose idempotency key already has a record is skipped, since it may have been restored; the following lookup
- * of keys settles its deletion. The statement fails only if another process uses the key at the same time.
+ * A plant whose idempotency key already has a record is skipped, because the plant may have been restored. The
+ * following key lookup settles its deletion. The statement fails only if another process uses the key at the same time.
  *
  * A trigger may silently drop a record. Then the cast to an integer fails, and with it the statement, so that no plant
- * is deleted without a record. Because of the SQLSTATE of the cast, 22P02, the batch is split until the plant is found.
- * The operator sees the text that was cast in the error message.
+ * is deleted without a record. Because of the cast's SQLSTATE, 22P02, the batch is split until the plant is found. The
+ * operator sees the text that was cast in the error message.
  *
  * @param isByDay - whether records are partitioned by day, for which those without a key are marked
  * @param unused - the SQL for the ids whose keys are not used
@@ -145,7 +145,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: str
   INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
-/** Returns the placement of tables on a single server with its standbys. */
+/** Returns the placement for tables on a single server with its standbys. */
 export function singleServer(schema: StoreSchema): Placement {
   return createPlacement(schema, false);
 }
@@ -156,9 +156,9 @@ export function singleServerByDay(schema: StoreSchema): Placement {
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
     ...createPlacement(schema, true),
-    // At full load, dropping takes a thirteenth of the time of one core, and drops some 1.4 times as many records as
-    // deletions add. Without pauses, the rate of deletions would be a quarter to a half lower; with a factor of eight,
-    // a fifth lower.
+    // At full load, dropping takes a thirteenth of one core's time, and drops some 1.4 times as many records as
+    // deletions add. Without pauses, the deletion rate would be a quarter to a half lower. With factor eight, it would
+    // be a fifth lower.
     dropPause: 12,
     days: {
       make: async (session) => void (await session.query(makeDaysSql)),
@@ -175,7 +175,7 @@ const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_st
 const noStandby =
   "has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk";
 
-/** The number of the only lane. Distributed stores have others, so that none is used any more after a distribution. */
+/** The only lane's number. Distributed stores have others, so that none is used any more after a distribution. */
 const onlyLane = -1;
 
 const lanes: Lanes = {

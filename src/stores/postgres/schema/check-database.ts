@@ -22,7 +22,7 @@ export async function checkDatabase(
   await checkEffects(session, schema, access);
 }
 
-// The rules of a view (1) are not of interest, and neither are disabled ones and those of replicas.
+// A view's rules (1) do not matter, nor do disabled ones and those of replicas.
 const effectsSql = `
   SELECT relname, pg_catalog.row_security_active(pg_class.oid), (
     SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
@@ -98,7 +98,7 @@ export async function checkSettings(session: Session, { name }: StoreSchema): Pr
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
   // Not a StoreOpenError, because it may be temporary. A failover may be in progress.
   if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
-  // Other encodings may lack characters of a subject. The server would then refuse the deletion.
+  // Other encodings may lack a subject's characters. The server would then refuse the deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
@@ -108,7 +108,7 @@ const readOnlySourceSql = `
   SELECT pg_catalog.pg_is_in_recovery(), source
   FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only'`;
 
-// The values of pg_settings.source (postgresql.org/docs/current/view-pg-settings.html), as what has set them.
+// The pg_settings.source values (postgresql.org/docs/current/view-pg-settings.html), as what has set them.
 const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map([
   ["user", "ALTER ROLE"],
   ["database user", "ALTER ROLE … IN DATABASE"],

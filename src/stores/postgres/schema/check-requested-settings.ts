@@ -4,10 +4,10 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * Checks that the settings in `options` of the database URL are in effect. Settings that the session overrides are
+ * Checks that the settings in the database URL's `options` are in effect. Settings that the session overrides are
  * ignored.
  *
- * @throws StoreOpenError naming the first setting that did not reach the server
+ * @throws StoreOpenError that names the first setting that did not reach the server
  */
 export async function checkRequestedSettings(session: Session): Promise<void> {
   const requested = session.requestedSettings;
@@ -17,7 +17,7 @@ export async function checkRequestedSettings(session: Session): Promise<void> {
   });
 }
 
-/** Changes a setting for a transaction. NULL resets it to its value at the start of the connection. */
+/** Changes a setting for a transaction. NULL resets it to its value when the connection started. */
 export const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
 const currentSql = "SELECT pg_catalog.current_setting($1, true)";
 const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
@@ -26,7 +26,7 @@ const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lo
 const refusedSqlStates = /^(?:22|42|55)/;
 
 /**
- * Returns whether a setting has this value, either now, because a pooler may set it, or at the start of the connection,
+ * Returns whether a setting has this value, either now, because a pooler may set it, or when the connection started,
  * because the role may set it. A setting that can only be set at the start, such as `log_connections`, must have been
  * set by the client. Its value is not compared, because the server may format it differently and no guarantee depends
  * on it.

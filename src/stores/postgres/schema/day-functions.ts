@@ -1,4 +1,4 @@
-/** The number of days whose partitions are created in advance: longer than a dump or an outage of all servers. */
+/** For how many days partitions are created in advance: longer than a dump or an outage of all servers. */
 export const daysAhead: number = 3;
 
 /**
@@ -7,7 +7,7 @@ export const daysAhead: number = 3;
  */
 export const countedBytesMax: number = 64 * 2 ** 20;
 
-/** The most rows outside day partitions that are dropped together: a few milliseconds. */
+/** The most rows outside day partitions that are dropped together, which takes a few milliseconds. */
 export const sliceMax: number = 1_000;
 
 /**
@@ -20,7 +20,7 @@ export const checkCaller = (right: "INSERT" | "DELETE"): string => `
       RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
     END IF;`;
 
-/** Only one process at a time creates and drops partitions; the others skip it instead of waiting. */
+/** Only one process at a time creates and drops partitions. The others skip it instead of waiting. */
 export const lockSchemaOrSkip: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
 // Deletions queue behind the lock on the partitioned table, so they wait at most this long.
@@ -39,10 +39,10 @@ export const closeSql = (tables: string): string => `
     END LOOP;`;
 
 /**
- * Creates the functions that create and drop partitions of a day (UTC). They run with their owner's privileges, because
+ * Creates the functions that create and drop day partitions (UTC). They run with their owner's privileges, because
  * servers have privileges on rows only. Their `search_path` is the current one.
  *
- * `plantstore_make_days` creates the partitions of the next days, which blocks only readers of the default partition.
+ * `plantstore_make_days` creates the partitions for the next days, which blocks only readers of the default partition.
  * If a day has begun without a partition, none is created for it, because attaching it could fail a concurrent
  * deletion. Its records are in the default partition. The bounds are in UTC and ISO format, independent of the caller's
  * settings, because abbreviated time zones are ambiguous. The replica identity is FULL because a table without a key in

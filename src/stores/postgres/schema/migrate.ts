@@ -19,7 +19,7 @@ import { tablesSql } from "./tables.ts";
 // a snapshot, and building an index waits for snapshots.
 const lockIntervalMs = 100;
 
-// Whether the server is PostgreSQL itself, of a release that supports row triggers on partitioned tables. Other engines
+// Whether the server is PostgreSQL itself, in a release that supports row triggers on partitioned tables. Other engines
 // that speak its protocol have another name in their version.
 const isPostgresSql = `
   SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
@@ -58,7 +58,7 @@ export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promi
 /** The sessions, which have no timeouts, the schema and a migration's steps. */
 export interface Migrating {
   readonly session: Session;
-  /** Blocks the other processes; disconnected at the end. */
+  /** Blocks the other processes. Disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
   /** Returns whether new tables may be partitioned. If not, they are when they are distributed. */
@@ -90,7 +90,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 }
 
 /**
- * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
+ * Creates the tables. There is nothing to lock yet. If several processes do this, all but one find that the tables
  * exist. Records are partitioned by day if the server is PostgreSQL itself.
  */
 async function createTables(session: Session, schema: StoreSchema, canPartition: boolean): Promise<void> {
@@ -99,8 +99,8 @@ async function createTables(session: Session, schema: StoreSchema, canPartition:
 }
 
 /**
- * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is
- * unchanged. Uses a row lock, because distributed engines support few others.
+ * Locks the version's row until the transaction ends. Returns whether that succeeded and the version is unchanged. Uses
+ * a row lock, because distributed engines support few others.
  */
 async function lockVersion(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
   // No timeouts, because building an index may take long. An idle transaction holds no snapshot only under READ

@@ -1,6 +1,6 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../contract/schema-version.ts";
 
-/** One step to a newer schema, run while servers of the previous release delete plants. */
+/** One step to a newer schema, run while the previous release's servers delete plants. */
 export interface Migration extends SchemaStep {
   /**
    * SQL that runs in one transaction, with the store's schema in the `search_path`. The SQL may run several times, so
@@ -10,7 +10,7 @@ export interface Migration extends SchemaStep {
   /** The table that `sql` locks. */
   readonly table: string;
   /**
-   * An index of a table that may be large. The index is built after `sql` and before the version changes, concurrently
+   * An index on a table that may be large. The index is built after `sql` and before the version changes, concurrently
    * with deletions and therefore outside a transaction
    * (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY).
    */

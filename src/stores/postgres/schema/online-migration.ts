@@ -14,14 +14,14 @@ export const tableLockMs = 100;
 // Milliseconds between two attempts to lock a table, during which deletions continue.
 const lockRetryIntervalMs = 1_000;
 
-// The number of attempts between two reports to the operator: about five seconds.
+// How many attempts are made between two reports to the operator: about five seconds.
 const attemptsPerReport = 5;
 
 /** Called with what a migration waits for. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
 /**
- * Runs a step that locks a table, as soon as no other transaction uses the table; deletions continue meanwhile.
+ * Runs a step that locks a table, as soon as no other transaction uses the table. Deletions continue meanwhile.
  *
  * @param step - a transaction that waits for locks for {@link tableLockMs}, such as {@link runWithLockTimeout}
  */
@@ -71,8 +71,8 @@ async function describeLockHolder(session: Session, { quoted }: StoreSchema, tab
 }
 
 /**
- * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. The index is built
- * outside a transaction, so no settings are pinned. The following commit of the version makes the index durable.
+ * Builds an index, unless it exists. An interrupted attempt's index is invalid, and is rebuilt. The index is built
+ * outside a transaction, so no settings are pinned. The version's commit, which follows, makes the index durable.
  */
 export async function buildIndex(
   session: Session,

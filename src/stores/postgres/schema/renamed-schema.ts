@@ -8,8 +8,8 @@ const functionsSql = `
   FROM pg_catalog.pg_proc AS one JOIN pg_catalog.pg_namespace AS schema ON schema.oid = pronamespace
   WHERE nspname = $1`;
 
-// Functions that run with the privileges of their owner use only one schema. Its name was stored when they were
-// created, and is quoted if necessary, or if the settings at that time required it.
+// Functions that run with their owner's privileges use only one schema. Its name was stored when they were created, and
+// is quoted if necessary, or if the settings at that time required it.
 const renamedSchemaSql = `
   SELECT FROM (SELECT nspname, pg_catalog.array_to_string(proconfig, ';') AS settings, proname ${functionsSql}) AS one
   WHERE proname IN ('plantstore_make_days', 'plantstore_drop_day')
@@ -17,7 +17,7 @@ const renamedSchemaSql = `
     AND pg_catalog.strpos(settings, 'search_path="' || pg_catalog.replace(nspname, '"', '""') || '",') = 0`;
 
 /**
- * Refuses a schema that was renamed. Its functions could drop records of another schema that now has the old name.
+ * Refuses a schema that was renamed. Its functions could drop records in another schema that now has the old name.
  *
  * @throws StoreOpenError
  */
@@ -27,7 +27,7 @@ export async function refuseRenamedSchema(session: Session, { name }: StoreSchem
   }
 }
 
-/** Changes the functions of a renamed schema to use its new name. */
+/** Changes a renamed schema's functions to use its new name. */
 export async function updateRenamedSchema(session: Session, { name, quoted }: StoreSchema): Promise<void> {
   if ((await session.query(renamedSchemaSql, [name])).length === 0) return;
   const functions = await session.query(

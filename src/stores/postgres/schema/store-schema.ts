@@ -6,16 +6,16 @@ import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
  * A store's schema. Statements qualify all names except operators, so that they do not depend on the `search_path`.
- * This includes names of `pg_catalog`, because a `search_path` can put another schema before it.
+ * This includes names in `pg_catalog`, because a `search_path` can put another schema before it.
  */
 export interface StoreSchema {
-  /** Its name, as the value of a parameter. */
+  /** Its name, as a parameter value. */
   readonly name: string;
   /** Its name as an SQL identifier, to qualify functions. */
   readonly quoted: string;
-  /** The table of plants, qualified. */
+  /** The plants table, qualified. */
   readonly plants: string;
-  /** The table of deletion records, qualified. */
+  /** The deletion records table, qualified. */
   readonly deletions: string;
   /** The table with the schema's version, qualified. */
   readonly versionTable: string;
@@ -38,10 +38,10 @@ const versionTable = "plantstore_schema";
 
 /**
  * Finds the store's schema: the first one in the `search_path` with a store, or else the first one, where `migrate`
- * creates a store. The `search_path` is that of the database URL, or the initial one of the connection, which may be
- * set for the role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
+ * creates a store. The `search_path` is the database URL's, or the connection's initial one, which may be set for the
+ * role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
  *
- * @throws StoreOpenError when a setting of the URL did not reach the server, or the `search_path` has no usable schema
+ * @throws StoreOpenError when a setting in the URL did not reach the server, or the `search_path` has no usable schema
  */
 export async function findSchema(session: Session): Promise<StoreSchema> {
   await checkRequestedSettings(session);
@@ -57,7 +57,7 @@ export async function findSchema(session: Session): Promise<StoreSchema> {
   });
 }
 
-// Excludes the schema of temporary tables, which exist only on this connection.
+// Excludes the schema for temporary tables, which exist only on this connection.
 const findSchemaSql = `
   SELECT path.name FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path (name, place)
   LEFT JOIN (

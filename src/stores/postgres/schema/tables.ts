@@ -12,7 +12,7 @@ const recordColumns = `
 const numberedBy = "seq bigint GENERATED ALWAYS AS IDENTITY";
 
 /**
- * Creates the indexes of a table of deletion records: by plant for retries and imports, by time for `deletions` and
+ * Creates the indexes on a deletion records table: by plant for retries and imports, by time for `deletions` and
  * retention.
  */
 const recordIndexesSql = (table: string): string => `
@@ -51,7 +51,7 @@ const partitionsSql = `
   SELECT plantstore_make_day((now() AT TIME ZONE 'UTC')::date);`;
 
 /**
- * Returns the statements that create the tables of schema version 1, in the first schema of the `search_path`.
+ * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`.
  *
  * Without partitions, they create only plain tables and b-trees, which other databases with the PostgreSQL protocol
  * also support.

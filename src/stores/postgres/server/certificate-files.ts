@@ -2,12 +2,12 @@ import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readRegularFileSync } from "@plantstore/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
-/** The parameters of a database URL that name files in PEM. */
+/** The database URL parameters that name PEM files. */
 export const certificateParameters = ["sslrootcert", "sslcert", "sslkey"] as const;
 /** One of {@link certificateParameters}. */
 export type CertificateParameter = (typeof certificateParameters)[number];
 
-/** The contents of the files in PEM, as options of TLS. */
+/** The contents of the PEM files, as TLS options. */
 export interface PemFiles {
   readonly ca?: string;
   readonly cert?: string;
@@ -20,7 +20,7 @@ const optionNames: Readonly<Record<CertificateParameter, keyof PemFiles>> = {
   sslkey: "key",
 };
 
-/** Maximum bytes of a file of certificates. 1 MiB: more than all authorities of a system. */
+/** Maximum bytes in a certificate file. 1 MiB: more than all of a system's authorities. */
 export const pemBytesMax: number = 1024 * 1024;
 
 /**
@@ -55,9 +55,9 @@ export class CertificateFiles {
   }
 
   /**
-   * Replaces the contents by new ones, in the order of the paths.
+   * Replaces the contents by new ones, in path order.
    *
-   * @throws StoreOpenError when the new contents cannot be used: also if a certificate is expired or not valid yet, and
+   * @throws StoreOpenError when the new contents cannot be used, also if a certificate is expired or not valid yet, and
    * the current one is valid
    */
   renew(texts: readonly string[]): void {

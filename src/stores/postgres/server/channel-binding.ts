@@ -1,14 +1,14 @@
 import type { Client } from "pg";
 
-/** The mechanism of SASL with channel binding (postgresql.org/docs/current/sasl-authentication.html). */
+/** The SASL mechanism with channel binding (postgresql.org/docs/current/sasl-authentication.html). */
 const mechanism = "SCRAM-SHA-256-PLUS";
 
 /**
- * Makes a client refuse servers that authenticate it without channel binding, as `channel_binding=require` of libpq does:
- * before it sends the password, or the proof that it knows the password. node-postgres would continue without.
+ * Makes a client refuse servers that authenticate it without channel binding, as libpq's `channel_binding=require`
+ * does, before it sends the password, or the proof that it knows the password. node-postgres would continue without.
  *
- * @returns a function that returns why the server was refused. Call it when the client has connected, because the client
- * may see the end of the start-up before the end of the connection
+ * @returns a function that returns why the server was refused. Call it when the client has connected, because the
+ * client may see that the start-up has ended before it sees that the connection has
  */
 export function requireChannelBinding({ connection }: Client): () => Error | undefined {
   let isBound = false;

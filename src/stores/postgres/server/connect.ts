@@ -21,7 +21,7 @@ export interface SessionTimeouts {
   /** For running one statement. The server cancels it. */
   readonly statementTimeoutMs: number;
   /**
-   * For waiting for a response, in case the timeouts of the server do not cancel the statement. The connection is then
+   * For waiting for a response, in case the server's timeouts do not cancel the statement. The connection is then
    * closed.
    */
   readonly responseTimeoutMs: number;
@@ -39,9 +39,9 @@ export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
   /** Whether query plans are cached for the connection's lifetime. */
   readonly cachesPlans: boolean;
-  /** Further settings of every session, by name. */
+  /** Further settings for every session, by name. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Whether read-only hosts are refused. Used for several hosts, of which only one is the primary. */
+  /** Whether read-only hosts are refused. Used for several hosts, because only one is the primary. */
   readonly mustBeWritable: boolean;
   /** The deadline, on the `performance.now()` clock, in addition to the host's timeout. */
   readonly deadlineMs: number;
@@ -58,15 +58,15 @@ export interface ConnectOptions {
 
 /**
  * The timeout for closing a connection or cancelling its statement, in milliseconds. A running server needs a few
- * milliseconds; an unreachable one never responds.
+ * milliseconds. An unreachable one never responds.
  */
 export const closeTimeoutMs = 500;
 
 /**
- * Connects to a host, trying its {@link Way}s in order. Rejects with the error of the last one that was tried.
+ * Connects to a host, trying its {@link Way}s in order. Rejects with the last way's error.
  *
- * Poolers refuse settings in the start-up parameters, or all these parameters that they do not know. Once they are
- * refused, the host is tried without them. Then the settings of the role apply.
+ * Poolers refuse settings in the start-up parameters, or all start-up parameters that they do not know. Once they are
+ * refused, the host is tried without them. Then the role's settings apply.
  */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
@@ -94,7 +94,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
 async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOptions): Promise<Client> {
   const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
   const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
-  // Without a listener, the loss of an idle connection would terminate the process.
+  // Without a listener, losing an idle connection would terminate the process.
   client.on("error", () => options.onLost(client));
   client.on("notice", options.onNotice);
   const refusalOf = way.requiresChannelBinding ? requireChannelBinding(client) : undefined;
@@ -124,8 +124,8 @@ const showWarnings = "-c client_min_messages=debug1";
 // A statement fails (42501) instead of missing rows that a policy hides.
 const refuseHiddenRows = "-c row_security=off";
 
-// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id
-// and secret key of the connection.
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the connection's
+// process id and secret key.
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
@@ -161,13 +161,13 @@ export async function abortStatement(client: Client): Promise<boolean> {
 // compilation.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
-/** Returns the `options` that every session sets, after those of the URL, which they override. */
+/** Returns the `options` that every session sets, after the URL's, which they override. */
 export function sessionOptions({
   timeouts,
   cachesPlans,
   settings,
 }: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
-  // Set in `options`, because node-postgres cannot send a timeout of 0, which is needed to override that of the role.
+  // Set in `options`, because node-postgres cannot send timeout 0, which is needed to override the role's.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
   const further = [...settings].map(([name, value]) => `-c ${name}=${value}`);
@@ -198,12 +198,12 @@ function areSettingsRefused(fault: unknown): boolean {
   return isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
 }
 
-// The messages of node-postgres when a connection or a query times out.
+// The messages from node-postgres when a connection or a query times out.
 function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
-// Ways differ in TLS, so other errors would be the same for all of them.
+// Ways differ in TLS, so other errors would be the same for all ways.
 function canTryNextWay(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection.

@@ -1,6 +1,6 @@
 import type { Connection, Submittable } from "pg";
 
-// Methods for the COPY protocol that the types of node-postgres lack.
+// Methods for the COPY protocol that the types from node-postgres lack.
 declare module "pg" {
   interface Connection {
     sendCopyFromChunk(bytes: Buffer): void;
@@ -9,8 +9,8 @@ declare module "pg" {
 }
 
 /**
- * A `COPY … FROM STDIN` of a buffer (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY), as a query of
- * node-postgres.
+ * A `COPY … FROM STDIN` from a buffer (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY), as a
+ * node-postgres query.
  */
 export class CopyIn implements Submittable {
   readonly #text: string;
@@ -23,7 +23,7 @@ export class CopyIn implements Submittable {
     this.#bytes = bytes;
   }
 
-  /** Resolves to the number of rows that the server stored. Triggers may have dropped some. */
+  /** Resolves to how many rows the server stored. Triggers may have dropped some. */
   get done(): Promise<number> {
     return this.#done.promise;
   }

@@ -3,9 +3,9 @@ import { parseUrl } from "./parse-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 
 /**
- * Returns the server of a URL whose user and password may change while the store is open.
+ * Returns the server for a URL whose user and password may change while the store is open.
  *
- * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted; called for each
+ * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted. Called for each
  * connection
  * @throws StoreOpenError when the URL cannot be used
  */
@@ -23,8 +23,8 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 }
 
 /**
- * Checks that a new URL differs from a usable one only in user and password. The beginning of a half-written URL may be
- * another database's URL.
+ * Checks that a new URL differs from a usable one only in user and password. A half-written URL may begin like another
+ * database's URL.
  *
  * @throws StoreOpenError when anything else differs
  */

@@ -14,13 +14,13 @@ export function nameStatement(text: string): NamedStatement {
   return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
 }
 
-/** The prefix of the names of statements and cursors, for operators who query `pg_prepared_statements`. */
+/** The prefix for statement and cursor names, for operators who query `pg_prepared_statements`. */
 export const namePrefix = "plantstore_";
 
 /**
- * Tracks whether the connections of a store keep prepared statements, which saves more than half of the server's work
- * for a single deletion. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep them. After the
- * first such error, the store prepares no more statements.
+ * Tracks whether a store's connections keep prepared statements, which saves more than half of the server's work for a
+ * single deletion. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep them. After the first
+ * such error, the store prepares no more statements.
  */
 export class NamedStatements {
   readonly #onRefused: (problem: string) => void;

@@ -12,7 +12,7 @@ const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 /**
  * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`,
  * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing. Parameters after
- * the `?` take precedence. Of repeated parameters, the last one does. A `+` is not decoded to a space.
+ * the `?` take precedence. If a parameter is repeated, the last one does. A `+` is not decoded to a space.
  *
  * @throws StoreOpenError whose message contains no part of the URL
  */
@@ -41,7 +41,7 @@ function parseParameter(text: string): [string, string] {
 }
 
 function decode(text: string): string {
-  // A zero byte would end a parameter of the start-up message early, and begin another one.
+  // A zero byte would end a parameter in the start-up message early, and begin another one.
   if (text.includes("\0") || text.includes("%00")) throw new StoreOpenError("the database URL must not contain %00");
   try {
     return decodeURIComponent(text);

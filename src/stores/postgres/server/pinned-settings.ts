@@ -1,11 +1,10 @@
 import { sqlStateOf } from "./sql-state.ts";
 
 // Behind a pooler, a connection keeps its previous client's settings. Roles and databases have settings, too. The
-// store's guarantees must not depend on any of them. Docs/explanation/storage.md lists them all.
+// store's guarantees must not depend on any setting. Docs/explanation/storage.md lists them all.
 
 // A commit is acknowledged to a caller, so it must wait for the disk and for synchronous standbys. NULL resets the
-// setting to its value at the start of the connection. If that is `remote_apply`, it is kept, because it waits for
-// more.
+// setting to its value when the connection started. If that is `remote_apply`, it is kept, because it waits for more.
 const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
@@ -31,8 +30,8 @@ const refuseOtherRole = `
 const pinStatements = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole} || ${refuseOtherRole}`;
 
 /**
- * A condition that is always true, and pins the settings that the commit of its statement depends on until that commit
- * (`set_config(…, true)`). The condition is for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates
+ * A condition that is always true, and pins the settings that its statement's commit depends on until that commit
+ * (`set_config(…, true)`). The condition is for the WHERE in an UPDATE or DELETE on a single row. PostgreSQL evaluates
  * it for each row, before it changes the row. If there is no row, there is nothing to commit.
  */
 export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
@@ -57,14 +56,14 @@ export function isRefusedBySetting(fault: unknown): boolean {
   return state === "25006" || state === "42501" || (state === "22P02" && String(fault).includes(otherRole));
 }
 
-/** The characteristics of most transactions. */
+/** The characteristics that most transactions have. */
 export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
 
 /**
  * Returns the statements, for a single message, that begin a transaction with all these settings pinned. A first
  * transaction resets the settings that must be correct when the second transaction starts.
  *
- * @param characteristics - the text after `BEGIN`; further statements may follow it
+ * @param characteristics - the text after `BEGIN`. Further statements may follow it
  * @param settings - further settings, by name
  */
 export function beginSql(characteristics: string, settings: ReadonlyMap<string, string> = new Map()): string {

@@ -7,7 +7,7 @@ const timeoutsSql = `
   ORDER BY name`;
 
 /**
- * Returns what is wrong if the server has refused the session's timeouts, and other ones apply; otherwise `undefined`.
+ * Returns the problem if the server has refused the session's timeouts, and other ones apply, otherwise `undefined`.
  * Without a short `lock_timeout`, a single locked plant delays its batch.
  */
 export async function findRefusedTimeouts(session: Session, timeouts: SessionTimeouts): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /**
- * Parses the settings in the `options` of a database URL, `-c name=value` or `--name=value`, by name. If a setting is
+ * Parses the settings in a database URL's `options`, `-c name=value` or `--name=value`, by name. If a setting is
  * repeated, the last one is used, as by the server
  * (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are ignored.
  */
@@ -17,8 +17,8 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Parses the `options` of a database URL: settings, and other switches of the server, such as `-e`. Neon also accepts the
- * name of its endpoint there.
+ * Parses a database URL's `options`: settings, and other server switches, such as `-e`. Neon also accepts the name of
+ * its endpoint there.
  *
  * @throws StoreOpenError for anything else
  */

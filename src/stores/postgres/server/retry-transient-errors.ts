@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
-// In milliseconds. Short at first, so that the victim of a deadlock is retried almost immediately. Longer later, so
-// that a starting server is not flooded.
+// In milliseconds. Short at first, so that a deadlock's victim is retried almost immediately. Longer later, so that a
+// starting server is not flooded.
 const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
@@ -15,7 +15,7 @@ export function backoffMs(attempts: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** attempts);
 }
 
-/** How long the work of an operator's command is retried, in milliseconds from its first error. */
+/** How long an operator's command retries its work, in milliseconds from the first error. */
 export const retryForMs = 10_000;
 
 // serialization_failure and deadlock_detected: the transaction was rolled back because of concurrent ones.

@@ -20,15 +20,15 @@ export interface Server {
   readonly settings: ReadonlyMap<string, string>;
 }
 
-/** One host of a server. */
+/** One of a server's hosts. */
 export interface Host {
-  /** The ways to connect, in the order of attempts (`sslmode` of libpq). */
+  /** The ways to connect, in the order in which they are tried (libpq's `sslmode`). */
   readonly ways: readonly Way[];
   /** The timeout for each way, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 
-/** A way to connect, as options of pg's client. Declared here, because programs may not have the types of pg. */
+/** A way to connect, as options for pg's client. Declared here, because programs may not have pg's types. */
 export interface Way {
   readonly host: string;
   readonly port: number;
@@ -51,11 +51,11 @@ const portDefault = "5432";
 // In seconds. A running server responds within 10 ms. A network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// In seconds. 0, which means unlimited in libpq, is refused: a host that never responds would block the others.
+// In seconds. 0, which means unlimited in libpq, is refused, because a host that never responds would block the others.
 const connectTimeoutSMax = 60;
 
-// Milliseconds of inactivity before TCP checks the server. Imports and exports have no other timeout, and the default
-// of operating systems is two hours.
+// After this many idle milliseconds, TCP checks the server. Imports and exports have no other timeout, and operating
+// systems' default is two hours.
 const keepAliveMs = 10_000;
 
 const supportedParameters: ReadonlySet<string> = new Set([
@@ -83,7 +83,7 @@ const supportedParameters: ReadonlySet<string> = new Set([
  * Several hosts are separated by commas. The writable one is used, as with `target_session_attrs=read-write` or
  * `primary`, unless that parameter is `any`.
  *
- * @param certificates - the certificates of a previous URL of the same database
+ * @param certificates - the certificates from a previous URL for the same database
  * @throws StoreOpenError that names the invalid part, and never contains the password
  */
 export function readServerUrl(text: string, certificates?: CertificateFiles): Server {
@@ -113,7 +113,7 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   };
 }
 
-/** Returns the database's name; by default that of the environment or the user, as with libpq. */
+/** Returns the database's name. By default from the environment or the user, as with libpq. */
 function databaseOf(parameters: Parameters): string {
   const { PGDATABASE, PGUSER } = process.env;
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || defaults.user || "";

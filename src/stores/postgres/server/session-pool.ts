@@ -9,10 +9,12 @@ export class SessionPool {
   readonly #sessions: Session[] = [];
   /** The last one used is reused first. */
   readonly #idle: Session[] = [];
-  /** The callers that wait for a session, in the order of their calls. */
+  /** The callers that wait for a session, in call order. */
   readonly #waiting: ((session: Session) => void)[] = [];
 
-  /** @param max - the most sessions; further callers wait for one. By default there is no limit, and callers have one */
+  /**
+   * @param max - the most sessions. Further callers wait for one. By default there is no limit, and callers have one
+   */
   constructor(open: () => Session, max: number = Number.POSITIVE_INFINITY) {
     this.#open = open;
     this.#max = max;

@@ -31,7 +31,7 @@ const unresponsive = "the server does not respond, not even to a cancel request"
 const stillRunning =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
-/** The error of a statement whose success is not certain. Without a SQLSTATE, like the loss of a connection. */
+/** The error for a statement whose success is not certain. Without a SQLSTATE, like a lost connection. */
 export class InDoubtError extends Error {}
 
 /** The servers to which a server forwards statements. */
@@ -41,21 +41,21 @@ export interface Workers {
   /** Returns why a commit may not be on a worker's standbys, or `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
-   * Records that a process of the server may still wait for a worker, although its statement was cancelled, or `null`
-   * for an unknown process id.
+   * Records that a server process may still wait for a worker, although its statement was cancelled, or `null` for an
+   * unknown process id.
    */
   addPossibleWait(processId: number | null): void;
   /** Called with each new connection, to cancel such waits. Must not reject. */
   cancelWaits(session: Session): Promise<void>;
 }
 
-/** A row: its columns in the order of the statement, as text. */
+/** A row: its columns in the statement's order, as text. */
 export type Row = readonly (string | null)[];
 
 /** A single connection to the server, opened on demand. The session runs one statement at a time, in one round trip. */
 export class Session {
   /**
-   * The deadline of all work on this session, on the `performance.now()` clock; by default there is none. A statement
+   * The deadline for all work on this session, on the `performance.now()` clock. By default there is none. A statement
    * that runs too long is cancelled before the deadline. Set by the code that uses the session.
    */
   deadlineMs: number = Number.POSITIVE_INFINITY;
@@ -64,7 +64,7 @@ export class Session {
   readonly #names: NamedStatements | undefined;
   readonly #responseTimeoutMs: number;
   readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "deadlineMs">;
-  /** Index of the host to try first, modulo the host count. */
+  /** Which host to try first, an index modulo the host count. */
   #host = 0;
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
@@ -102,7 +102,7 @@ export class Session {
     return this.#client?.processID ?? undefined;
   }
 
-  /** Why the server, probably a pooler, has refused the session's settings. Then those of the role apply. */
+  /** Why the server, probably a pooler, has refused the session's settings. Then the role's apply. */
   get settingsRefusal(): string | undefined {
     return this.#settingsRefusal;
   }
@@ -157,8 +157,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement; in a separate transaction if the server may have refused it because of a setting that another
-   * client of a pooler left on the connection.
+   * Runs a statement. Runs it in a separate transaction if the server may have refused it because of a setting that
+   * another client of a pooler left on the connection.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
@@ -204,7 +204,7 @@ export class Session {
     return await this.#waitFor(client, running);
   }
 
-  /** Runs a `COPY … FROM STDIN` of these bytes, and returns the number of rows that the server stored. */
+  /** Runs a `COPY … FROM STDIN` with these bytes, and returns how many rows the server stored. */
   async copy(text: string, bytes: Buffer): Promise<number> {
     const client = await this.#connected();
     return await this.#waitFor(client, client.query(new CopyIn(text, bytes)).done);
@@ -232,8 +232,8 @@ export class Session {
   }
 
   /**
-   * Runs statements without parameters and results in a transaction like that of {@link begin}, in a single message, so
-   * that the server commits even if this process hangs. An error rolls back and disconnects.
+   * Runs statements without parameters and results in a transaction as {@link begin} does, in a single message, so that
+   * the server commits even if this process hangs. An error rolls back and disconnects.
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
@@ -244,7 +244,7 @@ export class Session {
     }
   }
 
-  /** Runs `work` in a transaction of {@link begin}, and commits it. An error rolls back, or else disconnects. */
+  /** Runs `work` in a transaction from {@link begin}, and commits it. An error rolls back, or else disconnects. */
   async transact<Result>(characteristics: string, work: () => Promise<Result>): Promise<Result> {
     await this.begin(characteristics);
     try {

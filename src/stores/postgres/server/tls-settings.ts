@@ -3,7 +3,7 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
 import { type Parameters, readWord } from "./url-parameters.ts";
 
-/** The TLS options of one attempt to connect, or `false` for cleartext. */
+/** The TLS options for one attempt to connect, or `false` for cleartext. */
 export type Tls = false | ConnectionOptions;
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
@@ -13,7 +13,7 @@ export type SslMode = (typeof sslModes)[number];
 /** A database URL's TLS settings. */
 export interface TlsSettings {
   readonly mode: SslMode;
-  /** The paths of the files in PEM, by the names of their parameters. */
+  /** The paths of the PEM files, by parameter name. */
   readonly paths: ReadonlyMap<CertificateParameter, string>;
 }
 
@@ -40,7 +40,7 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
       `sslrootcert=system in the database URL requires sslmode=verify-full, got ${sslMode ?? "ssl=true"}`,
     );
   }
-  // Without a file, Node.js trusts its own authorities, and those of the system with NODE_USE_SYSTEM_CA=1.
+  // Without a file, Node.js trusts its own authorities, and the system's with NODE_USE_SYSTEM_CA=1.
   if (trustsSystem) paths.delete("sslrootcert");
   return { mode, paths };
 }
@@ -52,8 +52,8 @@ function pathOf(parameters: Parameters, name: CertificateParameter): [Certificat
 }
 
 /**
- * Returns the ways to connect to a host, in the order of attempts (postgresql.org/docs/current/libpq-ssl.html, table
- * 34.1).
+ * Returns the ways to connect to a host, in the order in which they are tried
+ * (postgresql.org/docs/current/libpq-ssl.html, table 34.1).
  */
 export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonly Tls[] {
   // Servers do not offer TLS on Unix sockets.

@@ -4,7 +4,7 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 export type Parameters = ReadonlyMap<string, string>;
 
 /**
- * Returns the value of a parameter that has a fixed set of values, or `undefined` if it is missing.
+ * Returns the value of a parameter that allows only certain values, or `undefined` if it is missing.
  *
  * @throws StoreOpenError that contains the values
  */
