@@ -29,7 +29,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
       serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
-    // An engine defect that belongs to no call.
+    // A defect in the engine that belongs to no call.
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" }),
   };

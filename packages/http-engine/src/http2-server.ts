@@ -31,7 +31,7 @@ export function createHttp2Server({
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
-      // An engine defect that belongs to no call.
+      // A defect in the engine that belongs to no call.
       onFault: (error) =>
         report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" }),
     });

@@ -23,8 +23,8 @@ export class ChunkedReader {
   /**
    * Consumes the body's next part.
    *
-   * @returns a body piece; "more" after framing; "open" if the part has not arrived completely, in which case nothing
-   * is consumed; "end" after the trailer section; or a problem, after which nothing can be read
+   * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely, in which case
+   * nothing is consumed; "end" after the trailer section; or a problem, after which nothing can be read
    */
   read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
     switch (this.#part) {

@@ -50,7 +50,7 @@ export interface Http1ConnectionOptions {
   /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with an engine defect, which closes the connection. */
+  /** Called with a defect in the engine, which closes the connection. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -164,7 +164,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
-  /** Sends a body piece. Returns whether the caller should wait for `onWritable` before it sends more. */
+  /** Sends a piece of the body. Returns whether the caller should wait for `onWritable` before it sends more. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
     // If the client has disconnected, this write makes its system reset the connection.

@@ -147,7 +147,7 @@ function readRequestLine(text: string): RequestLine | undefined {
   };
 }
 
-/** Returns an invalid request line's problem. */
+/** Returns the problem with a request line that is not valid. */
 function requestLineProblem(line: string): HttpProblem {
   return longMethodProblem(line) ?? (versionPattern.test(line) ? versionNotSupported() : notHttp());
 }

@@ -10,7 +10,7 @@ import { HeadReader, type Http1RequestHead, invalidHead } from "./request-head.t
  */
 export type Stage = "head" | "body" | "response" | "closed";
 
-/** Gets the parts that a connection's requests consist of. */
+/** Gets the parts of a connection's requests. */
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**

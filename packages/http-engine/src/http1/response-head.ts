@@ -15,7 +15,7 @@ export type Framing =
   /** By its `Content-Length`. */
   | number
   | "chunked"
-  /** By the connection's close, as in HTTP/1.0. */
+  /** By closing the connection, as in HTTP/1.0. */
   | "close"
   /** The status or the method allows no body. */
   | "none";
@@ -97,7 +97,7 @@ function toLines(fields: HeaderFields): string {
   return lines;
 }
 
-/** Cached status lines, by status: at most 400 with some 30 characters each, for 200 to 599. */
+/** Cached status lines, by status: at most 400 of some 30 characters, for 200 to 599. */
 const statusLines: Record<number, string> = {};
 
 /** Formats a status line. Its reason phrase is only for people (RFC 9112 §4). */

@@ -151,7 +151,7 @@ export class ResponseWriter {
   }
 }
 
-/** Copies parts into a buffer that has exactly their total length. */
+/** Copies parts into a buffer of exactly their total length. */
 function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {

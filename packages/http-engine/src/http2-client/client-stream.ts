@@ -10,7 +10,7 @@ export interface ResponseReceiver extends FlowReceiver {
   /** Called with the final header section. `endStream` if the response has no body and no trailer. */
   onHead(head: ResponseSection, endStream: boolean): void;
   /**
-   * Called with a body piece, a view into its chunk. Only what `detachFromChunk` returns may be kept. Must call
+   * Called with a piece of the body, a view into its chunk. Only what `detachFromChunk` returns may be kept. Must call
    * `stream.consumed(bytes)` after using it.
    */
   onData(piece: Uint8Array): void;
@@ -70,8 +70,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   }
 
   /**
-   * Handles a DATA frame with `length` bytes including padding. @returns an invalid frame's error, which is not passed
-   * on
+   * Handles a DATA frame of `length` bytes including padding. @returns an invalid frame's error, which is not passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
@@ -91,7 +90,7 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     else this.reset(ErrorCode.cancel);
   }
 
-  /** Handles the response's end. */
+  /** Handles the end of the response. */
   receiveEnd(trailer: ResponseSection | undefined): void {
     this.remoteEnded = true;
     this.notify((receiver) => receiver.onEnd(trailer));

@@ -78,7 +78,7 @@ export class FrameReader {
     }
     if (!isInPlace) this.#keep(chunk, from, next);
     const partial = this.#partial;
-    // The buffer is not reused, because body pieces are views into it.
+    // The buffer is not reused, because pieces of a body are views into it.
     this.#partial = noBytes;
     this.#partialBytes = 0;
     if (isInPlace) this.#deliverFrame(partial, 0, chunk, from, length);

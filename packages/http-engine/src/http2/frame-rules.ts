@@ -16,7 +16,7 @@ export interface RuledStream extends SendingStream {
   /** Whether the peer has ended its side. */
   readonly remoteEnded: boolean;
   /**
-   * Handles a DATA frame with `length` bytes including padding.
+   * Handles a DATA frame of `length` bytes including padding.
    *
    * @returns an invalid frame's error, which is not passed on
    */

@@ -13,7 +13,7 @@ export interface DeadlineCallbacks {
   destroy(): void;
 }
 
-/** The state that handshake and field blocks are in, for {@link Http2Deadlines}. */
+/** The state of the handshake and of field blocks, for {@link Http2Deadlines}. */
 export interface Handshake {
   /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   readonly settingsExchanged: boolean;

@@ -9,7 +9,7 @@ export const defaultHttp2Limits = {
   headerListBytes: 16_384,
   /** An encoded field block's bytes, in all its frames. 64 KiB: four times the list size. */
   headerBlockBytes: 65_536,
-  /** CONTINUATION frames in a field block. 16 is more than a block with the allowed size requires. */
+  /** CONTINUATION frames in a field block. 16 is more than a block of the allowed size requires. */
   continuations: 16,
   /** A stream's receive window, in bytes. 256 KiB, so that such a message arrives in one round trip. */
   streamWindowBytes: 262_144,

@@ -112,7 +112,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 
   /**
-   * Handles a DATA frame with `length` bytes including padding, or the trailer section.
+   * Handles a DATA frame of `length` bytes including padding, or the trailer section.
    *
    * @returns an invalid frame's error, which is not passed on
    */

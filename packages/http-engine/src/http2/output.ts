@@ -2,9 +2,9 @@ import type { Duplex } from "node:stream";
 import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/http";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
-// Frames are first collected in a buffer with this size, which grows if a turn sends more.
+// Frames are first collected in a buffer of this size, which grows if a turn sends more.
 const scratchBytes = 4096;
-// Larger body pieces are passed on without a copy.
+// Larger pieces of a body are passed on without a copy.
 const copyBytesMax = 4096;
 // Above this size, a turn's output is written early. Otherwise a handler that never awaits, or a chunk with many
 // requests, would let the output grow without limit. At this size, another write's cost is negligible.

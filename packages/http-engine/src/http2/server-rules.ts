@@ -40,7 +40,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
-    // A late reset is not counted. There cannot be more than open streams.
+    // A late reset is not counted. There cannot be more of them than open streams.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
       guard.count("resets");
   }

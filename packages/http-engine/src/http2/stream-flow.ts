@@ -50,7 +50,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   #receiveWindow: number;
   /** Consumed bytes for which no WINDOW_UPDATE was sent. */
   #uncreditedBytes = 0;
-  /** Queued body pieces. Not allocated for the many streams whose body is sent immediately. */
+  /** Queued pieces of the body. Not allocated for the many streams whose body is sent immediately. */
   #queue: Uint8Array[] | undefined;
   /**
    * How the stream ends after the queue: with its last DATA frame, or this trailer block. `undefined` while it is open.
@@ -71,7 +71,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Called when END_STREAM was passed to the output. */
   protected abstract sideEnded(): void;
 
-  /** Sends a body piece. What the windows do not allow is queued. */
+  /** Sends a piece of the body. What the windows do not allow is queued. */
   sendData(piece: Uint8Array): void {
     if (!this.closed && !this.localEnded && piece.byteLength > 0) this.#enqueue(piece);
   }
@@ -82,7 +82,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.#end(code, false);
   }
 
-  /** Called when the receiver has used `bytes` body bytes, so that the peer may send as many more. */
+  /** Called when the receiver has used `bytes` bytes of the body, so that the peer may send as many more. */
   consumed(bytes: number): void {
     const { receiveFlow, output } = this.#connection;
     // The bytes that were held when the stream was closed have already been credited.
@@ -135,7 +135,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /**
    * Ends our side after the queue.
    *
-   * @param piece - the last body piece
+   * @param piece - the last piece of the body
    * @param trailer - the trailer section's header block; without one the last DATA frame ends the stream
    */
   protected endSide(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {

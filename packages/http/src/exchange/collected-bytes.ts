@@ -4,7 +4,7 @@ import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 /**
  * A body, or one message in a body, that is collected in one buffer as it arrives.
  *
- * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer with the announced length is
+ * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer of the announced length is
  * allocated as soon as an eighth has arrived. After that, nothing is copied to a larger buffer.
  */
 export class CollectedBytes {

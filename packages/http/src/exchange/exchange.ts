@@ -6,7 +6,7 @@ import type { RequestBody } from "./request-body.ts";
  * One HTTP request and its response: the interface between RPC and HTTP.
  *
  * An HTTP implementation (`@plantstore/http-engine`, node:http, node:http2, Fetch) handles connections, flow control
- * and unread bodies, and does not know RPC. Calls do not know sockets. An exchange gets one response: either by {@link
+ * and unread bodies, and does not know RPC. Calls do not know sockets. An exchange gets one response, either by {@link
  * respond} alone, or by {@link begin}, {@link write} … and {@link end}. Once the response is complete or the client has
  * disconnected, these do nothing, so a late response needs no check.
  */
@@ -53,8 +53,8 @@ export interface Exchange extends HeaderReader {
   begin(httpStatus: number, fields: HeaderFields): void;
 
   /**
-   * Sends a body piece. Returns a promise if the caller should wait for the client. The promise resolves when the
-   * client has read enough, or has disconnected. Pieces written meanwhile are buffered, and get the same promise.
+   * Sends a piece of the body. Returns a promise if the caller should wait for the client. The promise resolves when
+   * the client has read enough, or has disconnected. Pieces written meanwhile are buffered, and get the same promise.
    */
   write(piece: Uint8Array): void | Promise<void>;
 

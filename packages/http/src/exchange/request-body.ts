@@ -10,7 +10,7 @@ export interface BodySource {
    * (RFC 9110 §10.1.1).
    */
   startBody(): void;
-  /** Records that `bytes` body bytes were consumed, so that the client may send as many more. */
+  /** Records that `bytes` bytes of the body were consumed, so that the client may send as many more. */
   consumed(bytes: number): void;
 }
 

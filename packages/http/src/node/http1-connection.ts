@@ -187,7 +187,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // This is a gateway defect, outside of a call.
+      // This is a defect in the gateway, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" });
     }
   }
@@ -250,7 +250,7 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
 const waitingToPause = 64;
 /**
  * Above this many queued heads, the connection is closed. Larger than {@link waitingToPause}, because one read may
- * contain many heads. 2,048 heads with 32 bytes each are 64 KiB, the size of one read. Real heads are larger.
+ * contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read. Real heads are larger.
  */
 const waitingMax = 2048;
 

@@ -116,7 +116,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // This is a gateway defect, outside of a call.
+      // This is a defect in the gateway, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" });
     }
   }
@@ -153,9 +153,7 @@ const lingerMs = 1000;
 const fieldBytesMin = 33;
 /** The default for node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
 const sessionMegabytesMin = 10;
-/**
- * Bytes that a stream may send before they are read. 256 KiB, so that a message with this size takes one round trip.
- */
+/** Bytes that a stream may send before they are read. 256 KiB, so that a message of this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;
 /** A new connection's window (RFC 9113 §6.9.2), which cannot be reduced. */
 const windowBytesInitial = 65_535;

@@ -18,7 +18,7 @@ export interface DecodedBlock<Head> {
 }
 
 /**
- * The field block cache's size per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
+ * The size of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2).
  *
  * Once a client's dynamic table is filled, most repeated blocks are short. A client that never indexes its credential,
  * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a one-kilobyte token in each. 32 KiB hold thirty
@@ -27,8 +27,8 @@ export interface DecodedBlock<Head> {
 const blocksBytesMax = 32 * 1024;
 
 /**
- * The long string cache's size per connection: a few tokens, for blocks in which other fields differ from call to call,
- * such as a deadline or a trace context.
+ * The size of the long string cache per connection: a few tokens, for blocks in which other fields differ from call to
+ * call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 

@@ -1,5 +1,5 @@
 /**
- * Each byte value's code length in bits, and last the end-of-string symbol's (RFC 7541 Appendix B). The code is
+ * The code length in bits for each byte value, and last for the end-of-string symbol (RFC 7541 Appendix B). The code is
  * canonical: the lengths alone determine it.
  */
 // oxfmt-ignore

@@ -7,8 +7,7 @@ import type { CodegenOptions } from "../codegen/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 
 /**
- * Bytes fields with at least this many bytes are written separately. Below 64 KiB, a second writer costs as much as the
- * copy.
+ * Bytes fields of at least this size are written separately. Below 64 KiB, a second writer costs as much as the copy.
  */
 const largeBytesMin = 64 * 1024;
 

@@ -14,7 +14,7 @@ import { findParameter } from "./query.ts";
 /** Removes the fields that a request has not selected from a response's JSON. */
 export type SelectFields = (json: string) => string;
 
-/** How deep selections may be nested. 100, as messages in JSON. */
+/** How deep selections may be nested. 100, as for messages in JSON. */
 const depthMax = 100;
 
 /**

@@ -25,8 +25,8 @@ export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).parse();
 }
 
-// A literal has the path characters in RFC 3986 §3.3 without a meaning in templates: unreserved, sub-delims except "*",
-// "@", and percent escapes.
+// A literal consists of the path characters in RFC 3986 §3.3 that have no meaning in templates: unreserved, sub-delims
+// except "*", "@", and percent escapes.
 const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
 const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;
 
