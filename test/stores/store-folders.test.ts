@@ -13,7 +13,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   queue: ["contract"],
   records: ["contract"],
   sqlite: ["contract", "queue", "records"],
-  // The file that registers Citus also imports its index.
+  // Two of its files also import Citus.
   postgres: ["contract", "queue", "records"],
   citus: ["contract", "postgres"],
 };
@@ -29,12 +29,15 @@ function importsOf(file: string): string[] {
   return imported.filter((path) => !path.startsWith("..") && folderOf(path) !== folderOf(file));
 }
 
-test("store folders import only folders below them, and Citus in one place", () => {
+test("store folders import only folders below them, and Citus in two places", () => {
   const wrong = files
     .filter((file) => file !== "index.ts")
     .flatMap((file) => importsOf(file).map((path) => ({ file, path })))
     .filter(({ file, path }) => allowed[folderOf(file)]?.includes(folderOf(path)) !== true);
-  expect(wrong).toEqual([{ file: "postgres/table-location.ts", path: "citus/index.ts" }]);
+  expect(wrong).toEqual([
+    { file: "postgres/all-plants/plant-database.ts", path: "citus/distribute.ts" },
+    { file: "postgres/table-location.ts", path: "citus/workers.ts" },
+  ]);
 });
 
 test("the stores have no other files outside these folders except their index", () => {

@@ -10,7 +10,6 @@ import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import type { Row, Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
-import { distributedDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
 
 // The shortest time for a worker's check, in milliseconds, unless the deadline is earlier.
@@ -32,11 +31,11 @@ const droppedMax = 1_000;
 
 // No SKIP LOCKED, because Citus supports it only for one shard at a time. So concurrent processes may wait for each
 // other.
-const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string => `
-  SELECT plant_id, seq FROM ${deletions} WHERE ${condition} AND deleted_at < pg_catalog.now() - $1::interval
+const oldRecordsSql = ({ deletions }: StoreSchema): string => `
+  SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
   ORDER BY deleted_at LIMIT $2::integer`;
-const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
-  `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
+const dropSql = ({ deletions }: StoreSchema): string =>
+  `DELETE FROM ${deletions} WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
 // The default for `seq` would come from the coordinator, so that the check would also wait for the coordinator's
 // standbys. The number is random, so that concurrent checks do not wait for each other, and negative, unlike the
@@ -51,21 +50,13 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  *
  * - A statement that both deletes and records would be a two-phase commit over all workers. A function that Citus runs
  *   on its first argument's worker is a local transaction there, so each batch contains plants on one worker only.
- * - If records are partitioned by day, the function sets the day for records without a key.
  * - A statement for workers cannot contain functions that change settings. So statements that depend on pinned
  *   settings, except the function that deletes, are run in a transaction that pins them first.
  * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and records store it
  *   with the plant's id as a prefix.
  */
-export function citusPlacement(
-  schema: StoreSchema,
-  shards: Shards,
-  isByDay: boolean,
-  laneReports?: LaneReports,
-): Placement {
-  // Day partitions are skipped. They contain no records with a key, and are dropped as a whole, not row by row.
-  const dayCondition = isByDay ? "day IS NULL" : "true";
-  const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${dayCondition}`, "true");
+export function citusPlacement(schema: StoreSchema, shards: Shards, laneReports?: LaneReports): Placement {
+  const findKeyRecordsSql = findKeysSql(schema, keysSql, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
     // Rejects if the plant's worker would not make a deletion durable.
@@ -99,9 +90,9 @@ export function citusPlacement(
     // No pauses. Dropping a record costs half as much as the deletion that adds it, so with pauses records could
     // accumulate.
     dropPause: 0,
-    days: isByDay ? distributedDays(schema) : undefined,
+    days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
-      session.transact(readCommitted, () => dropRecords(session, schema, dayCondition, keptMs, max)),
+      session.transact(readCommitted, () => dropRecords(session, schema, keptMs, max)),
     // The workers' standbys are not known to the coordinator.
     findWarnings: () => Promise.resolve([]),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
@@ -129,18 +120,12 @@ function lanesOf(shards: Shards): Lanes {
   };
 }
 
-async function dropRecords(
-  session: Session,
-  schema: StoreSchema,
-  dayCondition: string,
-  keptMs: number,
-  max: number,
-): Promise<Dropped> {
+async function dropRecords(session: Session, schema: StoreSchema, keptMs: number, max: number): Promise<Dropped> {
   const limit = Math.min(max, droppedMax);
-  const oldRecords = await session.query(oldRecordsSql(schema, dayCondition), [`${keptMs} milliseconds`, limit]);
+  const oldRecords = await session.query(oldRecordsSql(schema), [`${keptMs} milliseconds`, limit]);
   if (oldRecords.length === 0) return { count: 0, isMore: false };
   const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
-  const { length: count } = await session.query(dropSql(schema, dayCondition), [ids, seqs]);
+  const { length: count } = await session.query(dropSql(schema), [ids, seqs]);
   // If triggers kept every record in the slice, the next slice would be the same.
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }

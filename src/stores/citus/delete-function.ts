@@ -12,9 +12,6 @@ const mayDropRecords = `EXISTS (
         WHERE tgtype & 7 = 7 AND NOT tgisinternal AND strpos(tgrelid::regclass::text, 'deletions_') > 0
       )`;
 
-// Records with a key are in the partition without days, whose index prevents using a key twice.
-const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME ZONE 'UTC')::date END";
-
 /**
  * The function's body, which `migrate` compares with that in the database.
  *
@@ -36,7 +33,7 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
  * on their workers and rolls them back, because a commit after a write waits for the standbys, even after a rollback to
  * a savepoint. If a trigger prevents writing these records, the deletion is retried until a worker runs it.
  */
-export const functionBodyOf = (isByDay: boolean): string => `
+export const functionBody: string = `
   DECLARE
     part bigint[]; free bigint[]; present bigint; recorded bigint; missing bigint[]; undone uuid;
   BEGIN
@@ -66,8 +63,8 @@ export const functionBodyOf = (isByDay: boolean): string => `
       FOR present IN DELETE FROM plants WHERE id = ANY(ids) RETURNING id LOOP deleted := deleted || present; END LOOP;
     END IF;
     IF deleted IS NOT NULL THEN
-      INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key${isByDay ? ", day" : ""})
-        SELECT id, token, subject, request_id, NULLIF(key, '')${isByDay ? todayWithoutKey : ""}
+      INSERT INTO deletions (plant_id, batch, subject, request_id, idempotency_key)
+        SELECT id, token, subject, request_id, NULLIF(key, '')
         FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
       GET DIAGNOSTICS recorded = ROW_COUNT;
       IF ${mayDropRecords} OR ${isOnOtherWorkerSql("deleted")} THEN
@@ -97,8 +94,8 @@ export const functionBodyOf = (isByDay: boolean): string => `
   END `;
 
 /** Creates the function, or replaces it. */
-export const functionSqlOf = (isByDay: boolean): string => `
+export const functionSql: string = `
   CREATE OR REPLACE FUNCTION plantstore_delete(
     one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
     OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
-  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$${functionBodyOf(isByDay)}$$;`;
+  ) LANGUAGE plpgsql SET search_path FROM CURRENT AS $$${functionBody}$$;`;

@@ -1,9 +1,9 @@
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { mergePartitionsSql, partitionedByDayQuery } from "../postgres/schema/merge-partitions.ts";
+import { mergePartitionsSql } from "../postgres/schema/merge-partitions.ts";
 import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import type { Session } from "../postgres/server/session.ts";
-import { deleteFunction, functionBodyOf, functionSqlOf } from "./delete-function.ts";
+import { deleteFunction, functionBody, functionSql } from "./delete-function.ts";
 
 const schemaDistributed =
   "a distributed schema (schema-based sharding of Citus) is not supported: use another schema, " +
@@ -43,17 +43,11 @@ const distributedDifferently =
  */
 export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
   if (!(await isCitus(session))) return;
-  await session.transact(lockedBegin(schema), async () => {
+  // If several processes distribute the tables, all but one wait here, and then see the first one's changes.
+  const begin = `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
+  await session.transact(begin, async () => {
     for (const sql of await missingSql(session)) await session.run(sql);
   });
-}
-
-/**
- * Returns statements that begin a transaction whose unqualified names refer to a schema. If several processes
- * distribute its tables, all but one wait here, and then see the first one's changes.
- */
-export function lockedBegin(schema: StoreSchema): string {
-  return `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
 }
 
 /**
@@ -61,9 +55,7 @@ export function lockedBegin(schema: StoreSchema): string {
  * prepared.
  */
 async function missingSql(session: Session): Promise<readonly string[]> {
-  const isPartitioned = (await session.query(partitionedByDayQuery)).length > 0;
-  const functionSql = functionSqlOf(isPartitioned);
-  const [[state] = []] = await session.query(stateSql, [functionBodyOf(isPartitioned)]);
+  const [[state] = []] = await session.query(stateSql, [functionBody]);
   if (state === "otherwise") throw new StoreOpenError(distributedDifferently);
   if (state === "of another release") return [functionSql];
   if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, distributeFunctionSql];
@@ -74,7 +66,7 @@ async function missingSql(session: Session): Promise<readonly string[]> {
     primaryKeySql,
     ...keysSql,
     distributeSql,
-    functionSqlOf(false),
+    functionSql,
     distributeFunctionSql,
   ];
 }

@@ -1,12 +1,12 @@
 import type { OnUpkeep } from "../contract/upkeep.ts";
-import type { DistributedTables, StoreWorkers } from "../postgres/distribution.ts";
+import type { Placement } from "../postgres/delete/placement.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import type { Notice } from "../postgres/server/connect.ts";
-import { InDoubtError, type Session } from "../postgres/server/session.ts";
+import { InDoubtError, type Session, type Workers } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
-import { findShards } from "./shards.ts";
+import { findShards, type Shards } from "./shards.ts";
 import { UnavailableWorkers } from "./unavailable-workers.ts";
 
 // The hint part that is the same in all languages. After a C library upgrade, each new connection to a worker starts
@@ -17,7 +17,7 @@ const collationHint = "REFRESH COLLATION VERSION";
 const stuckMax = 100;
 
 /** The Citus workers, if the tables are distributed. Shared by a store's sessions. */
-export class CitusWorkers implements StoreWorkers {
+export class CitusWorkers implements Workers {
   // Citus forwards a worker's warning as a debug message in some transactions. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   /** Whether the tables are distributed over them, as far as known. */
@@ -30,12 +30,21 @@ export class CitusWorkers implements StoreWorkers {
     this.#unavailable = new UnavailableWorkers(onUpkeep);
   }
 
-  async find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined> {
+  /**
+   * Finds a store's tables. Returns `undefined` if they are on a single server.
+   *
+   * @throws StoreOpenError when they are distributed in a way that is not supported
+   */
+  async find(session: Session, schema: StoreSchema): Promise<Shards | undefined> {
     const shards = await findShards(session, schema);
     this.areUsed = shards !== undefined;
     if (shards === undefined) await refuseDistributedSchema(session, schema);
-    else return { layout: shards, place: (isByDay) => citusPlacement(schema, shards, isByDay, this.#unavailable) };
-    return undefined;
+    return shards;
+  }
+
+  /** Returns the placement of tables that have these shards. */
+  place(schema: StoreSchema, shards: Shards): Placement {
+    return citusPlacement(schema, shards, this.#unavailable);
   }
 
   // Citus forwards a worker warning's SQLSTATE and text, but not the routine. `57P01` means that the waiting backend

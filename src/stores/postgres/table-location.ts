@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { citus } from "../citus/index.ts";
+import { CitusWorkers } from "../citus/workers.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
 import type { OnUpkeep } from "../contract/upkeep.ts";
-import type { Distribution, StoreWorkers } from "./distribution.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
@@ -11,20 +10,17 @@ import type { Session } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
-/** The only import from Citus. */
-export const distribution: Distribution = citus;
-
-/** A store's schema and placement, shared by all its sessions. */
+/** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
-  readonly workers: StoreWorkers;
+  readonly workers: CitusWorkers;
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   /** What the placement depends on. */
   #layout: unknown;
 
   constructor(onUpkeep?: OnUpkeep) {
-    this.workers = distribution.createWorkers(onUpkeep);
+    this.workers = new CitusWorkers(onUpkeep);
   }
 
   /** The placement that {@link refresh} has found. */
@@ -51,17 +47,17 @@ export class TableLocation {
   /**
    * Reads the current placement. An operator may distribute the tables, or add workers, at any time.
    *
-   * @throws StoreOpenError as {@link StoreWorkers.find} does
+   * @throws StoreOpenError as {@link CitusWorkers.find} does
    */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    const found = await this.workers.find(session, schema);
+    const shards = await this.workers.find(session, schema);
     const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
-    const layout = { distributed: found?.layout, isByDay };
+    const layout = { shards, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;
     const singlePlacement = isByDay ? singleServerByDay : singleServer;
-    this.#placement = found?.place(isByDay) ?? singlePlacement(schema);
+    this.#placement = shards === undefined ? singlePlacement(schema) : this.workers.place(schema, shards);
     this.#layout = layout;
   }
 

@@ -57,11 +57,10 @@ async function keepDeleting(): Promise<void> {
 }
 
 async function addOld(records: number): Promise<void> {
-  await runSql(url, "SELECT plantstore_make_day('2020-01-01', 1)");
   await runSql(
     url,
-    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, day)
-     SELECT unnest(ARRAY(SELECT generate_series(-${records}, -1)::bigint)), '2020-01-01', 'ann', 'r', gen_random_uuid(), '2020-01-01'`,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT unnest(ARRAY(SELECT generate_series(-${records}, -1)::bigint)), '2020-01-01', 'ann', 'r', gen_random_uuid()`,
   );
 }
 

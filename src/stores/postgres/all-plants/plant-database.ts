@@ -4,7 +4,8 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
-import { distribution, TableLocation } from "../table-location.ts";
+import { distribute, refuseDistributedSchema } from "../../citus/distribute.ts";
+import { TableLocation } from "../table-location.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
@@ -69,19 +70,17 @@ export async function migratePostgres(
   const server = readServerUrl(url);
   const migrateAll = async (session: Session, location: TableLocation): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
-    await retryTransientErrors(session, () => distribution.checkSchema(session, schema));
-    const canPartition = async (): Promise<boolean> => !(await distribution.isInstalled(session));
+    await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
     const lock = new Session(server, unlimitedTimeouts, location.workers);
-    const versions = await migrate({ session, lock, schema, steps, canPartition }, onWaiting);
-    // A newer release's tables and functions must not be changed.
+    const versions = await migrate({ session, lock, schema, steps }, onWaiting);
+    // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
-    await distribution.distribute(session, schema, onWaiting);
+    await retryTransientErrors(session, () => distribute(session, schema));
     await retryTransientErrors(session, async () => {
       const { days } = await location.placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
-      // The retention is a server setting, so it is not known here. With 0, partitions have one day.
-      await days.make(session, 0);
+      await days.make(session);
     });
     return versions;
   };

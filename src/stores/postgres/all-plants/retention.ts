@@ -71,7 +71,7 @@ export class Retention {
     // Separate tasks. While a dump blocks dropping days, records can still be dropped row by row.
     const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
       async ({ days }) => {
-        await days?.make(session, keptMs);
+        await days?.make(session);
         return noneDropped;
       },
       async ({ days }) => (await days?.dropOld(session, keptMs)) ?? noneDropped,

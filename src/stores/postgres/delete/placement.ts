@@ -96,8 +96,8 @@ export interface LaneReports {
 
 /** The day partitions for deletion records. */
 export interface RecordDays {
-  /** Creates the partitions for the next days, for records that are kept for `keptMs`. */
-  make(session: Session, keptMs: number): Promise<void>;
+  /** Creates the partitions of the next days. */
+  make(session: Session): Promise<void>;
   /** Drops a day whose records are all older than `keptMs` by the database's clock. */
   dropOld(session: Session, keptMs: number): Promise<Dropped>;
 }

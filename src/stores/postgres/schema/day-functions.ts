@@ -1,27 +1,23 @@
-/** For how many days partitions are created in advance: longer than a dump or an outage of all servers. */
-export const daysAhead: number = 3;
+// The number of days whose partitions are created in advance: longer than a dump or an outage of all servers.
+const daysAhead = 3;
 
-/**
- * The largest partition, in bytes, whose rows are counted before it is dropped. For larger ones, the server's estimate
- * is returned.
- */
-export const countedBytesMax: number = 64 * 2 ** 20;
+// The largest partition, in bytes, whose rows are counted before it is dropped. For larger ones, the server's estimate
+// is returned.
+const countedBytesMax = 64 * 2 ** 20;
 
-/** The most rows outside day partitions that are dropped together, which takes a few milliseconds. */
-export const sliceMax: number = 1_000;
+// The most rows outside day partitions that are dropped together: a few milliseconds.
+const sliceMax = 1_000;
 
-/**
- * The functions run with their owner's privileges, so they check that the caller itself may insert or delete records.
- */
-export const checkCaller = (right: "INSERT" | "DELETE"): string => `
+// The functions run with their owner's privileges, so they check that the caller itself may insert or delete records.
+const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
       CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'
     ) THEN
       RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
     END IF;`;
 
-/** Only one process at a time creates and drops partitions. The others skip it instead of waiting. */
-export const lockSchemaOrSkip: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
+// Only one process at a time creates and drops partitions; the others skip it instead of waiting.
+const lockSchemaOrSkip = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
 // Deletions queue behind the lock on the partitioned table, so they wait at most this long.
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;

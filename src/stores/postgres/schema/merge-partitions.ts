@@ -1,14 +1,3 @@
-/** Returns a row if the deletion records are partitioned by day. */
-export const partitionedByDayQuery = "SELECT FROM pg_class WHERE oid = to_regclass('deletions') AND relkind = 'p'";
-
-/** Saves the privileges on the table `deletions`. */
-export const grantsSql: string = `
-    FOR one IN SELECT * FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = 'deletions'::regclass LOOP
-      grants := grants || format('GRANT %s ON deletions TO %s%s', one.privilege_type,
-        CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE one.grantee::regrole::text END,
-        CASE WHEN one.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
-    END LOOP;`;
-
 const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempotency_key";
 
 /**
@@ -20,7 +9,7 @@ export const mergePartitionsSql: string = `
   DO $gather$ DECLARE
     triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;
   BEGIN
-    IF NOT EXISTS (${partitionedByDayQuery}) THEN RETURN; END IF;
+    IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('deletions') AND relkind = 'p') THEN RETURN; END IF;
     ALTER TABLE deletions DETACH PARTITION deletions_by_row;
     FOR one IN SELECT tgname, tgenabled, pg_get_triggerdef(oid) AS definition
       FROM pg_trigger WHERE tgrelid = 'deletions'::regclass AND NOT tgisinternal
@@ -30,7 +19,11 @@ export const mergePartitionsSql: string = `
         one.tgname);
       EXECUTE format('DROP TRIGGER %I ON deletions', one.tgname);
     END LOOP;
-    ${grantsSql}
+    FOR one IN SELECT * FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = 'deletions'::regclass LOOP
+      grants := grants || format('GRANT %s ON deletions TO %s%s', one.privilege_type,
+        CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE one.grantee::regrole::text END,
+        CASE WHEN one.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+    END LOOP;
     EXECUTE 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM '
       || pg_get_serial_sequence('deletions', 'seq') INTO last;
     INSERT INTO deletions_by_row (${columns}) SELECT ${columns} FROM deletions;

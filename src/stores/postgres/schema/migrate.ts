@@ -3,13 +3,7 @@ import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../contr
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
-import {
-  buildIndex,
-  disableTransactionTimeout,
-  type OnWaiting,
-  runOnline,
-  runWithLockTimeout,
-} from "./online-migration.ts";
+import { buildIndex, disableTransactionTimeout, type OnWaiting, runOnline } from "./online-migration.ts";
 import { checkSettings, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
@@ -24,6 +18,10 @@ const lockIntervalMs = 100;
 const isPostgresSql = `
   SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
     AND pg_catalog.current_setting('server_version_num')::integer >= 130000`;
+
+// Citus distributes no table with partitions at two levels.
+const canPartitionSql = `${isPostgresSql}
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`;
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 
@@ -61,20 +59,18 @@ export interface Migrating {
   /** Blocks the other processes. Disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
-  /** Returns whether new tables may be partitioned. If not, they are when they are distributed. */
-  readonly canPartition: () => Promise<boolean>;
   /** The steps from version 1. */
   readonly steps: readonly Migration[];
 }
 
 /** Runs the next step, or waits for another process, and returns whether there may be more. */
 async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
-  const { session, lock, schema, steps, canPartition } = migrating;
+  const { session, lock, schema, steps } = migrating;
   const { version } = await versionOf(session, schema);
   if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
-    if (step === undefined) await createTables(session, schema, await canPartition());
+    if (step === undefined) await createTables(session, schema);
     else if (await lockVersion(lock, schema, version)) await runStep(migrating, version, step, onWaiting);
     else await sleep(lockIntervalMs);
   } catch (fault) {
@@ -90,11 +86,11 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 }
 
 /**
- * Creates the tables. There is nothing to lock yet. If several processes do this, all but one find that the tables
- * exist. Records are partitioned by day if the server is PostgreSQL itself.
+ * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
+ * exist. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
  */
-async function createTables(session: Session, schema: StoreSchema, canPartition: boolean): Promise<void> {
-  const isByDay = canPartition && (await hasRows(session, isPostgresSql));
+async function createTables(session: Session, schema: StoreSchema): Promise<void> {
+  const isByDay = await hasRows(session, canPartitionSql);
   await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
@@ -118,8 +114,8 @@ async function runStep(
   step: Migration,
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  const { table, index } = step;
-  await runOnline(session, () => runWithLockTimeout(session, schema, step.sql), { schema, table }, onWaiting);
+  const { index } = step;
+  await runOnline(session, schema, step, onWaiting);
   if (index !== undefined) {
     await session.run(disableTransactionTimeout(false));
     await buildIndex(session, schema, index);

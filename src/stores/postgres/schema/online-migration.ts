@@ -5,11 +5,9 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 
-/**
- * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind this wait. Their own
- * lock timeout is as long, so at worst they are retried.
- */
-export const tableLockMs = 100;
+// Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind this wait. Their own
+// lock timeout is as long, so at worst they are retried.
+const tableLockMs = 100;
 
 // Milliseconds between two attempts to lock a table, during which deletions continue.
 const lockRetryIntervalMs = 1_000;
@@ -21,19 +19,20 @@ const attemptsPerReport = 5;
 export type OnWaiting = (what: string) => void;
 
 /**
- * Runs a step that locks a table, as soon as no other transaction uses the table. Deletions continue meanwhile.
- *
- * @param step - a transaction that waits for locks for {@link tableLockMs}, such as {@link runWithLockTimeout}
+ * Runs statements that lock a table in one transaction, as soon as no other transaction uses the table; deletions
+ * continue meanwhile.
  */
 export async function runOnline(
   session: Session,
-  step: () => Promise<void>,
-  { schema, table }: { readonly schema: StoreSchema; readonly table: string },
+  schema: StoreSchema,
+  { sql, table }: Pick<Migration, "sql" | "table">,
   onWaiting?: OnWaiting,
 ): Promise<void> {
+  const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
+    ${disableTransactionTimeout(true)}`;
   for (let attempts = 0; ; attempts++) {
     try {
-      return await step();
+      return await session.runInTransaction(begin, sql);
     } catch (fault) {
       if (sqlStateOf(fault) !== "55P03") throw fault;
     }
@@ -48,13 +47,6 @@ export async function runOnline(
  */
 export const disableTransactionTimeout = (isLocal: boolean): string =>
   `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
-
-/** Runs statements in one transaction, which waits for locks for {@link tableLockMs}. */
-export async function runWithLockTimeout(session: Session, schema: StoreSchema, sql: string): Promise<void> {
-  const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
-    ${disableTransactionTimeout(true)}`;
-  await session.runInTransaction(begin, sql);
-}
 
 /** Describes the oldest transaction that uses a table. */
 async function describeLockHolder(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {

@@ -156,7 +156,7 @@ describe("deletion records partitioned by day", () => {
   test("have each day partition created once by concurrent processes", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
-    await Promise.all(sessions.map(async (one) => await singleServerByDay(schemaOf(one)).days?.make(one, 0)));
+    await Promise.all(sessions.map(async (one) => await singleServerByDay(schemaOf(one)).days?.make(one)));
     await Promise.all(sessions.map((session) => session.close()));
     const days = await Promise.all([0, 1, 2, 3].map((ahead) => dayFromNow(url, ahead)));
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);

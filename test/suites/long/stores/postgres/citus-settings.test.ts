@@ -65,7 +65,7 @@ async function openRecorded(): Promise<{
        (9, now() - interval '1 day', 'tester', 'r', '${token}', NULL)`,
   );
   const session = new Session(readServerUrl(url));
-  return { url, session, placement: citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0]), false) };
+  return { url, session, placement: citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0])) };
 }
 
 test.each(requested)(

@@ -128,7 +128,7 @@ test("existing plants are looked up with one statement", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
   const requested = vi.spyOn(session, "queryInTransaction");
-  const placement = citusPlacement(schemaOf(session), new Shards([hashMax], [0]), false);
+  const placement = citusPlacement(schemaOf(session), new Shards([hashMax], [0]));
   expect(await placement.findPlants(session, [1n, 2n])).toEqual([1n]);
   expect(requested).toHaveBeenCalledTimes(1);
   await session.close();

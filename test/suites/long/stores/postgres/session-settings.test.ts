@@ -7,7 +7,7 @@ import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/
 import { prepareBatch } from "../../../../../src/stores/postgres/delete/prepared-batch.ts";
 import { singleServer, singleServerByDay } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
-import { runWithLockTimeout } from "../../../../../src/stores/postgres/schema/online-migration.ts";
+import { runOnline } from "../../../../../src/stores/postgres/schema/online-migration.ts";
 import { updateRenamedSchema } from "../../../../../src/stores/postgres/schema/renamed-schema.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
@@ -113,11 +113,11 @@ const upkeep: readonly {
 }[] = [
   {
     name: "a step of migrate",
-    work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)"),
+    work: (session, schema) => runOnline(session, schema, { table: "plants", sql: "CREATE TABLE step (id int)" }),
   },
   {
     name: "creating partitions of days",
-    work: async (session, schema) => await singleServerByDay(schema).days?.make(session, 0),
+    work: async (session, schema) => await singleServerByDay(schema).days?.make(session),
   },
   {
     name: "updating the functions of a renamed schema",
