@@ -1,14 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Shards } from "../citus/shards.ts";
 import { CitusWorkers } from "../citus/workers.ts";
 import type { Placement } from "./delete/placement.ts";
-import { singleServer, singleServerByDay } from "./delete/single-server.ts";
+import { singleServer } from "./delete/single-server.ts";
 import type { OnUpkeep } from "../contract/upkeep.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
-import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
-
-const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
 /** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
@@ -16,8 +14,7 @@ export class TableLocation {
   readonly workers: CitusWorkers;
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
-  /** What the placement depends on. */
-  #layout: unknown;
+  #shards: Shards | undefined;
 
   constructor(onUpkeep?: OnUpkeep) {
     this.workers = new CitusWorkers(onUpkeep);
@@ -52,13 +49,10 @@ export class TableLocation {
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     const shards = await this.workers.find(session, schema);
-    const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
-    const layout = { shards, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
-    if (isDeepStrictEqual(layout, this.#layout)) return;
-    const singlePlacement = isByDay ? singleServerByDay : singleServer;
-    this.#placement = shards === undefined ? singlePlacement(schema) : this.workers.place(schema, shards);
-    this.#layout = layout;
+    if (this.#placement !== undefined && isDeepStrictEqual(shards, this.#shards)) return;
+    this.#placement = shards === undefined ? singleServer(schema) : this.workers.place(schema, shards);
+    this.#shards = shards;
   }
 
   /**
@@ -71,7 +65,6 @@ export class TableLocation {
     const schema = await this.schemaOn(session);
     await checkDatabase(session, schema);
     await checkRights(session, schema);
-    await refuseRenamedSchema(session, schema);
     await this.refresh(session);
     await this.placement.checkWorkers(session);
   }

@@ -15,7 +15,7 @@ const steps = [
       sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS receipt text",
       table: "deletions",
       index: {
-        table: "deletions_by_row",
+        table: "deletions",
         name: "deletions_by_receipt",
         create: (table) => \`CREATE INDEX CONCURRENTLY deletions_by_receipt ON \${table} (receipt)\`,
       },

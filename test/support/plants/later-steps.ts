@@ -10,7 +10,7 @@ export const laterSteps: readonly Migration[] = [
     sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS receipt text",
     table: "deletions",
     index: {
-      table: "deletions_by_row",
+      table: "deletions",
       name: "deletions_by_receipt",
       create: (table) => `CREATE UNIQUE INDEX CONCURRENTLY deletions_by_receipt ON ${table} (receipt)`,
     },
@@ -24,7 +24,7 @@ export const latestVersion: number = schemaAfter(laterSteps).version;
 export async function createSchemaOfVersion(server: PostgresServer, version: number): Promise<string> {
   const url = await server.createSchema();
   if (version === 0) return url;
-  await runSql(url, tablesSql(true));
+  await runSql(url, tablesSql);
   for (const { sql, index } of laterSteps.slice(0, version - 1)) {
     await runSql(url, sql);
     if (index !== undefined) await runSql(url, index.create(index.table).replace(" CONCURRENTLY", ""));

@@ -2,7 +2,6 @@ import { type MoveCounts, movePlants } from "../../../src/stores/records/move-pl
 import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
-import { createUndividedStore } from "./days.ts";
 import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
@@ -25,13 +24,8 @@ export function urlOf(location: PlantLocation): string {
 export function kindsOf(
   folder: TempFolder,
   server: PostgresServer,
-): Readonly<Record<"sqlite" | "postgres" | "undivided", Kind>> {
+): Readonly<Record<"sqlite" | "postgres", Kind>> {
   let files = 0;
-  const postgres: Kind = {
-    kind: "PostgreSQL",
-    create: async () => ({ kind: "postgres", url: await server.createPlants() }),
-    run: async (location, sql) => void (await runSql(urlOf(location), sql)),
-  };
   return {
     sqlite: {
       kind: "SQLite",
@@ -46,10 +40,10 @@ export function kindsOf(
         db.exec(sql);
       },
     },
-    postgres,
-    undivided: {
-      ...postgres,
-      create: async () => ({ kind: "postgres", url: await createUndividedStore(server) }),
+    postgres: {
+      kind: "PostgreSQL",
+      create: async () => ({ kind: "postgres", url: await server.createPlants() }),
+      run: async (location, sql) => void (await runSql(urlOf(location), sql)),
     },
   };
 }

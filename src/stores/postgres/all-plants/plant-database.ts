@@ -8,7 +8,6 @@ import { distribute, refuseDistributedSchema } from "../../citus/distribute.ts";
 import { TableLocation } from "../table-location.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
-import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import type { OnWaiting } from "../schema/online-migration.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
@@ -76,12 +75,6 @@ export async function migratePostgres(
     // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
     await retryTransientErrors(session, () => distribute(session, schema));
-    await retryTransientErrors(session, async () => {
-      const { days } = await location.placementOn(session);
-      if (days === undefined) return;
-      await updateRenamedSchema(session, schema);
-      await days.make(session);
-    });
     return versions;
   };
   return await onSession(server, migrateAll, unlimitedTimeouts);

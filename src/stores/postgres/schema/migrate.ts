@@ -13,18 +13,6 @@ import { tablesSql } from "./tables.ts";
 // a snapshot, and building an index waits for snapshots.
 const lockIntervalMs = 100;
 
-// Whether the server is PostgreSQL itself, in a release that supports row triggers on partitioned tables. Other engines
-// that speak its protocol have another name in their version.
-const isPostgresSql = `
-  SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
-    AND pg_catalog.current_setting('server_version_num')::integer >= 130000`;
-
-// Citus distributes no table with partitions at two levels.
-const canPartitionSql = `${isPostgresSql}
-    AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`;
-
-const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
-
 /** The schema's version before a migration, and after it. */
 export interface Versions {
   readonly from: number;
@@ -87,11 +75,10 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 
 /**
  * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
- * exist. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
+ * exist.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
-  const isByDay = await hasRows(session, canPartitionSql);
-  await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
+  await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
 }
 
 /**
@@ -120,24 +107,7 @@ async function runStep(
     await session.run(disableTransactionTimeout(false));
     await buildIndex(session, schema, index);
   }
-  await lock.run(await setVersion(session, schema, schemaAfter(steps.slice(0, version))));
+  const next = schemaAfter(steps.slice(0, version));
+  await lock.run(`UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`);
   await lock.commit();
-}
-
-/**
- * Returns the statements that change the version. They set a replica identity if there is a publication of all tables,
- * because PostgreSQL then refuses updates of a table without a key or replica identity.
- */
-async function setVersion(
-  session: Session,
-  { versionTable }: StoreSchema,
-  { version, oldestServer }: SchemaVersion,
-): Promise<string> {
-  const publishes = (await hasRows(session, isPostgresSql)) && (await hasRows(session, allTablesSql));
-  const identity = publishes ? `ALTER TABLE ${versionTable} REPLICA IDENTITY FULL; ` : "";
-  return `${identity}UPDATE ${versionTable} SET version = ${version}, oldest_server = ${oldestServer}`;
-}
-
-async function hasRows(session: Session, sql: string): Promise<boolean> {
-  return (await session.query(sql)).length > 0;
 }

@@ -164,13 +164,6 @@ describe("a plan", () => {
     expect(coordinatorTimes).toBeLessThanOrEqual(1);
   });
 
-  test("has more workers when a Citus partition covers eight days", () => {
-    const machine = { ...usualMachine, diskTb: 1_000 };
-    const workersFor = (days: number): number =>
-      planFor(byHand, { plants: 1e6, deletionsPerS: 2e5, days }, machine).workers;
-    expect([12, 13, 90].map(workersFor)).toStrictEqual([6, 7, 8]);
-  });
-
   test("with hundreds of workers exceeds the coordinator's connections", () => {
     expect(planFor(byHand, { plants: 1e8, deletionsPerS: 1e6, days: 90 }).coordinatorTimes).toBeGreaterThan(1);
   });
