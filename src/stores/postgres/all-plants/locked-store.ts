@@ -14,7 +14,6 @@ import { readServerUrl } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
 import { watchIntervalMs } from "../postgres-store.ts";
 import { TableLocation } from "../table-location.ts";
-import { int64Copy } from "./int64-copy.ts";
 import { unlimitedTimeouts } from "./plant-database.ts";
 
 /**
@@ -155,8 +154,8 @@ class LockedPostgres implements LockedStore {
   }
 
   async insertPlants(ids: readonly bigint[]): Promise<number> {
-    const sql = `COPY ${this.#schema.plants} (id) FROM STDIN (FORMAT binary)`;
-    return await this.#run(() => this.#session.copy(sql, int64Copy(BigInt64Array.from(ids))));
+    const sql = `INSERT INTO ${this.#schema.plants} SELECT unnest($1::bigint[])`;
+    return await this.#run(() => this.#session.change(sql, [toArrayLiteral(ids)]));
   }
 
   async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
