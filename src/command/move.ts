@@ -1,4 +1,4 @@
-import { type MoveCounts, movePlants, openLockedStore, plantLocationOf } from "../server/index.ts";
+import { movePlants, openLockedStore, plantLocationOf, type StoreCounts } from "../server/index.ts";
 import { exitCode, type Command, UsageError } from "./command.ts";
 import { formatInteger } from "./import-progress.ts";
 import { startClock } from "./start-clock.ts";
@@ -24,10 +24,7 @@ export const moveCommand: Command = {
       terminal.progress?.(`${formatInteger(rows)} ${what}`),
     ).finally(() => terminal.progress?.(""));
     for (const line of describe(counts)) terminal.out(line);
-    const result = counts.wasMoved
-      ? `${writing.name} already has everything from ${reading.name}`
-      : `moved ${reading.name} to ${writing.name} in ${elapsed()}`;
-    terminal.err(`${result}; do not serve ${reading.name} any more`);
+    terminal.err(`moved ${reading.name} to ${writing.name} in ${elapsed()}; do not serve ${reading.name} any more`);
     return exitCode.ok;
   },
 };
@@ -41,6 +38,6 @@ function locationOf(operand: string, url: string): ReturnType<typeof plantLocati
   }
 }
 
-function describe({ plants, records, keys }: MoveCounts): readonly string[] {
+function describe({ plants, records, keys }: StoreCounts): readonly string[] {
   return [`plants: ${plants}`, `deletion records: ${records}`, `idempotency keys: ${keys}`];
 }

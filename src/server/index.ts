@@ -11,7 +11,6 @@ export {
   type ImportCounts,
   importPlants,
   migratePlants,
-  type MoveCounts,
   movePlants,
   openLockedStore,
   openPlantDatabase,

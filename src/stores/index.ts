@@ -17,9 +17,10 @@ import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
 
 export { StoreOpenError } from "./contract/store-open-error.ts";
+export type { StoreCounts } from "./contract/locked-store.ts";
 export type { ImportCounts, PlantDatabase } from "./contract/plant-database.ts";
 export { importPlants } from "./records/import-plants.ts";
-export { type MoveCounts, movePlants } from "./records/move-plants.ts";
+export { movePlants } from "./records/move-plants.ts";
 export { openMemoryStore } from "./queue/memory-store.ts";
 export type { OnBatch } from "./contract/durable-store-options.ts";
 export { parseId } from "./records/read-ids.ts";

@@ -35,13 +35,6 @@ export interface LockedStore extends AsyncDisposable {
   plants(): AsyncIterable<readonly bigint[]>;
   /** Lists all deletion records, oldest first. */
   records(): AsyncIterable<readonly DeletionRecord[]>;
-  /** Returns how many plants exist. */
-  countPlants(ids: readonly bigint[]): Promise<number>;
-  /**
-   * Returns how many records the store contains. A record is identified by its plant, subject, request and key, and by
-   * the deletion's millisecond.
-   */
-  countRecords(records: readonly DeletionRecord[]): Promise<number>;
   /** Inserts plants that do not exist, and returns how many were inserted. */
   insertPlants(ids: readonly bigint[]): Promise<number>;
   /** Inserts records that do not exist, with their keys, and returns how many were inserted. */

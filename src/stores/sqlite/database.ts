@@ -175,3 +175,9 @@ export function makeDurable(db: DatabaseSync): void {
     throw new StoreOpenError("its file system does not support a write-ahead log, so commits would not be durable");
   }
 }
+
+/** Returns the value of a column of integers, which are read as bigint. Any other type is a bug. */
+export function toBigInt(value: unknown): bigint {
+  if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
+  return value;
+}

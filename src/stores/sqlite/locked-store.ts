@@ -4,7 +4,7 @@ import { inChunks } from "../records/in-chunks.ts";
 import type { DeletionRecord, LockedStore, StoreCounts } from "../contract/locked-store.ts";
 import { batchNumberOf } from "../records/moved-batch.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, toBigInt } from "./database.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
@@ -49,10 +49,6 @@ const countSql = `
   SELECT (SELECT count(*) FROM plants) AS plants, (SELECT count(*) FROM deletions) AS records,
     (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`;
 
-// Searches by time. There is no index by plant, and few records have the same millisecond.
-const findRecordSql =
-  "SELECT seq FROM deletions WHERE deleted_at = ? AND plant_id = ? AND request_id = ? AND subject = ?";
-
 class LockedSqlite implements LockedStore {
   readonly name: string;
   readonly identity: string;
@@ -87,30 +83,6 @@ class LockedSqlite implements LockedStore {
         idempotencyKey: row["idempotency_key"] === null ? undefined : String(row["idempotency_key"]),
       })),
     );
-  }
-
-  async countPlants(ids: readonly bigint[]): Promise<number> {
-    return this.#run(() => {
-      const find = this.#db.prepare("SELECT 1 FROM plants WHERE id = ?");
-      return ids.filter((id) => find.get(id) !== undefined).length;
-    });
-  }
-
-  async countRecords(records: readonly DeletionRecord[]): Promise<number> {
-    return this.#run(() => {
-      const find = this.#db.prepare(findRecordSql);
-      const findByKey = this.#db.prepare(
-        `SELECT 1 FROM idempotency_keys WHERE idempotency_key = ? AND deleted_at = ? AND seq IN (${findRecordSql})`,
-      );
-      const isStored = ({ plantId, deletedAtUs, requestId, subject, idempotencyKey }: DeletionRecord): boolean => {
-        const deletedAtMs = deletedAtUs / usPerMs;
-        const record = [deletedAtMs, plantId, requestId, subject] as const;
-        const row =
-          idempotencyKey === undefined ? find.get(...record) : findByKey.get(idempotencyKey, deletedAtMs, ...record);
-        return row !== undefined;
-      };
-      return records.filter(isStored).length;
-    });
   }
 
   async insertPlants(ids: readonly bigint[]): Promise<number> {
@@ -175,9 +147,3 @@ class LockedSqlite implements LockedStore {
 }
 
 const usPerMs = 1_000n;
-
-// Integers are read as bigint. Any other type is a bug.
-function toBigInt(value: unknown): bigint {
-  if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
-  return value;
-}

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../records/in-chunks.ts";
 import { wrapErrors } from "../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-database.ts";
-import { openAnother, openDatabase } from "./database.ts";
+import { openAnother, openDatabase, toBigInt } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -63,10 +63,4 @@ function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
     requestId: String(row["request_id"]),
     batch: String(row["batch"]),
   };
-}
-
-// Integers are read as bigint. Any other type is a bug.
-function toBigInt(value: SQLOutputValue | undefined): bigint {
-  if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
-  return value;
 }

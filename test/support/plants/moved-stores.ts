@@ -1,4 +1,5 @@
-import { type MoveCounts, movePlants } from "../../../src/stores/records/move-plants.ts";
+import type { StoreCounts } from "../../../src/stores/contract/locked-store.ts";
+import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
@@ -53,7 +54,7 @@ export async function move(
   from: PlantLocation,
   to: PlantLocation,
   { sourceMs = 0, targetMs = 0 }: { readonly sourceMs?: number; readonly targetMs?: number } = {},
-): Promise<MoveCounts> {
+): Promise<StoreCounts> {
   await using source = await openLockedStore(from, { isRead: true, watchMs: sourceMs });
   const { identity: refused } = source;
   await using target = await openLockedStore(to, { isRead: false, refused, watchMs: targetMs });

@@ -5,6 +5,7 @@ import { batchUuidOf } from "../../records/moved-batch.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { quote, toArrayLiteral } from "../delete/array-literals.ts";
 import { problemOf } from "../delete/problem.ts";
+import { toIds } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/online-migration.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -132,27 +133,6 @@ class LockedPostgres implements LockedStore {
     for await (const rows of chunks) yield rows.map(toRecord);
   }
 
-  async countPlants(ids: readonly bigint[]): Promise<number> {
-    const sql = `SELECT count(*) FROM ${this.#schema.plants} WHERE id = ANY($1::bigint[])`;
-    const [row] = await this.#query(sql, [toArrayLiteral(ids)]);
-    return Number(row?.[0]);
-  }
-
-  async countRecords(records: readonly DeletionRecord[]): Promise<number> {
-    const [row] = await this.#query(
-      `SELECT count(*) FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
-         $5::pg_catalog.text[]) AS moved (plant_id, deleted_at_us, subject, request_id, key)
-       WHERE EXISTS (
-         SELECT FROM ${this.#schema.deletions} AS stored
-         WHERE stored.plant_id = moved.plant_id AND deleted_at >= ${timeSql("deleted_at_us / 1000 * 1000")}
-           AND deleted_at < ${timeSql("deleted_at_us / 1000 * 1000 + 1000")}
-           AND stored.request_id = moved.request_id AND stored.subject = moved.subject
-           AND idempotency_key IS NOT DISTINCT FROM NULLIF(key, ''))`,
-      identifyingColumns(records),
-    );
-    return Number(row?.[0]);
-  }
-
   async insertPlants(ids: readonly bigint[]): Promise<number> {
     const sql = `INSERT INTO ${this.#schema.plants} SELECT unnest($1::bigint[])`;
     return await this.#run(() => this.#session.change(sql, [toArrayLiteral(ids)]));
@@ -161,13 +141,20 @@ class LockedPostgres implements LockedStore {
   async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
     const sql = `
       INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
-      SELECT plant_id, ${timeSql("deleted_at_us")}, subject, request_id, batch, NULLIF(key, '')
+      SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')
       FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
         $5::pg_catalog.text[], $6::pg_catalog.uuid[]) WITH ORDINALITY
         AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)
       ORDER BY place`;
-    const batches = records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs));
-    const values = [...identifyingColumns(records), toArrayLiteral(batches)];
+    const values = [
+      toArrayLiteral(records.map(({ plantId }) => plantId)),
+      toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
+      toArrayLiteral(records.map(({ subject }) => quote(subject))),
+      toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
+      // An empty text means no key.
+      toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
+      toArrayLiteral(records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs))),
+    ];
     return await this.#run(() => this.#session.change(sql, values));
   }
 
@@ -204,10 +191,6 @@ class LockedPostgres implements LockedStore {
   }
 }
 
-function toIds(rows: readonly Row[]): readonly bigint[] {
-  return rows.map(([id]) => BigInt(id ?? ""));
-}
-
 function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: Row): DeletionRecord {
   return {
     plantId: BigInt(plantId ?? ""),
@@ -217,20 +200,4 @@ function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyK
     batch: batch ?? "",
     idempotencyKey: idempotencyKey ?? undefined,
   };
-}
-
-/** Returns the plants, times, subjects, requests and keys of records as parameters. An empty text means no key. */
-function identifyingColumns(records: readonly DeletionRecord[]): readonly string[] {
-  return [
-    toArrayLiteral(records.map(({ plantId }) => plantId)),
-    toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
-    toArrayLiteral(records.map(({ subject }) => quote(subject))),
-    toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
-    toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
-  ];
-}
-
-/** Returns the SQL for a time in microseconds since 1970. */
-function timeSql(us: string): string {
-  return `('epoch'::timestamptz + (${us}) * interval '1 microsecond')`;
 }

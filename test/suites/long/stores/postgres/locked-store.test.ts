@@ -25,7 +25,6 @@ test("a move between databases of PostgreSQL keeps everything", async () => {
   const [source, target] = [await createUsedStore(postgres), await postgres.create()];
   await move(source, target);
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([await plantsOf(source), await recordsOf(source)]);
-  await expect(move(source, target)).resolves.toMatchObject({ wasMoved: true });
 });
 
 test("a store that a quiet server uses is not moved", async () => {
@@ -159,13 +158,7 @@ test("a move fails when row security hides source rows", async () => {
   const hidden: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=mover") };
   await expect(move(hidden, await sqlite.create())).rejects.toThrow(/row security may hide rows of the table plants/);
   await runSql(owner, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
-  await expect(move(hidden, await sqlite.create())).resolves.toMatchObject({ plants: 4, wasMoved: false });
-});
-
-test("a move back finds that the first store has everything", async () => {
-  const [first, second] = [await createUsedStore(postgres), await sqlite.create()];
-  await move(first, second);
-  await expect(move(second, first)).resolves.toMatchObject({ wasMoved: true });
+  await expect(move(hidden, await sqlite.create())).resolves.toMatchObject({ plants: 4 });
 });
 
 test("a server continues the batch numbers after a move", async () => {
