@@ -26,21 +26,18 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
   let count = 0;
   let lineNumber = 0;
   let unfinished = "";
-  for await (const chunk of text) {
-    let start = 0;
-    for (let end = lineEnd(chunk, start); end < chunk.length; end = lineEnd(chunk, start)) {
-      lineNumber++;
-      const parsed = unfinished === "" ? parseDigits(chunk, start, end) : undefined;
-      const id = parsed ?? parseLine(unfinished + latin1(chunk, start, end), lineNumber);
-      unfinished = "";
-      start = end + 1;
+  for await (const { buffer, byteOffset, length } of text) {
+    // Decodes as Latin-1, which has one character per byte. No other bytes become digits.
+    const lines = (unfinished + Buffer.from(buffer, byteOffset, length).toString("latin1")).split("\n");
+    unfinished = lines.pop() ?? "";
+    for (const line of lines) {
+      const id = parseLine(line, ++lineNumber);
       if (id !== undefined) ids[count++] = id;
       if (count < batchMax) continue;
       yield ids;
       ids = new BigInt64Array(batchMax);
       count = 0;
     }
-    unfinished += latin1(chunk, start, chunk.length);
     // A very long line, such as in a binary file, is rejected before it fills the memory.
     if (unfinished.length > lineLengthMax) parseLine(unfinished, lineNumber + 1);
   }
@@ -49,52 +46,7 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
   if (count > 0) yield ids.subarray(0, count);
 }
 
-const lineFeed = 0x0a;
-const digitZero = 0x30;
-
-// Lines are too short for `indexOf` to be faster.
-function lineEnd(bytes: Uint8Array, start: number): number {
-  let end = start;
-  while (end < bytes.length && bytes[end] !== lineFeed) end++;
-  return end;
-}
-
-// An id is parsed as two numbers: its last nine digits, and the digits before them, which must be below this limit.
-// parseLine handles the few int64 ids at or above this limit, and everything above int64.
-const lowDigits = 9;
-const lowRange = 1_000_000_000n;
-const highLimit = Number(int64Max / lowRange);
-
-/**
- * Returns a line's id, at least twice as fast as {@link parseLine}. Returns `undefined` for lines that do not consist
- * of digits only, and for a few that do.
- */
-function parseDigits(bytes: Uint8Array, start: number, end: number): bigint | undefined {
-  if (start === end || bytes[start] === digitZero) return undefined;
-  const middle = Math.max(start, end - lowDigits);
-  const high = numberOf(bytes, start, middle);
-  const low = numberOf(bytes, middle, end);
-  if (high === undefined || low === undefined || high >= highLimit) return undefined;
-  return high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
-}
-
-/** Parses digits as a number. Returns zero without digits, and `undefined` if a byte is not a digit. */
-function numberOf(bytes: Uint8Array, start: number, end: number): number | undefined {
-  let number = 0;
-  for (let at = start; at < end; at++) {
-    const digit = (bytes[at] ?? 0) - digitZero;
-    if (digit < 0 || digit > 9) return undefined;
-    number = number * 10 + digit;
-  }
-  return number;
-}
-
-// Decodes as Latin-1, which has one character per byte. Lengths are in bytes, and no other bytes become digits.
-function latin1(bytes: Uint8Array, start: number, end: number): string {
-  return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
-}
-
-/** Parses a plant id's canonical text. Returns `undefined` for any other text. */
+/** Parses the canonical text of a plant id. Returns `undefined` for any other text. */
 export function parseId(text: string): bigint | undefined {
   const id = canonical.test(text) ? BigInt(text) : undefined;
   return id !== undefined && id >= int64Min && id <= int64Max ? id : undefined;
