@@ -10,10 +10,6 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.info(fields, "schema migrated");
       case "records-dropped":
         return log.info(fields, "old deletion records dropped");
-      case "worker-unavailable":
-        return log.warn(withCode("ERR_CITUS_WORKER_UNAVAILABLE", fields), "Citus worker unavailable");
-      case "worker-recovered":
-        return log.warn(fields, "Citus worker available again");
       case "second-name-found":
         return log.warn(withCode("ERR_STORE_SECOND_NAME", fields), "the file of the store has a second name");
       case "second-name-gone":

@@ -12,12 +12,6 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     errorCode: "ERR_RETENTION_FAILED",
   },
   {
-    event: { kind: "worker-unavailable", problem: "db2", lastedMs: 7 },
-    level: "warn",
-    msg: "Citus worker unavailable",
-    errorCode: "ERR_CITUS_WORKER_UNAVAILABLE",
-  },
-  {
     event: { kind: "second-name-found", problem: "the file has 2 names" },
     level: "warn",
     msg: "the file of the store has a second name",
@@ -39,7 +33,6 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     level: "warn",
     msg: "the write-ahead log is copied into the file again",
   },
-  { event: { kind: "worker-recovered", lastedMs: 8 }, level: "warn", msg: "Citus worker available again" },
   {
     event: { kind: "prepared-statements-refused", problem: "x", lastedMs: 9 },
     level: "warn",

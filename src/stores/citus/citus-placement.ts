@@ -4,7 +4,7 @@ import { keysOf, parseIdArray, toArrayLiteral } from "../postgres/delete/array-l
 import type { PreparedBatch } from "../postgres/delete/prepared-batch.ts";
 import { verdictOn } from "../postgres/delete/fault-table.ts";
 import { findKeysSql, toIds } from "../postgres/delete/single-server.ts";
-import type { Dropped, LaneReports, Placement, PlantFate } from "../postgres/delete/placement.ts";
+import type { Dropped, Placement, PlantFate } from "../postgres/delete/placement.ts";
 import { probeWrite } from "../postgres/delete/probe-write.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
@@ -55,7 +55,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and records store it
  *   with the plant's id as a prefix.
  */
-export function citusPlacement(schema: StoreSchema, shards: Shards, laneReports?: LaneReports): Placement {
+export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
   const findKeyRecordsSql = findKeysSql(schema, keysSql, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
@@ -65,7 +65,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, laneReports?
   return {
     schema,
     lanes: lanesOf(shards),
-    ...(laneReports && { laneReports }),
+    mayFailPartly: true,
     moveRefusal,
     // A worker may still commit after its coordinator was cancelled.
     mayBeCommitted: (fault) => sqlStateOf(fault) === "57014",

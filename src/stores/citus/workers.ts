@@ -1,13 +1,9 @@
-import type { OnUpkeep } from "../contract/upkeep.ts";
-import type { Placement } from "../postgres/delete/placement.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import type { Notice } from "../postgres/server/connect.ts";
 import { InDoubtError, type Session, type Workers } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
-import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
 import { findShards, type Shards } from "./shards.ts";
-import { UnavailableWorkers } from "./unavailable-workers.ts";
 
 // The hint part that is the same in all languages. After a C library upgrade, each new connection to a worker starts
 // with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
@@ -22,13 +18,8 @@ export class CitusWorkers implements Workers {
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   /** Whether the tables are distributed over them, as far as known. */
   areUsed = false;
-  readonly #unavailable: UnavailableWorkers;
   /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
-
-  constructor(onUpkeep?: OnUpkeep) {
-    this.#unavailable = new UnavailableWorkers(onUpkeep);
-  }
 
   /**
    * Finds a store's tables. Returns `undefined` if they are on a single server.
@@ -40,11 +31,6 @@ export class CitusWorkers implements Workers {
     this.areUsed = shards !== undefined;
     if (shards === undefined) await refuseDistributedSchema(session, schema);
     return shards;
-  }
-
-  /** Returns the placement of tables that have these shards. */
-  place(schema: StoreSchema, shards: Shards): Placement {
-    return citusPlacement(schema, shards, this.#unavailable);
   }
 
   // Citus forwards a worker warning's SQLSTATE and text, but not the routine. `57P01` means that the waiting backend

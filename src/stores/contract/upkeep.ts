@@ -6,10 +6,6 @@ export type Upkeep =
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
   /** Not all expired records could be dropped. `problem` is the reason. Retried at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
-  /** A Citus worker cannot delete. `problem` is the reason, for an operator. Other workers are not affected. */
-  | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }
-  /** A worker that was unavailable deletes again. */
-  | { readonly kind: "worker-recovered"; readonly lastedMs: number }
   /** A second name, such as a hard link, leads to the file. `problem` is what to do, for an operator. */
   | { readonly kind: "second-name-found"; readonly problem: string }
   /** The file has a single name again. */
@@ -25,7 +21,7 @@ export type Upkeep =
   /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
   | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
 
-/** Called after each event. For an unavailable worker, after a batch for it has failed. Must not throw. */
+/** Called after each event. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
 /** Returns the milliseconds since a time on the `performance.now()` clock, as an integer. */

@@ -9,7 +9,6 @@ import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retentio
 import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
-import type { LaneReports } from "./delete/placement.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
 import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
@@ -50,7 +49,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   checkDeletionsKept(options.deletionsKeptMs);
   const server =
     options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
-  const location = new TableLocation(options.onUpkeep);
+  const location = new TableLocation();
   const session = new Session(server, deleteTimeouts, location.workers);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const problem = await location.check(session).then(() => undefined, problemOf);
@@ -120,22 +119,19 @@ class PostgresBackend implements Backend {
     if (refusal !== undefined) return refusal;
     const begunMs = performance.now();
     const { placement } = this.#location;
-    const [first] = batch;
-    const lane = first === undefined ? 0 : placement.lanes.of(first.id);
     try {
       await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, { placement, isCareful }));
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
-      const { laneReports } = placement;
-      const mayBeLane = fault.server === "unavailable" || fault.server === "busy";
+      const isMaybeOneServer =
+        placement.mayFailPartly && (fault.server === "unavailable" || fault.server === "busy");
       this.#reportRefusedConnection(fault, begunMs);
-      if (laneReports !== undefined && mayBeLane) void this.#reportLane(laneReports, lane, fault, begunMs);
+      if (isMaybeOneServer) void this.#health.check();
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;
     }
     // A batch that deletes nothing writes nothing, so it does not show that commits work.
     if (batch.some(({ ending }) => ending?.kind === "deleted")) this.#health.recordCommit();
-    placement.laneReports?.recordSuccess(lane);
     return undefined;
   }
 
@@ -150,12 +146,6 @@ class PostgresBackend implements Backend {
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
-  }
-
-  /** Reports a lane as unavailable, unless the whole store has a problem. Then the lane is not the cause. */
-  async #reportLane(reports: LaneReports, lane: number, { fault }: BatchFailure, begunMs: number): Promise<void> {
-    const isStoreHealthy = await this.#health.check();
-    if (isStoreHealthy) reports.recordFailure(lane, problemOf(fault).text, begunMs);
   }
 
   async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {

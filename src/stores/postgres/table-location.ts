@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { citusPlacement } from "../citus/citus-placement.ts";
 import type { Shards } from "../citus/shards.ts";
 import { CitusWorkers } from "../citus/workers.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer } from "./delete/single-server.ts";
-import type { OnUpkeep } from "../contract/upkeep.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
@@ -11,14 +11,10 @@ import type { Session } from "./server/session.ts";
 /** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
-  readonly workers: CitusWorkers;
+  readonly workers: CitusWorkers = new CitusWorkers();
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   #shards: Shards | undefined;
-
-  constructor(onUpkeep?: OnUpkeep) {
-    this.workers = new CitusWorkers(onUpkeep);
-  }
 
   /** The placement that {@link refresh} has found. */
   get placement(): Placement {
@@ -51,7 +47,7 @@ export class TableLocation {
     const shards = await this.workers.find(session, schema);
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
     if (this.#placement !== undefined && isDeepStrictEqual(shards, this.#shards)) return;
-    this.#placement = shards === undefined ? singleServer(schema) : this.workers.place(schema, shards);
+    this.#placement = shards === undefined ? singleServer(schema) : citusPlacement(schema, shards);
     this.#shards = shards;
   }
 

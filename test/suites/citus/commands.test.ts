@@ -106,7 +106,7 @@ describe("the commands on Citus, one after the other", () => {
   });
 });
 
-test("an unavailable coordinator is not reported as an unavailable worker", async () => {
+test("a server is not ready while its coordinator is unavailable", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);
@@ -118,7 +118,6 @@ test("an unavailable coordinator is not reported as an unavailable worker", asyn
   await cluster.coordinator.start();
   await server.find(/"msg":"ready again"/);
   expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([deleted, deleted]);
-  expect(server.stderr()).not.toContain("Citus worker unavailable");
 });
 
 interface Trouble {
@@ -132,10 +131,7 @@ const troubles: readonly Trouble[] = [
   { name: "that is frozen", begin: () => signal("SIGSTOP"), end: () => signal("SIGCONT") },
 ];
 
-/** Before a worker is reported, the running check and a second one finish, which takes ten seconds each. */
-const checksLimitMs = 120_000;
-
-const timeout = 2 * checksLimitMs;
+const timeout = 240_000;
 
 test.each(troubles)("a worker $name affects only its own plants", { timeout }, async ({ begin, end }) => {
   using folder = createTempFolder();
@@ -146,7 +142,6 @@ test.each(troubles)("a worker $name affects only its own plants", { timeout }, a
   await begin();
   expect(await deletePlant(baseUrl, waiting)).toEqual(unavailable);
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
-  await server.find(/"msg":"Citus worker unavailable"/, checksLimitMs);
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   expect(server.stderr()).not.toContain("not ready");
 });
@@ -179,17 +174,12 @@ test("an unavailable worker affects its own plants, and all workers affect readi
   await second?.kill();
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
   expect(await deletePlant(baseUrl, away)).toEqual(unavailable);
-  await server.find(
-    new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"Citus worker unavailable"`),
-    checksLimitMs,
-  );
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   const outcomes = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
   expect(outcomes).toEqual([deleted, deleted]);
   expect(server.stderr()).not.toContain("not ready");
   await first?.kill();
   await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);
-  expect(server.stderr()).not.toContain("Citus worker available again");
   expect(await statusOf(baseUrl, "/readyz")).toEqual({
     httpStatus: 503,
     body: { status: "not ready", obstacles: ["store"] },
@@ -197,5 +187,4 @@ test("an unavailable worker affects its own plants, and all workers affect readi
   await Promise.all([first?.start(), second?.start()]);
   await server.find(/"msg":"ready again"/);
   expect([await deletePlant(baseUrl, nowhere), await deletePlant(baseUrl, back)]).toEqual([deleted, deleted]);
-  await server.find(/"lastedMs":\d+,"msg":"Citus worker available again"/);
 });

@@ -16,8 +16,8 @@ export interface Placement {
   readonly schema: StoreSchema;
   /** The servers that have plants. A batch is for one server's plants. */
   readonly lanes: Lanes;
-  /** Who reports servers that fail separately, or `undefined` if only the whole store fails. */
-  readonly laneReports?: LaneReports;
+  /** Whether a server may be unavailable while others delete. Readiness does not depend on a single one of them. */
+  readonly mayFailPartly: boolean;
   /** Why the store cannot be moved to another one, for an operator, or `undefined` if it can be. */
   readonly moveRefusal?: string;
   /** Returns whether a statement may have been committed although its error means that it did nothing. */
@@ -78,18 +78,6 @@ export interface Placement {
    * missing synchronous standby does not affect reads. If it rejects, discard the session.
    */
   checkWrite(session: Session): Promise<void>;
-}
-
-/** Reports a store's lanes that cannot delete while the rest of the store is healthy. */
-export interface LaneReports {
-  /**
-   * Records that a batch in the lane failed while the store is otherwise healthy.
-   *
-   * @param begunMs - when the batch began, on the `performance.now()` clock
-   */
-  recordFailure(lane: number, problem: string, begunMs: number): void;
-  /** Records that a batch in the lane was committed. */
-  recordSuccess(lane: number): void;
 }
 
 /** A slice of the expired deletion records: at most `max` of them. */

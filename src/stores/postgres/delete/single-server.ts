@@ -160,6 +160,7 @@ export function singleServer(schema: StoreSchema): Placement {
   return {
     schema,
     lanes,
+    mayFailPartly: false,
     mayBeCommitted: () => false,
     deletePlants: async (session, batch) => {
       const { deleteOne, deleteAll } = statementsOf(batch);
