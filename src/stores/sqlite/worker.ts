@@ -11,7 +11,6 @@ import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
-import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
 import { FileNames } from "./file-names.ts";
 import { assertUsable } from "./migrate.ts";
@@ -42,7 +41,6 @@ interface Work {
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly checkWrite: () => StoreProblem | undefined;
   readonly names: FileNames;
-  readonly checkpoints: CheckpointWatch;
   readonly db: DatabaseSync;
   readonly identity: FileIdentity;
   readonly dropOldDeletions: (nowMs: number) => number;
@@ -62,12 +60,9 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
     const deleteBatch = onlyWhileSameFile(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     const names = new FileNames(options.file, onUpkeep);
-    const checkpoints = new CheckpointWatch(db, () => identity.readIndex(), onUpkeep);
     const checkWrite = (): StoreProblem | undefined =>
-      identity.findProblem() ??
-      checkpoints.findProblem(performance.now()) ??
-      findWriteProblem(db, options.lockTimeoutMs);
-    return { db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions };
+      identity.findProblem() ?? findWriteProblem(db, options.lockTimeoutMs);
+    return { db, identity, names, deleteBatch, checkWrite, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -76,7 +71,7 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
 function serve(
-  { db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions }: Work,
+  { db, identity, names, deleteBatch, checkWrite, dropOldDeletions }: Work,
   requests: MessagePort,
 ): void {
   let hasDeleted = false;
@@ -106,19 +101,13 @@ function serve(
     return nowMs + Math.max(dueMs, pauseMs);
   }
 
-  function replyChecked(): void {
-    const problem = checkWrite();
-    const file = { hasSecondName: names.check(), areCheckpointsStalled: checkpoints.isStalled };
-    reply({ kind: "checked", problem, file });
-  }
-
   function handle(request: StorageRequest): void {
     switch (request.kind) {
       case "deleteBatch":
         hasDeleted = true;
         return reply({ kind: "ran", result: deleteBatch(request.batch) });
       case "checkWrite":
-        return replyChecked();
+        return reply({ kind: "checked", problem: checkWrite(), file: { hasSecondName: names.check() } });
       case "close":
         return identity.close();
       case "open":
