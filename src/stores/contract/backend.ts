@@ -9,7 +9,6 @@ import type { StoreProblem } from "./store-health.ts";
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;
-  /** Why the backend cannot delete. */
   readonly problem: StoreProblem | undefined;
   /**
    * Makes a batch durable. Ends each deletion in it ({@link Deletion.decide}), once its outcome cannot be lost, or

@@ -177,7 +177,6 @@ export class Deletion {
     else this.#resolve(ending.kind === "deleted");
   }
 
-  /** Ends the deletion, and answers immediately. */
   end(ending: Ending): void {
     this.decide(ending);
     this.answer();

@@ -50,7 +50,6 @@ export interface PlantImport extends AsyncDisposable {
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.
  */
 export interface PlantDatabase extends AsyncDisposable {
-  /** Starts an import. */
   startImport(options?: ImportOptions): Promise<PlantImport>;
   /** Lists all ids in ascending order, from one snapshot, in chunks with at most 10,000. */
   exportPlants(): AsyncIterable<readonly bigint[]>;

@@ -54,7 +54,6 @@ export class StoreHealth {
     this.#watch = setInterval(() => void this.check(), options.watchIntervalMs).unref();
   }
 
-  /** Records that the store has committed a deletion. */
   recordCommit(): void {
     this.#committedAtMs = performance.now();
     this.#graceEndMs = undefined;

@@ -2,13 +2,11 @@
 export type Upkeep =
   /** The file's schema was migrated from one version to another. 0 is a new file. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
-  /** Expired deletion records were dropped. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
   /** Not all expired records could be dropped. `problem` is the reason. Retried at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
   /** A second name, such as a hard link, leads to the file. `problem` is what to do, for an operator. */
   | { readonly kind: "second-name-found"; readonly problem: string }
-  /** The file has a single name again. */
   | { readonly kind: "second-name-gone"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the server's error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }

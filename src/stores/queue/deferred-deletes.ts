@@ -15,7 +15,6 @@ export interface DeferredDeletesOptions {
   readonly laneOf: (id: bigint) => number;
   /** The shortest time for an attempt, in milliseconds. */
   readonly attemptMsMin: number;
-  /** The most deletions in a batch. */
   readonly batchMax: number;
   /** The most deletions that wait. Further ones are refused. */
   readonly waitingMax: number;

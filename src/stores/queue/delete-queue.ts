@@ -12,11 +12,9 @@ export interface DeleteQueueOptions {
   readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
   /** Called with each deletion that a batch has deferred, and the batch's deadline. */
   readonly defer: (one: Deletion, deadlineMs: number) => void;
-  /** The most deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that may wait for a batch. Further ones are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
-  /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
   /** The clock, in milliseconds. By default one that never jumps. */

@@ -104,7 +104,6 @@ export class QueueLimit {
     return Math.max(smallBatchMax, this.#capacityIn(Math.max(burstMs, this.#batchMsMax)));
   }
 
-  /** Records that a deletion was refused. */
   recordRefusal(nowMs: number): void {
     this.#refusedAtMs = nowMs;
   }

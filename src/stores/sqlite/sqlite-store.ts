@@ -3,12 +3,11 @@ import type { PlantStore, StoreFile } from "../../service/index.ts";
 import { type Backend, problemOf, refusalOf } from "../contract/backend.ts";
 import { type Deletion, type Ending, endings, type FailedEnding } from "../contract/deletion.ts";
 import { queuedStore } from "../queue/queued-store.ts";
-import type { OnBatch } from "../contract/durable-store-options.ts";
+import type { DurableStoreOptions } from "../contract/durable-store-options.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { toStorableText } from "../contract/storable-text.ts";
 import { checkDeletionsKept } from "../contract/retention.ts";
-import type { OnUpkeep } from "../contract/upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DeleteBatch, FileEnding } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -18,10 +17,7 @@ import { StorageThread } from "./storage-thread.ts";
 export const watchIntervalMs = 10_000;
 
 /** Options for {@link openSqliteStore}. */
-export interface SqliteStoreOptions extends DatabaseOptions {
-  readonly onBatch?: OnBatch | undefined;
-  readonly onUpkeep?: OnUpkeep | undefined;
-}
+export interface SqliteStoreOptions extends DatabaseOptions, DurableStoreOptions {}
 
 const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
   file: required,

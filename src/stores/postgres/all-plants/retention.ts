@@ -12,7 +12,6 @@ const sliceMax = 20_000;
 
 /** Options for {@link Retention}. */
 export interface RetentionOptions {
-  /** How long records are kept, in milliseconds. */
   readonly keptMs: number;
   /** Returns the records' placement, and determines it first if it is not known yet. */
   readonly placementOn: (session: Session) => Promise<Placement>;
@@ -79,7 +78,6 @@ export class Retention {
     this.#session.discard();
   }
 
-  /** Pauses after a slice if there were deletions during it. */
   async #pauseForDeletions(begunMs: number, { dropPause }: Placement): Promise<void> {
     if (this.#options.hasDeletedSince?.(begunMs) !== true) return;
     const durationMs = performance.now() - begunMs;

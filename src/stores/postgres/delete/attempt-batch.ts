@@ -1,7 +1,6 @@
 import { type Deletion, endings, openOf, TransitionError } from "../../contract/deletion.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
-import { endByKey } from "./end-by-key.ts";
 import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import { toId, toIds } from "./single-server.ts";
@@ -137,6 +136,21 @@ export function endBy(fate: PlantFate | undefined, one: Deletion, fault?: unknow
   if (fate === "deferred") one.defer();
   else if (fate === "protected") one.end(endings.protected(one.id, fault));
   else one.decide(fate === "deleted" ? endings.deleted : endings.absent);
+}
+
+/** Ends the deletions whose idempotency key has a record. */
+export async function endByKey(session: Session, placement: Placement, keyed: readonly Deletion[]): Promise<void> {
+  if (keyed.length === 0) return;
+  const rows = await placement.findKeyRecords(session, keyed);
+  const records = new Map(rows.map((row) => [row[0], row]));
+  for (const one of keyed) {
+    const record = records.get(one.call.idempotencyKey ?? null);
+    if (record === undefined || !one.isOpen) continue;
+    const [, plantId, subject, seq] = record;
+    if (seq === null) one.end(endings.outcomeUnknown("the record of the idempotency key cannot be updated"));
+    else if (plantId === String(one.id) && subject === one.call.subject) one.end(endings.deleted);
+    else one.end(endings.keyReused());
+  }
 }
 
 /** Returns whether a deletion has an idempotency key. */

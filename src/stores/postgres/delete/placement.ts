@@ -12,7 +12,6 @@ export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred
 
 /** Where a store's tables are, on one server or over workers, with the operations that depend on it. */
 export interface Placement {
-  /** The schema that the tables are in. */
   readonly schema: StoreSchema;
   /** The servers that have plants. A batch is for one server's plants. */
   readonly lanes: Lanes;

@@ -4,8 +4,7 @@ import { type Deletion, endings, type FailedEnding, openOf, TransitionError } fr
 import { backoffMs } from "../server/retry-transient-errors.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
-import { attemptBatch, endBy, findOutcomeOfRefused, hasKey } from "./attempt-batch.ts";
-import { endByKey } from "./end-by-key.ts";
+import { attemptBatch, endBy, endByKey, findOutcomeOfRefused, hasKey } from "./attempt-batch.ts";
 import { consequences, nextStep, type ServerState, verdictOn } from "./fault-table.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { prepareBatch } from "./prepared-batch.ts";

@@ -47,7 +47,6 @@ export interface Migrating {
   /** Blocks the other processes. Disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
-  /** The steps from version 1. */
   readonly steps: readonly Migration[];
 }
 

@@ -13,11 +13,8 @@ export interface StoreSchema {
   readonly name: string;
   /** Its name as an SQL identifier, to qualify functions. */
   readonly quoted: string;
-  /** The plants table, qualified. */
   readonly plants: string;
-  /** The deletion records table, qualified. */
   readonly deletions: string;
-  /** The table with the schema's version, qualified. */
   readonly versionTable: string;
 }
 

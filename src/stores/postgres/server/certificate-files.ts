@@ -39,7 +39,6 @@ export class CertificateFiles {
     this.#files = this.#parse(this.#texts);
   }
 
-  /** The paths of the files. */
   get paths(): readonly string[] {
     return [...this.#paths.values()];
   }

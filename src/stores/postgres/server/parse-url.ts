@@ -9,6 +9,9 @@ const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([
 // The brackets around an IPv6 address are not part of the captured host.
 const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 
+/** A database URL's parameters, by name. */
+export type Parameters = ReadonlyMap<string, string>;
+
 /**
  * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`,
  * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing. Parameters after
@@ -16,7 +19,7 @@ const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
  *
  * @throws StoreOpenError whose message contains no part of the URL
  */
-export function parseUrl(text: string): ReadonlyMap<string, string> {
+export function parseUrl(text: string): Parameters {
   const [matched, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
   const parsedHosts = hosts.split(",").map((host) => hostForm.exec(host));
   if (matched === undefined || parsedHosts.includes(null)) {
@@ -48,4 +51,21 @@ function decode(text: string): string {
   } catch (fault) {
     throw new StoreOpenError("the database URL has an invalid percent escape", { cause: fault });
   }
+}
+
+/**
+ * Returns the value of a parameter that has a fixed set of values, or `undefined` if it is missing.
+ *
+ * @throws StoreOpenError that contains the values
+ */
+export function readWord<Word extends string>(
+  parameters: Parameters,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const text = parameters.get(name);
+  const word = words.find((each) => each === text);
+  if (word !== undefined || text === undefined) return word;
+  const accepted = words.length === 1 ? words.join() : `one of ${words.join(", ")}`;
+  throw new StoreOpenError(`${name} in the database URL must be ${accepted}, got ${JSON.stringify(text)}`);
 }

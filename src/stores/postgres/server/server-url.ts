@@ -2,9 +2,8 @@ import { defaults } from "pg";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { readSettings } from "./requested-settings.ts";
-import { parseUrl } from "./parse-url.ts";
+import { type Parameters, parseUrl, readWord } from "./parse-url.ts";
 import { readTlsSettings, type Tls, tlsWaysOf } from "./tls-settings.ts";
-import { type Parameters, readWord } from "./url-parameters.ts";
 
 /** A URL's server: a single host, or several hosts, one of which is the primary. */
 export interface Server {
@@ -14,7 +13,6 @@ export interface Server {
   readonly hosts: readonly Host[];
   /** The certificates that the URL names, as far as they are used. */
   readonly certificates: CertificateFiles;
-  /** Whether read-only hosts are skipped. */
   readonly mustBeWritable: boolean;
   /** The settings in `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;
@@ -24,7 +22,6 @@ export interface Server {
 export interface Host {
   /** The ways to connect, in the order in which they are tried (libpq's `sslmode`). */
   readonly ways: readonly Way[];
-  /** The timeout for each way, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 

@@ -9,7 +9,6 @@ export class SessionPool {
   readonly #sessions: Session[] = [];
   /** The last one used is reused first. */
   readonly #idle: Session[] = [];
-  /** The callers that wait for a session, in call order. */
   readonly #waiting: ((session: Session) => void)[] = [];
 
   /**

@@ -72,7 +72,6 @@ export class Session {
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
-  /** Rejects the attempt to connect that is in progress. */
   #abortConnecting: (() => void) | undefined;
 
   /** @param names - whether named statements are prepared. By default none is */
@@ -96,7 +95,6 @@ export class Session {
     return this.remainingMs >= attemptMsMin;
   }
 
-  /** The server process' id for this connection. */
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
   }

@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
-import { type Parameters, readWord } from "./url-parameters.ts";
+import { type Parameters, readWord } from "./parse-url.ts";
 
 /** The TLS options for one attempt to connect, or `false` for cleartext. */
 export type Tls = false | ConnectionOptions;
