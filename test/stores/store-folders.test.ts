@@ -36,6 +36,7 @@ test("store folders import only folders below them, and Citus in two places", ()
     .filter(({ file, path }) => allowed[folderOf(file)]?.includes(folderOf(path)) !== true);
   expect(wrong).toEqual([
     { file: "postgres/all-plants/plant-database.ts", path: "citus/distribute.ts" },
+    { file: "postgres/all-plants/plant-database.ts", path: "citus/workers.ts" },
     { file: "postgres/table-location.ts", path: "citus/citus-placement.ts" },
     { file: "postgres/table-location.ts", path: "citus/shards.ts" },
     { file: "postgres/table-location.ts", path: "citus/workers.ts" },

@@ -12,13 +12,8 @@ const steps = [
   {
     file: "src/stores/postgres/schema/migrations.ts",
     step: `{
-      sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS receipt text",
+      sql: "ALTER TABLE deletions ADD COLUMN receipt text",
       table: "deletions",
-      index: {
-        table: "deletions",
-        name: "deletions_by_receipt",
-        create: (table) => \`CREATE INDEX CONCURRENTLY deletions_by_receipt ON \${table} (receipt)\`,
-      },
     }`,
   },
   {

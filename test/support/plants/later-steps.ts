@@ -3,18 +3,10 @@ import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
-/** Steps that later releases could have. One changes a table, and one also builds an index. */
+/** Steps that later releases could have. */
 export const laterSteps: readonly Migration[] = [
-  { sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS note text", table: "deletions" },
-  {
-    sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS receipt text",
-    table: "deletions",
-    index: {
-      table: "deletions",
-      name: "deletions_by_receipt",
-      create: (table) => `CREATE UNIQUE INDEX CONCURRENTLY deletions_by_receipt ON ${table} (receipt)`,
-    },
-  },
+  { sql: "ALTER TABLE deletions ADD COLUMN note text", table: "deletions" },
+  { sql: "ALTER TABLE deletions ADD COLUMN receipt text", table: "deletions" },
 ];
 
 /** The version after {@link laterSteps}. */
@@ -25,10 +17,7 @@ export async function createSchemaOfVersion(server: PostgresServer, version: num
   const url = await server.createSchema();
   if (version === 0) return url;
   await runSql(url, tablesSql);
-  for (const { sql, index } of laterSteps.slice(0, version - 1)) {
-    await runSql(url, sql);
-    if (index !== undefined) await runSql(url, index.create(index.table).replace(" CONCURRENTLY", ""));
-  }
+  for (const { sql } of laterSteps.slice(0, version - 1)) await runSql(url, sql);
   await runSql(url, `UPDATE plantstore_schema SET version = ${version}, oldest_server = ${Math.max(1, version - 1)}`);
   return url;
 }

@@ -7,7 +7,7 @@ import { quote, toArrayLiteral } from "../delete/array-literals.ts";
 import { problemOf } from "../delete/problem.ts";
 import { toIds } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
-import { disableTransactionTimeout } from "../schema/online-migration.ts";
+import { disableTransactionTimeout } from "../schema/migrate.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
@@ -73,7 +73,7 @@ async function identityOf(session: Session, { name }: StoreSchema): Promise<stri
 
 async function lock(session: Session, { plants, deletions }: StoreSchema): Promise<void> {
   await session.begin(`${readCommitted}; SET LOCAL lock_timeout = '${lockTimeoutS}s';
-    SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout(true)};
+    SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
     LOCK TABLE ${plants}, ${deletions} IN EXCLUSIVE MODE`);
 }
 

@@ -5,12 +5,11 @@ import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
 import { distribute, refuseDistributedSchema } from "../../citus/distribute.ts";
-import { TableLocation } from "../table-location.ts";
+import { CitusWorkers } from "../../citus/workers.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
-import type { OnWaiting } from "../schema/online-migration.ts";
-import { migrate, type Versions } from "../schema/migrate.ts";
+import { migrate, type OnWaiting, type Versions } from "../schema/migrate.ts";
 import { type Migration, migrations } from "../schema/migrations.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import { namePrefix } from "../server/named-statements.ts";
@@ -28,7 +27,7 @@ import { startImport } from "./import.ts";
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   const schema = await onSession(server, (session) => retryTransientErrors(session, () => findStore(session)));
-  const openSession = (): Session => new Session(server, undefined, new TableLocation().workers);
+  const openSession = (): Session => new Session(server, undefined, new CitusWorkers());
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
       await onSession(server, (session) => retryTransientErrors(session, () => checkDatabase(session, schema)));
@@ -67,11 +66,10 @@ export async function migratePostgres(
   steps: readonly Migration[] = migrations,
 ): Promise<Versions> {
   const server = readServerUrl(url);
-  const migrateAll = async (session: Session, location: TableLocation): Promise<Versions> => {
+  const migrateAll = async (session: Session): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
-    const lock = new Session(server, unlimitedTimeouts, location.workers);
-    const versions = await migrate({ session, lock, schema, steps }, onWaiting);
+    const versions = await migrate({ session, schema, steps }, onWaiting);
     // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
     await retryTransientErrors(session, () => distribute(session, schema));
@@ -82,13 +80,12 @@ export async function migratePostgres(
 
 async function onSession<Result>(
   server: Server,
-  work: (session: Session, location: TableLocation) => Promise<Result>,
+  work: (session: Session) => Promise<Result>,
   timeouts?: SessionTimeouts,
 ): Promise<Result> {
-  const location = new TableLocation();
-  const session = new Session(server, timeouts, location.workers);
+  const session = new Session(server, timeouts, new CitusWorkers());
   try {
-    return await work(session, location);
+    return await work(session);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {

@@ -3,15 +3,24 @@ import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../contr
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
-import { buildIndex, disableTransactionTimeout, type OnWaiting, runOnline } from "./online-migration.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 import { checkSettings, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
-// Milliseconds between two attempts to become the process that migrates. A statement that waits for the lock would hold
-// a snapshot, and building an index waits for snapshots.
-const lockIntervalMs = 100;
+// Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind this wait. Their own
+// lock timeout is as long, so at worst they are retried.
+const tableLockMs = 100;
+
+// Milliseconds between two attempts to lock a table, during which deletions continue.
+const lockRetryIntervalMs = 1_000;
+
+// The number of attempts between two reports to the operator: about five seconds.
+const attemptsPerReport = 5;
+
+/** Called with what a migration waits for. Must not throw. */
+export type OnWaiting = (what: string) => void;
 
 /** The schema's version before a migration, and after it. */
 export interface Versions {
@@ -20,93 +29,110 @@ export interface Versions {
   readonly to: number;
 }
 
+/** The session, which has no timeouts, the schema, and the steps from version 1. */
+export interface Migrating {
+  readonly session: Session;
+  readonly schema: StoreSchema;
+  readonly steps: readonly Migration[];
+}
+
 /**
- * Migrates the database to the newest schema, step by step, and returns the versions before and after. A failed step
- * does not change the version, so the next attempt runs it again. If several processes migrate at the same time, one
- * does the work and the others wait. A newer schema that the release can use is left unchanged.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. If several
+ * processes migrate at the same time, each step is run by one of them. A newer schema that the release can use is left
+ * unchanged.
  *
  * @throws StoreOpenError when the release cannot use the schema, or the database is unsuitable for a store
  */
-export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
-  const { session, schema, steps } = sessions;
+export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
+  const { session, schema, steps } = migrating;
   const readVersion = (): Promise<SchemaVersion> =>
     retryTransientErrors(session, async () => {
       await checkSettings(session, schema);
       return await versionOf(session, schema);
     });
   const from = await readVersion();
-  while (await retryTransientErrors(session, () => runNextStep(sessions, onWaiting)));
+  while (await retryTransientErrors(session, () => runNextStep(migrating, onWaiting)));
   const to = await readVersion();
   assertUsableSchema(to, schemaAfter(steps).version);
   return { from: from.version, to: to.version };
 }
 
-/** The sessions, which have no timeouts, the schema and a migration's steps. */
-export interface Migrating {
-  readonly session: Session;
-  /** Blocks the other processes. Disconnected at the end. */
-  readonly lock: Session;
-  readonly schema: StoreSchema;
-  readonly steps: readonly Migration[];
-}
-
-/** Runs the next step, or waits for another process, and returns whether there may be more. */
+/** Runs the next step, and returns whether there may be more. */
 async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
-  const { session, lock, schema, steps } = migrating;
+  const { session, schema, steps } = migrating;
   const { version } = await versionOf(session, schema);
   if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
-    if (step === undefined) await createTables(session, schema);
-    else if (await lockVersion(lock, schema, version)) await runStep(migrating, version, step, onWaiting);
-    else await sleep(lockIntervalMs);
+    // There is nothing to lock yet: if several processes create the tables, all but one find that they exist.
+    if (step === undefined)
+      await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
+    else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();
     // Ignored if the version has changed. Another process has run the step, or the server has committed it despite the
     // error.
     if ((await versionOf(session, schema)).version === version) throw fault;
-  } finally {
-    // Unblocks the other processes.
-    lock.discard();
   }
   return true;
 }
 
-/**
- * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
- * exist.
- */
-async function createTables(session: Session, schema: StoreSchema): Promise<void> {
-  await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
-}
-
-/**
- * Locks the version's row until the transaction ends. Returns whether that succeeded and the version is unchanged. Uses
- * a row lock, because distributed engines support few others.
- */
-async function lockVersion(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
-  // No timeouts, because building an index may take long. An idle transaction holds no snapshot only under READ
-  // COMMITTED.
-  await lock.begin(`${readCommitted}; ${searchPathSql(schema)}; SET LOCAL idle_in_transaction_session_timeout = 0;
-    ${disableTransactionTimeout(true)}`);
-  const [row] = await lock.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE SKIP LOCKED`);
-  return row?.[0] === String(version);
-}
-
-/** Runs a step under the lock while servers are running, and then changes the version. */
+/** Runs a step as soon as no other transaction uses its table. Deletions continue meanwhile. */
 async function runStep(
-  { session, lock, schema, steps }: Migrating,
+  migrating: Migrating,
   version: number,
   step: Migration,
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  const { index } = step;
-  await runOnline(session, schema, step, onWaiting);
-  if (index !== undefined) {
-    await session.run(disableTransactionTimeout(false));
-    await buildIndex(session, schema, index);
+  const { session, schema } = migrating;
+  for (let attempts = 0; ; attempts++) {
+    try {
+      return await attemptStep(migrating, version, step);
+    } catch (fault) {
+      if (sqlStateOf(fault) !== "55P03") throw fault;
+    }
+    if (attempts % attemptsPerReport === 0) onWaiting?.(await describeLockHolder(session, schema, step.table));
+    await sleep(lockRetryIntervalMs);
   }
-  const next = schemaAfter(steps.slice(0, version));
-  await lock.run(`UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`);
-  await lock.commit();
+}
+
+/** Runs a step and changes the version in one transaction, unless another process has run the step. */
+async function attemptStep(
+  { session, schema, steps }: Migrating,
+  version: number,
+  { sql }: Migration,
+): Promise<void> {
+  const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
+    SET LOCAL idle_in_transaction_session_timeout = '5s'; ${disableTransactionTimeout}`;
+  await session.transact(begin, async () => {
+    // A row lock, because distributed engines support few others.
+    const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);
+    if (row?.[0] !== String(version)) return;
+    await session.run(sql);
+    const next = schemaAfter(steps.slice(0, version));
+    await session.run(
+      `UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`,
+    );
+  });
+}
+
+/**
+ * The statement that disables `transaction_timeout` for the transaction. The statement is a query, because SET fails
+ * before PostgreSQL 17, which introduced this timeout.
+ */
+export const disableTransactionTimeout =
+  "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'";
+
+/** Describes the oldest transaction that uses a table. */
+async function describeLockHolder(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {
+  const [found] = await session.query(
+    `SELECT pid, application_name, pg_catalog.floor(extract(epoch FROM pg_catalog.now() - xact_start))
+     FROM pg_catalog.pg_locks JOIN pg_catalog.pg_stat_activity USING (pid)
+     WHERE relation = pg_catalog.to_regclass($1) AND datname = pg_catalog.current_database() AND granted
+     ORDER BY xact_start LIMIT 1`,
+    [`${quoted}.${table}`],
+  );
+  if (found === undefined) return `a transaction that uses the table ${table}`;
+  const [pid, application, seconds] = found;
+  return `server process ${pid} (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
 }

@@ -7,7 +7,7 @@ import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/
 import { prepareBatch } from "../../../../../src/stores/postgres/delete/prepared-batch.ts";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
-import { runOnline } from "../../../../../src/stores/postgres/schema/online-migration.ts";
+import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
@@ -109,7 +109,8 @@ const upkeep: readonly {
 }[] = [
   {
     name: "a step of migrate",
-    work: (session, schema) => runOnline(session, schema, { table: "plants", sql: "CREATE TABLE step (id int)" }),
+    work: (session, schema) =>
+      migrate({ session, schema, steps: [{ table: "plants", sql: "CREATE TABLE step (id int)" }] }),
   },
   {
     name: "dropping records",
