@@ -122,7 +122,6 @@ describe("backing up", () => {
       `link ${unfinished} copy.db`,
       `sync ${basename(other.path)}`,
       `remove ${unfinished}`,
-      `remove ${unfinished}-lock`,
     ]);
   });
 

@@ -133,7 +133,6 @@ describe("restoring a backup", () => {
       `sync ${basename(folder.path)}`,
       `rename ${unfinished} plants.db`,
       `sync ${basename(folder.path)}`,
-      `remove ${unfinished}-lock`,
     ]);
   });
 

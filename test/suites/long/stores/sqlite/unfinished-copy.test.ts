@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
@@ -59,30 +59,20 @@ function unfinishedIn(folder: TempFolder): string[] {
 }
 
 describe("an unfinished copy", () => {
-  test.each(pairs)("left by a killed $first.name is removed when $next.name runs", ({ first, next }) => {
+  test.each(pairs)("left by a killed $first.name is removed when $next.name runs a day later", ({ first, next }) => {
     using folder = createTempFolder();
     const source = createPlants(folder);
-    for (const run of [1, 2]) {
-      runKilledAt("sync killed.db.", first.code(source, folder.file("killed.db")));
-      // A process that is killed while SQLite writes the copy also leaves a journal.
-      for (const end of ["", "-journal", "-lock"]) {
-        writeFileSync(folder.file(`other.db.0123456789abcdef.unfinished${end}`), "");
-      }
-      expect(unfinishedIn(folder)).toHaveLength(5);
-      next.run(source, folder.file(`next${run}.db`));
-      expect(unfinishedIn(folder)).toEqual([]);
-      expect(plantsIn(folder.file(`next${run}.db`))).toEqual([1n, 2n, 3n]);
-    }
-  });
-
-  test.each(commands)("never leaves a lock file after a killed $name and another one", ({ code, run }) => {
-    using folder = createTempFolder();
-    const source = createPlants(folder);
-    runKilledAt("remove killed.db.", code(source, folder.file("killed.db")));
-    expect(unfinishedIn(folder)).not.toEqual([]);
-    run(source, folder.file("next.db"));
+    runKilledAt("sync killed.db.", first.code(source, folder.file("killed.db")));
+    // A process that is killed while SQLite writes the copy also leaves a journal.
+    writeFileSync(folder.file("other.db.0123456789abcdef.unfinished-journal"), "");
+    const [left, dayAgo] = [unfinishedIn(folder), new Date(Date.now() - 25 * 3_600_000)];
+    expect(left).toHaveLength(2);
+    next.run(source, folder.file("next1.db"));
+    expect(unfinishedIn(folder)).toEqual(left);
+    for (const name of left) utimesSync(folder.file(name), dayAgo, dayAgo);
+    next.run(source, folder.file("next2.db"));
     expect(unfinishedIn(folder)).toEqual([]);
-    expect(plantsIn(folder.file("killed.db"))).toEqual([1n, 2n, 3n]);
+    expect(plantsIn(folder.file("next2.db"))).toEqual([1n, 2n, 3n]);
   });
 
   test.each(pairs)("from a running $first.name is kept when $next.name runs", ({ first, next }) => {
@@ -99,23 +89,20 @@ describe("an unfinished copy", () => {
       using _ = recordFileSteps(runNext);
       first.run(source, folder.file("running.db"));
     }
-    expect(kept).toHaveLength(2);
+    expect(kept).toHaveLength(1);
     expect(unfinishedIn(folder)).toEqual([]);
     for (const name of ["running.db", "next.db"]) expect(plantsIn(folder.file(name))).toEqual([1n, 2n, 3n]);
   });
 
-  test("is removed only if its name and its lock file are complete", () => {
+  test("is removed only if its name is complete", () => {
     using folder = createTempFolder();
     const source = createPlants(folder);
-    const others = [
-      "a.db.unfinished",
-      "a.db.unfinished-lock",
-      "a.db.0123456789abcdef.unfinished",
-      "b.db.12.unfinished",
-    ];
-    for (const name of others) writeFileSync(folder.file(name), "");
-    mkdirSync(folder.file("c.db.0123456789abcdef.unfinished-lock"));
+    const others = ["a.db.unfinished", "b.db.12.unfinished"];
+    for (const name of others) {
+      writeFileSync(folder.file(name), "");
+      utimesSync(folder.file(name), 0, 0);
+    }
     backUp(source, folder.file("copy.db"));
-    expect(unfinishedIn(folder)).toEqual([...others, "c.db.0123456789abcdef.unfinished-lock"].toSorted());
+    expect(unfinishedIn(folder)).toEqual(others);
   });
 });
