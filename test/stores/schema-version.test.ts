@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { noSchema, schemaAfter, schemaProblem } from "../../src/stores/contract/schema-version.ts";
+import { assertUsableSchema, noSchema, schemaAfter } from "../../src/stores/contract/schema-version.ts";
+import { StoreOpenError } from "../../src/stores/contract/store-open-error.ts";
 
 describe("schemaAfter", () => {
   test.each([
@@ -23,7 +24,7 @@ describe("a release of schema version 2", () => {
     { name: "its own schema after a breaking step", schema: { version: 2, oldestServer: 2 } },
     { name: "the next schema after a compatible step", schema: { version: 3, oldestServer: 2 } },
   ])("finds $name usable", ({ schema }) => {
-    expect(schemaProblem(schema, 2)).toBeUndefined();
+    expect(() => assertUsableSchema(schema, 2)).not.toThrow();
   });
 
   test.each([
@@ -61,6 +62,6 @@ describe("a release of schema version 2", () => {
         "but this release has schema version 2: use a newer release",
     },
   ])("refuses $name with a message that includes what to do", ({ schema, problem }) => {
-    expect(schemaProblem(schema, 2)).toBe(problem);
+    expect(() => assertUsableSchema(schema, 2)).toThrow(new StoreOpenError(problem));
   });
 });

@@ -44,36 +44,26 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Returns why a release cannot use a store's schema, and what to do, or `undefined` if it can.
+ * Checks that a release can use a store's schema.
  *
  * A release supports its own schema version and the next one, unless the next one is marked as breaking. So servers
  * keep deleting while the next release's `migrate` changes the schema, and can still be restarted afterwards.
  *
  * @param supported - the release's schema version
+ * @throws StoreOpenError with the reason and what to do
  */
-export function schemaProblem({ version, oldestServer }: SchemaVersion, supported: number): string | undefined {
-  if (version === 0) return `it does not contain a plant store yet: ${createAdvice}`;
+export function assertUsableSchema({ version, oldestServer }: SchemaVersion, supported: number): void {
+  if (version === 0) throw new StoreOpenError(`it does not contain a plant store yet: ${createAdvice}`);
   if (version < supported) {
-    return (
+    throw new StoreOpenError(
       `its schema has version ${version}, but this release supports versions ${supported} and ${supported + 1}: ` +
-      'run "plantstore migrate" of this release'
+        'run "plantstore migrate" of this release',
     );
   }
   const oldest = Math.max(oldestServer, version - 1);
-  if (oldest <= supported) return undefined;
-  return (
+  if (oldest <= supported) return;
+  throw new StoreOpenError(
     `its schema has version ${version}, which requires a release of schema version ${oldest} or newer, ` +
-    `but this release has schema version ${supported}: use a newer release`
+      `but this release has schema version ${supported}: use a newer release`,
   );
-}
-
-/**
- * Checks that a release can use a store's schema.
- *
- * @param supported - the release's schema version
- * @throws StoreOpenError with the reason and what to do
- */
-export function assertUsableSchema(found: SchemaVersion, supported: number): void {
-  const problem = schemaProblem(found, supported);
-  if (problem !== undefined) throw new StoreOpenError(problem);
 }

@@ -17,11 +17,9 @@ import { watchIntervalMs } from "../postgres-store.ts";
 import { TableLocation } from "../table-location.ts";
 import { unlimitedTimeouts } from "./plant-database.ts";
 
-/**
- * The time in which every server that uses a store tries to write to it, in milliseconds. A server checks the store at
- * each interval, by a write if no deletion was committed since the last check.
- */
-export const servedWatchMs: number = 2 * watchIntervalMs + 1_000;
+// The time in which every server that uses a store tries to write to it, in milliseconds: it checks the store at each
+// interval, by a write if no deletion was committed since the last check.
+const servedWatchMs = 2 * watchIntervalMs + 1_000;
 
 // How often waiting sessions are searched, in milliseconds: several times in a server's lock timeout.
 const watchPollMs = 20;

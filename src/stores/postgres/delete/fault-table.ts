@@ -152,7 +152,7 @@ export function verdictOn(fault: unknown): Verdict {
 }
 
 /** Returns whether an idempotency key already has a record. */
-export function isKeyConflict(fault: unknown): boolean {
+function isKeyConflict(fault: unknown): boolean {
   return fault instanceof Error && "constraint" in fault && keyIndex.test(String(fault.constraint));
 }
 
