@@ -16,6 +16,7 @@ export {
   openPlantDatabase,
   parseId,
   restore,
+  type StoreCounts,
 } from "../stores/index.ts";
 export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
-import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
