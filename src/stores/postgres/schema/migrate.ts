@@ -84,14 +84,13 @@ async function runStep(
   step: Migration,
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  const { session, schema } = migrating;
   for (let attempts = 0; ; attempts++) {
     try {
       return await attemptStep(migrating, version, step);
     } catch (fault) {
       if (sqlStateOf(fault) !== "55P03") throw fault;
     }
-    if (attempts % attemptsPerReport === 0) onWaiting?.(await describeLockHolder(session, schema, step.table));
+    if (attempts % attemptsPerReport === 0) onWaiting?.(`a transaction that uses the table ${step.table}`);
     await sleep(lockRetryIntervalMs);
   }
 }
@@ -122,17 +121,3 @@ async function attemptStep(
  */
 export const disableTransactionTimeout =
   "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'";
-
-/** Describes the oldest transaction that uses a table. */
-async function describeLockHolder(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {
-  const [found] = await session.query(
-    `SELECT pid, application_name, pg_catalog.floor(extract(epoch FROM pg_catalog.now() - xact_start))
-     FROM pg_catalog.pg_locks JOIN pg_catalog.pg_stat_activity USING (pid)
-     WHERE relation = pg_catalog.to_regclass($1) AND datname = pg_catalog.current_database() AND granted
-     ORDER BY xact_start LIMIT 1`,
-    [`${quoted}.${table}`],
-  );
-  if (found === undefined) return `a transaction that uses the table ${table}`;
-  const [pid, application, seconds] = found;
-  return `server process ${pid} (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
-}

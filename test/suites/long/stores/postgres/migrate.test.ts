@@ -15,7 +15,7 @@ import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file
 
 const { version: newest } = ownSchema;
 
-const server = await startPostgresOfFile(["-c", "max_prepared_transactions=1"]);
+const server = await startPostgresOfFile();
 
 /** Migrates to the version after {@link laterSteps}. */
 const migrateLater = (
@@ -88,16 +88,11 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
-  test.each([1, 2])("from version %d allows deletions during a wait, and reports the reader", async (version) => {
+  test.each([1, 2])("from version %d allows deletions during a wait, and reports it", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, recordSql);
-    // This transaction began earlier, but uses another table, so it is not reported.
-    const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
-    await bystander.begin("ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
-    const reader = new Session(readServerUrl(`${url}&application_name=less`));
+    const reader = new Session(readServerUrl(url));
     await reader.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
-    const later = new Session(readServerUrl(`${url}&application_name=later`));
-    await later.begin("ISOLATION LEVEL READ COMMITTED; SELECT plant_id FROM deletions");
     const reports: string[] = [];
     const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
     const before = lockTimeouts();
@@ -111,33 +106,14 @@ describe("migrating a PostgreSQL database", () => {
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
     await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
-    const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
-    await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+    await expect.poll(() => reports, { timeout: 20_000 }).toContain("a transaction that uses the table deletions");
     // One attempt is allowed, because the log line may arrive after it.
     expect(triesUntilTold).toBeLessThanOrEqual(1);
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
-    await Promise.all([reader.close(), later.close(), bystander.close()]);
+    await reader.close();
     await expect(running).resolves.toEqual({ from: version, to: latestVersion });
     // The next attempt came a second later; deletions continued meanwhile.
     expect(performance.now() - toldAtMs).toBeGreaterThan(900);
-  });
-
-  test("reports a transaction without a server process that it waits for", async () => {
-    const url = await createSchemaOfVersion(server, 2);
-    await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
-    // This transaction does not use the table, because it is also waiting for the lock.
-    const other = runSql(url, "BEGIN; LOCK TABLE deletions; COMMIT");
-    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
-    await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
-    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
-    const before = lockTimeouts();
-    const reports: string[] = [];
-    const running = migrateLater(url, (what) => void reports.push(what));
-    await expect.poll(lockTimeouts, { timeout: 20_000 }).toBeGreaterThan(before);
-    await runSql(url, "ROLLBACK PREPARED 'forgotten'");
-    await other;
-    await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
-    expect(reports).toEqual(["a transaction that uses the table deletions"]);
   });
 
   test("runs no step when the version changes before it gets the lock", async () => {
