@@ -21,7 +21,7 @@ interface Statements {
 }
 
 /**
- * Builds the statements for records with these columns. Each column is an array parallel to the ids.
+ * Builds the statements for batches with or without idempotency keys. Each column is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in index scan order, so overlapping batches from several processes do not deadlock. With a
  * join in the DELETE, the planner could choose another order.
@@ -32,17 +32,18 @@ interface Statements {
  * following key lookup settles its deletion. The statement fails only if another process uses the key at the same time.
  *
  * A trigger may silently drop a record. Then the cast to an integer fails, and with it the statement, so that no plant
- * is deleted without a record. Because of the cast's SQLSTATE, 22P02, the batch is split until the plant is found. The
- * operator sees the text that was cast in the error message.
- *
- * @param unused - the SQL for the ids whose keys are not used
+ * is deleted without a record. Because of the SQLSTATE of the cast, 22P02, the batch is split until the plant is found.
+ * The operator sees the text that was cast in the error message.
  */
-function buildStatements(
-  { plants, deletions }: StoreSchema,
-  columns: readonly string[],
-  arrays: readonly string[],
-  unused = "$1::bigint[]",
-): Statements {
+function buildStatements({ plants, deletions }: StoreSchema, hasKeys: boolean): Statements {
+  const columns = ["subject", "request_id", ...(hasKeys ? [keyColumn] : [])];
+  const arrays = ["$2", "$3", ...(hasKeys ? ["$5"] : [])].map(textArray);
+  // The ids whose keys are not used. A deletion without a key has an empty string as its key here, which is not in any
+  // record.
+  const unused = hasKeys
+    ? `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
+        WHERE key <> ALL(ARRAY(SELECT ${keyColumn} FROM ${deletions} WHERE ${keysSql("$5")})))`
+    : "$1::bigint[]";
   const names = columns.join(", ");
   const firstElements = arrays.map((array) => `(${array})[1]`);
   const valuesOf = (values: readonly string[]): string =>
@@ -82,19 +83,6 @@ function buildStatements(
 }
 
 const keyColumn = "idempotency_key";
-
-function buildBatchStatements(schema: StoreSchema): { readonly withoutKeys: Statements; readonly withKeys: Statements } {
-  const usedKeysSql = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql("$5")}`;
-  // A deletion without a key has an empty string as its key here, which is not in any record.
-  const unusedIdsSql = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
-    WHERE key <> ALL(ARRAY(${usedKeysSql})))`;
-  const columns = ["subject", "request_id"];
-  const arrays = ["$2", "$3"].map(textArray);
-  return {
-    withoutKeys: buildStatements(schema, columns, arrays),
-    withKeys: buildStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], unusedIdsSql),
-  };
-}
 
 function textArray(parameter: string): string {
   return `${parameter}::pg_catalog.text[]`;
@@ -147,9 +135,8 @@ const lanes: Lanes = {
 
 /** Returns the placement of tables on a single server with its standbys. */
 export function singleServer(schema: StoreSchema): Placement {
-  const statements = buildBatchStatements(schema);
-  const statementsOf = ({ keyed }: PreparedBatch): Statements =>
-    keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
+  const [withoutKeys, withKeys] = [buildStatements(schema, false), buildStatements(schema, true)];
+  const statementsOf = ({ keyed }: PreparedBatch): Statements => (keyed.length === 0 ? withoutKeys : withKeys);
   const findKeyRecordsSql = findKeysSql(schema, keysSql("$1"), pinnedCondition);
   const findPlants: Placement["findPlants"] = async (session, ids) => {
     const rows = await session.query(existingPlantsSql(schema), [toArrayLiteral(ids)]);
