@@ -45,7 +45,12 @@ interface Shape {
 // On disk, because its speed is part of the result.
 using folder = createTempFolder();
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"], { onDisk: true });
-const shapes = [await onPostgres("PostgreSQL, with keys", true), await onPostgres("PostgreSQL", false), onSqlite("SQLite, with keys", true), onSqlite("SQLite", false)];
+const shapes = [
+  await onPostgres("PostgreSQL, with keys", true),
+  await onPostgres("PostgreSQL", false),
+  onSqlite("SQLite, with keys", true),
+  onSqlite("SQLite", false),
+];
 for (let turn = 0; turn < turns; turn++) {
   for (const shape of turn % 2 === 0 ? shapes : shapes.toReversed()) await measure(shape);
 }

@@ -120,8 +120,7 @@ class PostgresBackend implements Backend {
       await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, { placement, isCareful }));
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
-      const isMaybeOneServer =
-        placement.mayFailPartly && (fault.server === "unavailable" || fault.server === "busy");
+      const isMaybeOneServer = placement.mayFailPartly && (fault.server === "unavailable" || fault.server === "busy");
       if (isMaybeOneServer) void this.#health.check();
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;

@@ -70,10 +70,7 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 }
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
-function serve(
-  { db, identity, names, deleteBatch, checkWrite, dropOldDeletions }: Work,
-  requests: MessagePort,
-): void {
+function serve({ db, identity, names, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
   let hasDeleted = false;
   let nextSliceMs = dropSlice();
   let repliedMs = Number.NEGATIVE_INFINITY;

@@ -22,10 +22,7 @@ export function urlOf(location: PlantLocation): string {
 }
 
 /** Returns the store kinds, in a folder and on a server. */
-export function kindsOf(
-  folder: TempFolder,
-  server: PostgresServer,
-): Readonly<Record<"sqlite" | "postgres", Kind>> {
+export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Record<"sqlite" | "postgres", Kind>> {
   let files = 0;
   return {
     sqlite: {

@@ -65,8 +65,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   const step = steps[version - 1];
   try {
     // There is nothing to lock yet: if several processes create the tables, all but one find that they exist.
-    if (step === undefined)
-      await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
+    if (step === undefined) await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
     else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();
@@ -78,12 +77,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 }
 
 /** Runs a step as soon as no other transaction uses its table. Deletions continue meanwhile. */
-async function runStep(
-  migrating: Migrating,
-  version: number,
-  step: Migration,
-  onWaiting?: OnWaiting,
-): Promise<void> {
+async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
   for (let attempts = 0; ; attempts++) {
     try {
       return await attemptStep(migrating, version, step);
@@ -96,11 +90,7 @@ async function runStep(
 }
 
 /** Runs a step and changes the version in one transaction, unless another process has run the step. */
-async function attemptStep(
-  { session, schema, steps }: Migrating,
-  version: number,
-  { sql }: Migration,
-): Promise<void> {
+async function attemptStep({ session, schema, steps }: Migrating, version: number, { sql }: Migration): Promise<void> {
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
     SET LOCAL idle_in_transaction_session_timeout = '5s'; ${disableTransactionTimeout}`;
   await session.transact(begin, async () => {

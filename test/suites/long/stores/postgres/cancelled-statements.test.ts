@@ -12,8 +12,7 @@ import { schemaOf } from "../../../../support/plants/schema-of.ts";
 
 const server = await startPostgresOfFile();
 
-const onWorkers = (session: Session): Placement =>
-  citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0]));
+const onWorkers = (session: Session): Placement => citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0]));
 
 test.each([
   { name: "a single server", placementOf: (session: Session) => singleServer(schemaOf(session)), kind: "unavailable" },

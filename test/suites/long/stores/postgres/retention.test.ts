@@ -65,20 +65,23 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await store.close();
   });
 
-  test.each(["2026-01-02T03:04:05Z", "1970-01-01T00:00:00Z"])("drops records from %s slice by slice", async (moment) => {
-    const url = await createRecords(250);
-    await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
-    const session = new Session(readServerUrl(url));
-    const counts: number[] = [];
-    let fromUs: number | undefined;
-    for (let isMore = true; isMore;) {
-      const slice = await singleServer(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
-      counts.push(slice.count);
-      ({ isMore, reachedTimeUs: fromUs } = slice);
-    }
-    await session.close();
-    expect(counts).toEqual([80, 80, 80, 10, 0]);
-  });
+  test.each(["2026-01-02T03:04:05Z", "1970-01-01T00:00:00Z"])(
+    "drops records from %s slice by slice",
+    async (moment) => {
+      const url = await createRecords(250);
+      await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
+      const session = new Session(readServerUrl(url));
+      const counts: number[] = [];
+      let fromUs: number | undefined;
+      for (let isMore = true; isMore;) {
+        const slice = await singleServer(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
+        counts.push(slice.count);
+        ({ isMore, reachedTimeUs: fromUs } = slice);
+      }
+      await session.close();
+      expect(counts).toEqual([80, 80, 80, 10, 0]);
+    },
+  );
 
   test("drops different records in concurrent processes", async () => {
     const url = await createRecords(45_000);

@@ -174,7 +174,9 @@ test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
     // Replaces the options of its clients with spaces.
     await using pooler = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.once("data", (startup) => {
-        const text = startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, (options) => " ".repeat(options.length));
+        const text = startup
+          .toString("latin1")
+          .replace(/(?<=\0options\0)[^\0]*/, (options) => " ".repeat(options.length));
         upstream.write(Buffer.from(text, "latin1"));
         client.pipe(upstream);
       });
