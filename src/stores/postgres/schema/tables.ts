@@ -4,8 +4,8 @@
  *
  * - In `deletions`, plant_id is not unique: a restored plant can be deleted again.
  * - The indexes are by plant for retries and imports, and by time for `deletions` and retention.
- * - If two processes use the same key at the same time, the index by key allows only one to commit. It has no entries
- *   for deletions without a key, so it does not slow them down.
+ * - If two processes use the same key at the same time, the index by key allows only one to commit. The index has no
+ *   entries for deletions without a key, so it does not slow them down.
  * - `plantstore_schema` has a key because otherwise its row could not be updated in a publication of all tables.
  */
 export const tablesSql = `
