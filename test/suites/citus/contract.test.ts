@@ -60,13 +60,12 @@ describePlantStore(
         failDeletions: async () => void (await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author")),
         protect: (way, ids) => protect(url, way, ids),
         recorded: () => readRecorded(url),
-        // A record without a key is in the partition of its day. Citus refuses an expression that depends on the
-        // session's time zone.
+        // Citus refuses an expression that depends on the time zone of the session.
         age: async (days) =>
           void (await runSql(
             url,
-            `UPDATE deletions SET day = day - ${days},
-               deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '${days} days') AT TIME ZONE 'UTC'`,
+            `UPDATE deletions
+             SET deleted_at = (deleted_at AT TIME ZONE 'UTC' - interval '${days} days') AT TIME ZONE 'UTC'`,
           )),
       },
       [Symbol.asyncDispose]: () => store.close(),
