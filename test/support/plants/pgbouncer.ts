@@ -140,8 +140,10 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
  * connections in that state to the next clients.
  */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {
-  // Each runs in a transaction, so that no two have the same connection. The last call may have left it read-only.
-  const opened = await Promise.allSettled(Array.from({ length: serverConnections }, () => openClient(url, "BEGIN READ WRITE")));
+  // Each in a transaction, so that no two have the same connection. The last call may have left it read-only.
+  const opened = await Promise.allSettled(
+    Array.from({ length: serverConnections }, () => openClient(url, "BEGIN READ WRITE")),
+  );
   const clients = opened.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   try {
     for (const each of opened) if (each.status === "rejected") throw each.reason;
