@@ -15,6 +15,7 @@ describePlantStore(
       "deletion records",
       "a queued deletion",
       "a protected plant",
+      "a locked plant",
       "a store without its tables",
     ],
   },

@@ -1,7 +1,7 @@
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import type { ProtectionSql } from "../../support/plants/opened-store.ts";
+import type { OpenStore, ProtectionSql } from "../../support/plants/opened-store.ts";
 import { addPlants, ageRecords, plantsIn, recordedIn, runSqlite } from "../../support/plants/sqlite-file.ts";
 
 const protectionSql: ProtectionSql = {
@@ -18,7 +18,7 @@ const protectionSql: ProtectionSql = {
      BEGIN SELECT RAISE(IGNORE); END`,
 };
 
-describePlantStore(async (plants) => {
+const openSqlite: OpenStore = async (plants) => {
   const folder = createTempFolder();
   const file = folder.file("plants.db");
   const store = await openSqliteStore({ file, migrates: true });
@@ -42,4 +42,7 @@ describePlantStore(async (plants) => {
       folder[Symbol.dispose]();
     },
   };
-});
+};
+
+// SQLite locks the whole file.
+describePlantStore(openSqlite, { lacks: ["a locked plant"] });

@@ -4,7 +4,7 @@ import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.t
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import type { Protection } from "../../support/plants/opened-store.ts";
-import { readPlants, readRecorded } from "../../support/plants/postgres-of-file.ts";
+import { lockPlants, readPlants, readRecorded } from "../../support/plants/postgres-of-file.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { addTriggerOn, type Trigger } from "./add-trigger.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
@@ -12,6 +12,8 @@ import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 let cluster: CitusCluster;
 beforeAll(async () => {
   cluster = await startCitus();
+  // On the workers, too, where deletions wait for locks.
+  await runSql(cluster.coordinator.url, "ALTER ROLE tester SET lock_timeout = '100ms'");
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
@@ -59,6 +61,7 @@ describePlantStore(
         run: (sql) => runSql(url, sql),
         failDeletions: async () => void (await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author")),
         protect: (way, ids) => protect(url, way, ids),
+        lock: (ids) => lockPlants(url, ids),
         recorded: () => readRecorded(url),
         // Citus refuses an expression that depends on the time zone of the session.
         age: async (days) =>

@@ -29,6 +29,7 @@ export type DurableFact =
   | "deletion records"
   | "a queued deletion"
   | "a protected plant"
+  | "a locked plant"
   | "a store without its tables";
 
 /** The tests for a fact. @param calls - a call to each method that queries the store */
@@ -47,6 +48,7 @@ export const durableFacts: readonly { readonly fact: DurableFact; readonly tests
   { fact: "deletion records", tests: (open) => testRetention(withDatabase(open)) },
   { fact: "a queued deletion", tests: (open) => testQueue(withDatabase(open)) },
   { fact: "a protected plant", tests: (open) => testProtected(withDatabase(open)) },
+  { fact: "a locked plant", tests: (open) => testLocked(withDatabase(open)) },
   { fact: "a store without its tables", tests: (open, calls) => testUnavailable(withDatabase(open), calls) },
 ];
 
@@ -197,6 +199,38 @@ function testProtected(open: OpenWithDatabase): void {
     expect(await opened.plants()).toEqual(kept);
     const recorded = await opened.database.recorded();
     expect(recorded.toSorted((one, other) => Number(one - other))).toEqual(ids.filter((id) => !kept.includes(id)));
+  });
+}
+
+function testLocked(open: OpenWithDatabase): void {
+  const openLocked = async (plants: readonly bigint[], locked: readonly bigint[]) => {
+    const opened = await open(plants);
+    const unlock = await opened.database.lock?.(locked);
+    if (unlock === undefined) throw new Error("the store's database has no lock, and does not state what it lacks");
+    return { ...opened, unlock };
+  };
+
+  test("is deleted when unlocked, and delays no other deletion", async () => {
+    await using opened = await openLocked([1n, 2n, 3n], [1n]);
+    const locked = opened.store.delete(1n, deleteCall());
+    await expect(Promise.all([2n, 3n].map((id) => opened.store.delete(id, deleteCall())))).resolves.toEqual([
+      true,
+      true,
+    ]);
+    expect(await opened.plants()).toEqual([1n]);
+    await opened.unlock();
+    await expect(locked).resolves.toBe(true);
+  });
+
+  test("is deleted for one of its callers, who all wait until it is unlocked", async () => {
+    await using opened = await openLocked([1n], [1n]);
+    // The first ones are sent alone, and the others in one batch.
+    const deletions = Array.from({ length: 5 }, () => opened.store.delete(1n, deleteCall()));
+    await expect.poll(() => opened.store.waiting?.forLock).toBe(deletions.length);
+    await opened.unlock();
+    const outcomes = await Promise.all(deletions);
+    expect(outcomes.filter(Boolean)).toEqual([true]);
+    expect(await opened.plants()).toEqual([]);
   });
 }
 

@@ -4,7 +4,7 @@ import type { PlantStore } from "../../../src/service/plant-store.ts";
 import type { DurableStoreOptions } from "../../../src/stores/contract/durable-store-options.ts";
 import type { ProtectionSql, StoreDatabase } from "./opened-store.ts";
 import { failAttempts } from "./failing-attempts.ts";
-import { type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
 
 /** Starts a PostgreSQL for a file's tests, some of which stop it. */
 export async function startPostgresOfFile(settings: readonly string[] = []): Promise<PostgresServer> {
@@ -50,6 +50,7 @@ export async function openStoreWith(
       // As many as are sent concurrently.
       failDeletions: () => failAttempts(url, "DELETE ON plants", ["42P01", "42P01"]),
       protect: (way, ids) => runSql(url, protectionSql[way](ids.join())),
+      lock: (ids) => lockPlants(url, ids),
       recorded: () => readRecorded(url),
       age: (days) => ageRecords(url, days),
     },
@@ -71,6 +72,16 @@ const protectionSql: ProtectionSql = {
   "a trigger that skips the record": (ids) =>
     triggerSql("INSERT ON deletions", `NEW.plant_id IN (${ids})`, "RETURN NULL"),
 };
+
+/** Locks plants in a transaction, and returns a function that commits it. */
+export async function lockPlants(url: string, ids: readonly bigint[]): Promise<() => Promise<void>> {
+  const sql = `BEGIN; SET LOCAL lock_timeout = 0; SELECT FROM plants WHERE id IN (${ids.join()}) FOR UPDATE`;
+  const other = await openClient(url, sql);
+  return async () => {
+    await other.query("COMMIT");
+    await other.end();
+  };
+}
 
 /** Makes a database's deletion records older. */
 export async function ageRecords(url: string, days: number): Promise<void> {
