@@ -61,6 +61,7 @@ describe("the runbooks", () => {
     { alert: "PlantstoreEventLoopLate", prints: [/nodejs_eventloop_time/] },
     { alert: "GatewayDown", prints: [/ serves plantstore[^]*"status":"live"/] },
     { alert: "GatewayNotReady", prints: [/"status":"ready"[^]* serves plantstore/] },
+    { alert: "GatewayErrors", prints: [/ serves plantstore/] },
     { alert: "GatewayUpstreamUnavailable", prints: [/"status":"ready"[^]*gateway_upstream_connections\{/] },
     { alert: "GatewayUpstreamBusy", prints: [/gateway_upstream_re/] },
     { alert: "GatewayUpstreamQueued", prints: [/gateway_upstream_requests_active\{/] },
