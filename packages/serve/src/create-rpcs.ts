@@ -42,6 +42,7 @@ import {
   type MessageInit,
   type MethodCodecs,
   oneMessage,
+  procedureOf,
   type Reply,
   type Rpc,
   type ResponseParts,
@@ -224,10 +225,10 @@ function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handle
 
 /** @param visible - the visible part of the RPC */
 function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOptions, codecs: MethodCodecs): Rpc {
-  const { parent, name, idempotency } = spec.method;
+  const { idempotency } = spec.method;
   const { connect = true } = options;
   const common = {
-    name: `/${parent.typeName}/${name}`,
+    name: procedureOf(spec.method),
     // Only the Connect protocol has calls by GET, for RPCs without side effects.
     httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
     options,
@@ -347,7 +348,7 @@ function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<Me
   if (isAsyncIterable(returned)) return returned;
   const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;
   throw new TypeError(
-    `the handler of /${method.parent.typeName}/${method.name} must return an async iterable, got ${type}; ` +
+    `the handler of ${procedureOf(method)} must return an async iterable, got ${type}; ` +
       "declare it as an async generator function: async *",
   );
 }

@@ -4,7 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "@plantstore/protobuf";
 import type { BodyMemory } from "@plantstore/http";
 import { StableFields } from "@plantstore/http-engine/client";
-import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@plantstore/protocols";
+import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@plantstore/protocols";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 
@@ -78,7 +78,7 @@ export abstract class ClientMethod<T> {
 
   #fields(): string[] {
     const { scheme, authority, sendCompression, acceptCompression, offersCompression } = this.settings;
-    const path = `/${this.desc.parent.typeName}/${this.desc.name}`;
+    const path = procedureOf(this.desc);
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
     // gRPC over HTTP/2 requires `te`, by which servers detect proxies that do not forward trailers.
     const type = ["te", "trailers", "content-type", "application/grpc+proto"];

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import type { RestOptions } from "@plantstore/protocols";
+import { procedureOf, type RestOptions } from "@plantstore/protocols";
 import { type FaultReporter, guardCallback, type Routes, type Server } from "@plantstore/serve";
 import { noBytes, runInTurns, messageOf, toShortLine, withCode } from "@plantstore/http";
 import { ConnectBackoff } from "../upstreams/index.ts";
@@ -381,7 +381,7 @@ function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {
 }
 
 function proceduresOf(services: readonly DescService[]): ReadonlySet<string> {
-  return new Set(services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `/${typeName}/${name}`)));
+  return new Set(services.flatMap(({ methods }) => methods.map(procedureOf)));
 }
 
 function linesOf(error: unknown): readonly string[] {

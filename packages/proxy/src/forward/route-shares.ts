@@ -6,6 +6,7 @@ import {
   fixedPathOf,
   type HttpPattern,
   parsePathTemplate,
+  procedureOf,
   type RouteShape,
   RuleProblem,
   selectorOf,
@@ -78,9 +79,10 @@ class Sharing {
     this.#omit = [...context.omit];
     this.#withoutAnnotation = new Set([...context.rules.map(({ selector = "" }) => selector), ...context.omit]);
     for (const [at, { methods }] of upstreams.entries()) {
-      for (const { parent, name } of methods) {
-        this.#procedures.set(`/${parent.typeName}/${name}`, at);
-        if (!this.#offering.has(parent.typeName)) this.#offering.set(parent.typeName, at);
+      for (const method of methods) {
+        const { typeName } = method.parent;
+        this.#procedures.set(procedureOf(method), at);
+        if (!this.#offering.has(typeName)) this.#offering.set(typeName, at);
       }
     }
     for (const { parent } of context.localMethods) this.#offering.set(parent.typeName, "this server");

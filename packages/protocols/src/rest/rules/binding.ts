@@ -3,7 +3,7 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { BoundFields } from "@plantstore/protobuf";
 import { createFieldSelector, type SelectFields } from "./field-selection.ts";
 import { createRawBodyReader, type RawBody } from "./http-body.ts";
-import type { HttpPattern } from "./http-rule.ts";
+import { type HttpPattern, procedureOf } from "./http-rule.ts";
 import { parsePathTemplate } from "./parse-path-template.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { compilePathVariables } from "./path-variables.ts";
@@ -75,7 +75,7 @@ export function hasResponseStream({ methodKind }: DescMethod): boolean {
  * applied to a message stream
  */
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
-  const { input, output, parent, name } = method;
+  const { input, output } = method;
   const template = parsePathTemplate(pattern.pathTemplate);
   const variables = compilePathVariables(input, template);
   const preparedResponse = prepareResponse(output, pattern.responseBody, options);
@@ -85,7 +85,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
   return {
     ...createRequestReader(method, pattern, variables, options),
     method,
-    procedure: `/${parent.typeName}/${name}`,
+    procedure: procedureOf(method),
     pattern,
     template,
     boundByPath: variables.boundFields,

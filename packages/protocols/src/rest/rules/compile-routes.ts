@@ -2,7 +2,14 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { runSteps, toOneLine, toShortLine, withCode } from "@plantstore/http";
 import { memoize } from "@plantstore/protobuf";
 import { hasResponseStream, compileBinding, type RestBinding } from "./binding.ts";
-import { type FindHttpRule, type HttpPattern, createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
+import {
+  type FindHttpRule,
+  type HttpPattern,
+  createHttpRuleFinder,
+  procedureOf,
+  selectorOf,
+  toHttpPatterns,
+} from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
 import { isAmbiguousWithError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
@@ -174,10 +181,6 @@ class Compiler {
 /** Returns a binding's name for messages: `package.Service.Method: GET /v1/{id}`. */
 export function describeBinding({ method, pattern }: RestBinding): string {
   return `${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`;
-}
-
-function procedureOf(method: DescMethod): string {
-  return `/${method.parent.typeName}/${method.name}`;
 }
 
 /**

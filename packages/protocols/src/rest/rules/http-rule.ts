@@ -79,6 +79,11 @@ export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
 
+/** Returns an RPC's path: `/package.Service/Method`. */
+export function procedureOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
 // A method is a token (RFC 9110 §5.6.2).
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 

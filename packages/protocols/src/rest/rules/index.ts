@@ -24,6 +24,7 @@ export {
   type HttpPattern,
   type ExternalHttpRule,
   parseHttpRules,
+  procedureOf,
   selectorOf,
   toHttpPatterns,
 } from "./http-rule.ts";
