@@ -258,6 +258,16 @@ describe.concurrent("a client that times out", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
+  test("in a header that begins in the segment of another request gets 408", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+    for (const next of ["", "POST /beds"]) {
+      connection.write(`${head}content-length: 2\r\n\r\n{}${next}`);
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    }
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
+  });
+
   test("between two requests is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
