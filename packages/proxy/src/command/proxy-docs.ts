@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@plantstore/docs-page";
 import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@plantstore/gateway";
+import { describeServices } from "../openapi/index.ts";
 
 /** The API description's endpoints. */
 export interface ProxyDocs {
@@ -22,9 +23,10 @@ export function createProxyDocs(
     createDocsPage({
       document: () => {
         const { services = [], rest = {} } = getServed() ?? {};
-        const title = services.map(({ typeName }) => typeName).join(", ");
+        const { securitySchemes } = further;
         return createOpenApiAsync(services, {
-          info: { title, version: "1.0.0" },
+          // The page sends credentials to the servers in the document, so an upstream must not add one.
+          ...describeServices(services, { servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
           rest,
           ...further,
         });

@@ -5,7 +5,7 @@ import { type ParsedFlags, textOf, textsOf, UsageError } from "@plantstore/comma
 import { createNameFilter, type RestOptions } from "@plantstore/protocols";
 import { InputError, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import { type DocumentBase, readBaseFile } from "./base-file.ts";
-import { baseOfServices } from "./swagger-base.ts";
+import { describeServices } from "./swagger-base.ts";
 
 const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "3.1.0", "3.2": "3.2.0" };
 
@@ -66,23 +66,12 @@ async function baseOf(
 ): Promise<DocumentBase & Pick<OpenApiOptions, "info">> {
   const file = textOf(flags["base"]);
   const base = file === undefined ? {} : await readBaseFile(file);
-  const { security, ...ofServices } = baseOfServices(services);
   const [title, version, servers] = [textOf(flags["title"]), textOf(flags["api-version"]), textsOf(flags["server"])];
-  return {
-    ...ofServices,
-    // The requirements name schemes that a base file may replace.
-    ...(security !== undefined && base.securitySchemes === undefined && { security }),
+  return describeServices(services, {
     ...base,
     ...(servers.length > 0 && { servers: servers.map((url) => ({ url })) }),
-    info: {
-      title: services.map(({ typeName }) => typeName).join(", "),
-      version: "1.0.0",
-      ...ofServices.info,
-      ...base.info,
-      ...(title !== undefined && { title }),
-      ...(version !== undefined && { version }),
-    },
-  };
+    info: { ...base.info, ...(title !== undefined && { title }), ...(version !== undefined && { version }) },
+  });
 }
 
 async function restOf(flags: ParsedFlags): Promise<RestOptions> {

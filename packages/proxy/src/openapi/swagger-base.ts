@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { OpenApiInfo, OpenApiSecurityScheme, OpenApiServer } from "@plantstore/gateway";
+import type { OpenApiInfo, OpenApiOptions, OpenApiSecurityScheme, OpenApiServer } from "@plantstore/gateway";
 import {
   type SwaggerOptions,
   swaggerOptionsOf,
@@ -9,10 +9,35 @@ import {
 import type { DocumentBase } from "./base-file.ts";
 
 /**
+ * Returns the options for a document of services: those of `openapiv2_swagger` in their files, and a title and a version
+ * without them.
+ *
+ * @param replacing - the parts that replace those of the files
+ */
+export function describeServices(
+  services: readonly DescService[],
+  replacing: DocumentBase,
+): DocumentBase & Pick<OpenApiOptions, "info"> {
+  const { security, ...ofFiles } = baseOfServices(services);
+  return {
+    ...ofFiles,
+    // The requirements name schemes of the files.
+    ...(security !== undefined && replacing.securitySchemes === undefined && { security }),
+    ...replacing,
+    info: {
+      title: services.map(({ typeName }) => typeName).join(", "),
+      version: "1.0.0",
+      ...ofFiles.info,
+      ...replacing.info,
+    },
+  };
+}
+
+/**
  * Returns how `openapiv2_swagger` in the files of services describes the document. If several files set a part, the
  * first one applies. Security schemes come from all files.
  */
-export function baseOfServices(services: readonly DescService[]): DocumentBase {
+function baseOfServices(services: readonly DescService[]): DocumentBase {
   const bases = [...new Set(services.map(({ file }) => file))].map(swaggerOptionsOf).map(toBase);
   const securitySchemes = Object.assign({}, ...bases.toReversed().map((base) => base.securitySchemes));
   return {

@@ -6,9 +6,12 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { file_library_v1_library } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { file_orders_v1_orders, OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { createGateway } from "../../../gateway/src/index.ts";
+import { readDescriptorSet } from "../../../protobuf/src/index.ts";
+import { createProxyDocs } from "../../src/command/proxy-docs.ts";
 import { runOpenApi } from "../suites/long/openapi/run-openapi.ts";
 
-// grpc-gateway's option openapiv2_swagger in documents that the command `openapi` writes.
+// grpc-gateway's option openapiv2_swagger, in documents that the command `openapi` writes and the proxy serves.
 
 const folder = createTempFolder();
 const { write } = folder;
@@ -252,5 +255,29 @@ describe("openapi with openapiv2_swagger", () => {
   ])("$name", async ({ fields, want }) => {
     const { exitCode, printed } = await runOpenApi(withSwagger("one.binpb", fields));
     expect([exitCode, JSON.parse(printed)]).toEqual([0, expect.objectContaining(want)]);
+  });
+});
+
+describe("/openapi.json of the proxy with openapiv2_swagger", () => {
+  const set = descriptorSetOf(swaggerIn(file_orders_v1_orders, swagger));
+  const { services } = readDescriptorSet(set);
+
+  async function getDocument(further: Parameters<typeof createProxyDocs>[1]): Promise<string> {
+    const { endpoints } = createProxyDocs(() => ({ services, rest: {} }), further);
+    const gateway = createGateway({ routes: () => undefined, endpoints });
+    return await (await gateway.fetch(new Request("http://proxy.example/openapi.json"))).text();
+  }
+
+  test("equals the file of the command with the proxy as the only server", async () => {
+    const { printed } = await runOpenApi(write("proxied.binpb", set), "--server", "/");
+    expect(await getDocument({})).toBe(printed);
+    expect(JSON.parse(printed)).toMatchObject({ info: { title: "Orders" }, servers: [{ url: "/" }] });
+  });
+
+  test("has only the credentials of the proxy if the proxy checks them", async () => {
+    const bearerAuth = { type: "http", scheme: "bearer" } as const;
+    const document: unknown = JSON.parse(await getDocument({ securitySchemes: { bearerAuth } }));
+    expect(document).toMatchObject({ info: { title: "Orders" }, security: [{ bearerAuth: [] }] });
+    expect(document).toHaveProperty("components.securitySchemes", { bearerAuth });
   });
 });
