@@ -3,7 +3,7 @@ import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/create-gateway";
 import type { FaultReporter } from "@plantstore/serve";
 import { refusePromise } from "@plantstore/http";
-import { type RestOptions, selectorOf } from "@plantstore/protocols";
+import { type RestOptions, selectorOf, withoutRpcs } from "@plantstore/protocols";
 import {
   assignServices,
   type CompiledTable,
@@ -46,7 +46,9 @@ export function* compileProxy(
     isUnknown,
   }));
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(options.rest?.rules ?? [])];
-  const { rest, conflicts } = yield* restOf({ ...options.rest, rules }, claims, { owners, localMethods, options });
+  const hiddenRpcs = new Set(descriptors.flatMap((each) => [...each.hiddenRpcs]));
+  const given = withoutRpcs({ ...options.rest, rules }, hiddenRpcs);
+  const { rest, conflicts } = yield* restOf(given, claims, { owners, localMethods, options });
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
@@ -71,6 +73,7 @@ export function* compileProxy(
     routes,
     rest,
     services: [...proxied],
+    hiddenRpcs,
     visibilityLabels: new Set(
       [routes.visibilityLabels, ...descriptors.map(({ labels }) => labels)].flatMap((all) => [...all]),
     ),

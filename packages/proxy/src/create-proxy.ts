@@ -98,6 +98,8 @@ export interface ProxyGateway extends Gateway {
   readonly services: readonly DescService[];
   /** The services that are not proxied because the descriptors lack a required type, each with the reason. */
   readonly omitted: readonly string[];
+  /** The services and RPCs that `visibility` hides, as `package.Service` and `package.Service.Method`. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** The labels of the rules in the current descriptors. Empty without `visibility`. */
   readonly visibilityLabels: ReadonlySet<string>;
   /** The descriptor sets in use, including comments, in upstream order. */
@@ -268,20 +270,16 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   // For the PROXY protocol, the listener also keeps the proxies that it started with.
   const { trustedProxies } = server;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
-  const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
+  const stop = (stopGateway: () => Promise<void>): Promise<void> => {
     isStopped = true;
-    stopReading(current);
-    await stopGateway();
-    await closeAll(current.upstreams);
+    return stopServing(current, stopGateway);
   };
   const reconfigure = inOrder(async (next: ProxyOptions) => {
     if (isStopped) throw closedError();
     const opened = await openServing(next, current.table);
     if (isStopped) return await discard(opened);
     const old = current;
-    // The listener and the handlers hold this object. Calls in flight hold their routes.
-    Object.assign(server, opened.server, { trustedProxies });
-    opened.table.server = server;
+    serveBy(opened, server, trustedProxies);
     current = opened;
     replace(old);
   });
@@ -305,6 +303,9 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     get omitted() {
       return current.table.omitted;
     },
+    get hiddenRpcs() {
+      return current.table.inUse.hiddenRpcs;
+    },
     get visibilityLabels() {
       return current.table.inUse.visibilityLabels;
     },
@@ -320,6 +321,18 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     reload: () => current.table.reload(),
     reconfigure,
   };
+}
+
+async function stopServing(serving: Serving, stopGateway: () => Promise<void>): Promise<void> {
+  stopReading(serving);
+  await stopGateway();
+  await closeAll(serving.upstreams);
+}
+
+/** Changes the server of a proxy. The listener and the handlers hold this object. Calls in flight hold their routes. */
+function serveBy({ server: opened, table }: Serving, server: Server, trustedProxies: Server["trustedProxies"]): void {
+  Object.assign(server, opened, { trustedProxies });
+  table.server = server;
 }
 
 /**

@@ -93,6 +93,8 @@ interface PreparedRpcs {
   readonly registry: Registry;
   /** Removes what callers must not see from error details. Returns `undefined` if nothing is hidden in messages. */
   readonly hidden: HiddenParts | undefined;
+  /** The hidden services and RPCs, by full name. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels that visibility rules have. */
   readonly visibilityLabels: ReadonlySet<string>;
 }
@@ -156,8 +158,11 @@ export function* createRpcs(
     rpcs.push({ ...rpc, forward: createForwarding(spec, interceptors, check) });
     yield;
   }
-  return { rpcs, registry, hidden: visible?.hidden, visibilityLabels: visible?.labels ?? new Set() };
+  const { hidden, hiddenRpcs = none, labels: visibilityLabels = none } = visible ?? {};
+  return { rpcs, registry, hidden, hiddenRpcs, visibilityLabels };
 }
+
+const none: ReadonlySet<string> = new Set();
 
 /** Runs the user's `routes`. Throws as {@link optionsOf} does, and TypeError for a misspelled handler and a promise. */
 function registerRpcs(

@@ -14,7 +14,13 @@ import {
   required,
   type TrustedProxies,
 } from "@plantstore/http";
-import { type OptionLabels, withOption, type ReadJsonOptions, type VisibilityOptions } from "@plantstore/protobuf";
+import {
+  type OptionLabels,
+  withOption,
+  type ReadJsonOptions,
+  type VisibilityOptions,
+  visibilityOptionNames,
+} from "@plantstore/protobuf";
 import {
   createProtocols,
   creatorOf,
@@ -27,6 +33,7 @@ import {
   restOptionNames,
   type RestOptions,
   type RestRoutes,
+  withoutRpcs,
   type Admit,
   type AdmitRequest,
   type CompletedRequest,
@@ -117,7 +124,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   admit: true,
   rest: restOptionNames,
   validation: true,
-  visibility: { allow: arrayOf(undefined, required) },
+  visibility: visibilityOptionNames,
   endpoints: arrayOf(),
   cors: corsOptionNames,
   limits: defaultLimits,
@@ -195,7 +202,7 @@ export function* compileRoutesInSteps(
   requireFunction(routes);
   for (const endpoint of allEndpoints) refuseUnusableEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
-  const { rpcs, registry, ...visibility } = yield* createRpcs(
+  const { rpcs, registry, hiddenRpcs, ...visibility } = yield* createRpcs(
     routes,
     withDefaults(options, compressions),
     ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
@@ -213,7 +220,7 @@ export function* compileRoutesInSteps(
   const restRoutes = yield* compileInSteps(
     rpcs.map(({ method }) => method),
     {
-      ...rest,
+      ...withoutRpcs(rest, hiddenRpcs),
       json: { ...jsonRulesOf(jsonOptions), ...rest.json },
       writeJson: jsonOptions,
       ...(onIgnored && { onIgnored }),

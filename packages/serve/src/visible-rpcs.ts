@@ -21,6 +21,8 @@ type BinaryOptions = ConnectRouterOptions["binaryOptions"];
 export class VisibleRpcs {
   /** Removes what is hidden from messages. Returns `undefined` if no message has a hidden part. */
   readonly hidden: HiddenParts | undefined;
+  /** The hidden services and RPCs, by full name. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels that rules have. */
   readonly labels: ReadonlySet<string>;
   readonly #services: ReadonlySet<DescService>;
@@ -40,7 +42,8 @@ export class VisibleRpcs {
     binaryOptions: BinaryOptions,
   ) {
     const described = [...services, ...[...registries].flatMap((registry) => [...registry])];
-    const { types, restricted, labels, fileNames } = hideInFiles(described, visibility);
+    const { types, restricted, hiddenRpcs, labels, fileNames } = hideInFiles(described, visibility);
+    this.hiddenRpcs = hiddenRpcs;
     this.labels = labels;
     this.#services = new Set(services);
     this.#types = types;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   arrayOf,
+  arrayOfStrings,
   nearestName,
   type OptionNames,
   refuseUnknownOptions,
@@ -14,6 +15,7 @@ interface Options {
   readonly limits?: { readonly requests?: number; readonly requestTimeoutMs?: number };
   readonly signal?: AbortSignal;
   readonly retry?: "off" | { readonly attempts: number };
+  readonly labels?: readonly string[];
   readonly issuers?: readonly { readonly url: string; readonly audience?: string }[];
 }
 
@@ -23,6 +25,7 @@ const names: OptionNames<Options> = {
   limits: { requests: true, requestTimeoutMs: true },
   signal: undefined,
   retry: stringOr({ attempts: required }),
+  labels: arrayOfStrings(),
   issuers: arrayOf({ url: required, audience: true }),
 };
 
@@ -53,13 +56,14 @@ describe("refuseUnknownOptions()", () => {
     {
       name: "a name without a similar one and lists all names",
       options: { colour: 1 },
-      message: 'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "issuers"',
+      message:
+        'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "labels", "issuers"',
     },
     {
       name: "a name that every object inherits",
       options: { constructor: 1 },
       message:
-        'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "issuers"',
+        'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "labels", "issuers"',
     },
     {
       name: "a name inside an option and suggests the nearest there",
@@ -85,6 +89,16 @@ describe("refuseUnknownOptions()", () => {
       name: "an object instead of an array",
       options: { issuers: { url: "a" } },
       message: 'option "issuers" of create must be an array, got an object',
+    },
+    {
+      name: "a string instead of an array of strings",
+      options: { labels: "a" },
+      message: 'option "labels" of create must be an array, got string',
+    },
+    {
+      name: "an item of an array that is not a string",
+      options: { labels: ["a", 1] },
+      message: 'option "labels[1]" of create must be a string, got number',
     },
     {
       name: "an item of an array that is not an object",

@@ -6,6 +6,7 @@
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {
   arrayOf,
+  arrayOfStrings,
   type OptionNames,
   refuseIgnoredOptions,
   refuseUnknownOptions,

@@ -28,6 +28,17 @@ export function arrayOf(names?: object, kind?: typeof required): OptionForm {
   return new OptionForm(problemsOfArray, kind);
 }
 
+/** Marks an option that is an array of strings. */
+export function arrayOfStrings(kind?: typeof required): OptionForm {
+  const problemsOfArray: CheckValue = (value, owner, path) => {
+    if (!Array.isArray(value)) return [wrongType("an array", value, owner, path)];
+    return value.flatMap((item: unknown, at) =>
+      typeof item === "string" ? [] : [wrongType("a string", item, owner, `${path}[${at}]`)],
+    );
+  };
+  return new OptionForm(problemsOfArray, kind);
+}
+
 /** Marks an option that is a string, or an object with these options. */
 export function stringOr(names: object): OptionForm {
   return new OptionForm((value, owner, path) =>
@@ -38,7 +49,7 @@ export function stringOr(names: object): OptionForm {
 /**
  * The option names in an object with this type. Adding an option to the type but not here does not compile. The value
  * is {@link required} for a required option, a nested object with names for an option that has options itself, the
- * result of {@link arrayOf} for an array, and `true` or the default for all others.
+ * result of {@link arrayOf} or {@link arrayOfStrings} for an array, and `true` or the default for all others.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionForm;

@@ -4,10 +4,14 @@ import type {
   EnumDescriptorProto,
   FieldDescriptorProto,
   FileDescriptorProto,
+  ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { arrayOfStrings, type OptionNames, required } from "@plantstore/http";
 import { copyWith } from "./complete-files.ts";
+import { DroppedImports } from "./dropped-imports.ts";
 import { ListPositions } from "./list-positions.ts";
+import { withoutOneofFields } from "./message-rules.ts";
 import { joinNames } from "./validate-files.ts";
 
 /** Which elements with a `google.api.visibility` rule exist. */
@@ -16,11 +20,16 @@ export interface VisibilityOptions {
   readonly allow: readonly string[];
 }
 
+/** The names of {@link VisibilityOptions}. */
+export const visibilityOptionNames: OptionNames<VisibilityOptions> = { allow: arrayOfStrings(required) };
+
 /** Files without restricted elements. */
 export interface VisibleFiles {
   readonly visible: readonly FileDescriptorProto[];
   /** The full names of all hidden messages, and of the messages and enums that lack fields, extensions or values. */
   readonly restricted: ReadonlySet<string>;
+  /** The hidden services and RPCs, as `package.Service` and `package.Service.Method`. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels that rules have. */
   readonly labels: ReadonlySet<string>;
 }
@@ -37,8 +46,9 @@ const restrictionNumber = 1;
 
 /**
  * Returns files without the services, methods, messages, fields, enums and enum values that have a
- * `google.api.visibility` rule without an allowed label, and without everything that uses a hidden type. Comments keep
- * their descriptors. Yields after each file.
+ * `google.api.visibility` rule without an allowed label, and without everything that uses a hidden type. Imports that
+ * only hidden elements need are removed, and so are hidden fields in oneof rules of `buf.validate`. Comments keep their
+ * descriptors. Yields after each file.
  *
  * @throws Error if an enum hides its first value, which is its fields' default
  */
@@ -46,7 +56,7 @@ export function* hideRestricted(
   input: readonly FileDescriptorProto[],
   { allow }: VisibilityOptions,
 ): Generator<number, VisibleFiles> {
-  const rules = new Rules(new Set(allow.flatMap(labelsOf)));
+  const rules = new Rules(new Set(allow.flatMap(labelsOf)), new DroppedImports(input));
   for (const file of input) {
     rules.addHiddenTypes(file.messageType, file.enumType, file.package, false);
     yield 0;
@@ -56,7 +66,8 @@ export function* hideRestricted(
     files.push(rules.visiblePartOf(file));
     yield 0;
   }
-  return { visible: files, restricted: rules.restricted, labels: rules.labels };
+  const { restricted, hiddenRpcs, labels } = rules;
+  return { visible: files, restricted, hiddenRpcs, labels };
 }
 
 /** Returns the labels in a list such as "PREVIEW, INTERNAL". */
@@ -75,11 +86,14 @@ interface Restrictable {
 class Rules {
   readonly labels = new Set<string>();
   readonly restricted = new Set<string>();
+  readonly hiddenRpcs = new Set<string>();
   readonly #allowed: ReadonlySet<string>;
+  readonly #droppedImports: DroppedImports;
   readonly #hiddenTypes = new Set<string>();
 
-  constructor(allowed: ReadonlySet<string>) {
+  constructor(allowed: ReadonlySet<string>, droppedImports: DroppedImports) {
     this.#allowed = allowed;
+    this.#droppedImports = droppedImports;
   }
 
   /** Adds a scope's hidden types. If `isHidden`, the scope is a hidden message, and all types in it are hidden. */
@@ -106,8 +120,12 @@ class Rules {
     const positions = new ListPositions();
     const { service: all, messageType, enumType, extension } = file;
     const inFile = (name: string): boolean => this.#isTypeVisible(joinNames(file.package, name));
-    const service = positions.filter([6], all, (each) => this.#isVisible(each));
-    const visible = copyWith(file, {
+    const service = positions.filter([6], all, (each) => {
+      const isVisible = this.#isVisible(each);
+      if (!isVisible) this.#addHiddenService(joinNames(file.package, each.name), each);
+      return isVisible;
+    });
+    const reduced = copyWith(file, {
       messageType: positions
         .filter([4], messageType, ({ name }) => inFile(name))
         .map(([message, at]) =>
@@ -120,11 +138,14 @@ class Rules {
       service: service.map(([desc, at]) => {
         const method = positions.filter([6, at, 2], desc.method, (each) => {
           const types = [each.inputType, each.outputType];
-          return this.#isVisible(each) && types.every((name) => this.#isTypeVisible(name));
+          const isVisible = this.#isVisible(each) && types.every((name) => this.#isTypeVisible(name));
+          if (!isVisible) this.hiddenRpcs.add(joinNames(joinNames(file.package, desc.name), each.name));
+          return isVisible;
         });
         return copyWith(desc, { method: method.map(([each]) => each) });
       }),
     });
+    const visible = this.#droppedImports.removeFrom(file, reduced, positions);
     const { sourceCodeInfo } = file;
     if (sourceCodeInfo === undefined) return visible;
     const location = sourceCodeInfo.location.flatMap((each) => {
@@ -132,6 +153,11 @@ class Rules {
       return path === undefined ? [] : [path === each.path ? each : copyWith(each, { path })];
     });
     return copyWith(visible, { sourceCodeInfo: copyWith(sourceCodeInfo, { location }) });
+  }
+
+  #addHiddenService(typeName: string, { method }: ServiceDescriptorProto): void {
+    this.hiddenRpcs.add(typeName);
+    for (const { name } of method) this.hiddenRpcs.add(joinNames(typeName, name));
   }
 
   #visiblePartOfMessage(
@@ -148,12 +174,15 @@ class Rules {
     const field = positions
       .filter([...path, 2], message.field, (each) => this.#isFieldVisible(each))
       .map(([each]) => each);
-    if (field.length < message.field.length) this.restricted.add(typeName);
+    const isReduced = field.length < message.field.length;
+    if (isReduced) this.restricted.add(typeName);
+    const { options } = message;
     const used = new Set(field.flatMap((each) => (hasOneof(each) ? [each.oneofIndex] : [])));
     const oneofDecl = positions.filter([...path, 8], message.oneofDecl, (_, at) => used.has(at));
     const newIndex = new Map(oneofDecl.map(([, old], at) => [old, at]));
     const isVisible = ({ name }: { readonly name: string }): boolean => this.#isTypeVisible(joinNames(typeName, name));
     return copyWith(message, {
+      ...(isReduced && options && { options: withoutOneofFields(options, namesWithout(message.field, field)) }),
       field: field.map((each) =>
         hasOneof(each) ? copyWith(each, { oneofIndex: newIndex.get(each.oneofIndex) ?? 0 }) : each,
       ),
@@ -215,6 +244,15 @@ class Rules {
 /** Returns the labels in an element's rule, or none if everyone sees it. @throws RangeError if it is malformed */
 export function visibilityLabelsOf({ options }: Restrictable): readonly string[] {
   return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
+}
+
+/** Returns the names of the fields that some of them lack. */
+function namesWithout(
+  all: readonly FieldDescriptorProto[],
+  some: readonly FieldDescriptorProto[],
+): ReadonlySet<string> {
+  const kept = new Set(some);
+  return new Set(all.filter((field) => !kept.has(field)).map(({ name }) => name));
 }
 
 function hasOneof(field: FieldDescriptorProto): boolean {

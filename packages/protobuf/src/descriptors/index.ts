@@ -10,7 +10,7 @@
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
 export { filesOf } from "./files-of.ts";
 export { HiddenParts, type PartlyVisible } from "./hidden-parts.ts";
-export { visibilityLabelsOf, type VisibilityOptions } from "./hide-restricted.ts";
+export { visibilityLabelsOf, type VisibilityOptions, visibilityOptionNames } from "./hide-restricted.ts";
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
 export {

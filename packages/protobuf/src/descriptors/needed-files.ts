@@ -49,7 +49,7 @@ export function referredTypes({ messageType, extension, service }: FileDescripto
 }
 
 /** Returns the full names that a file's messages and enums have. */
-function* declaredTypes({ package: scope, messageType, enumType }: FileDescriptorProto): Generator<string> {
+export function* declaredTypes({ package: scope, messageType, enumType }: FileDescriptorProto): Generator<string> {
   const messages = messageType.map((message) => ({ message, typeName: joinNames(scope, message.name) }));
   for (const { name } of enumType) yield joinNames(scope, name);
   // The loop also visits the messages that it adds.

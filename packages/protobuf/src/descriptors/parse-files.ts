@@ -36,7 +36,7 @@ export function* parseFiles(set: Uint8Array): Generator<number, readonly FileDes
 }
 
 /** A field in an encoded message. */
-interface EncodedField {
+export interface EncodedField {
   readonly number: number;
   /** The offsets of its tag and of the byte after it. */
   readonly start: number;
@@ -45,7 +45,8 @@ interface EncodedField {
   readonly content: Uint8Array | undefined;
 }
 
-function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
+/** Yields the fields of an encoded message. @throws Error if it is malformed */
+export function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) {
     const start = reader.pos;

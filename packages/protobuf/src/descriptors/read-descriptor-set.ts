@@ -20,6 +20,8 @@ export interface DescribedServices {
    * The full names of hidden messages, and of types that lack some of their parts because of `google.api.visibility`.
    */
   readonly restricted: ReadonlySet<string>;
+  /** The services and RPCs that are hidden because of their visibility, by full name. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels that visibility rules have. Empty without {@link VisibilityOptions}. */
   readonly labels: ReadonlySet<string>;
 }
@@ -53,7 +55,7 @@ export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions):
   const files = distinctFiles(yield* parse(bytes));
   const needed = yield* neededFiles(files);
   const valid = yield* validateFiles(files, needed);
-  const { visible, restricted, labels } =
+  const { visible, ...visibilities } =
     visibility === undefined ? allVisible(valid) : yield* hideRestricted(valid, visibility);
   const { set, omitted, missingFiles } = yield* completeFiles(visible);
   const neededNames = new Set([...needed].map(({ name }) => name));
@@ -61,11 +63,11 @@ export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions):
   const services = [...types]
     .filter((type) => type.kind === "service")
     .filter(({ typeName }) => !omitted.has(typeName));
-  return { services, types, omitted, missingFiles, restricted, labels };
+  return { services, types, omitted, missingFiles, ...visibilities };
 }
 
 function allVisible(visible: readonly FileDescriptorProto[]): VisibleFiles {
-  return { visible, restricted: new Set(), labels: new Set() };
+  return { visible, restricted: new Set(), hiddenRpcs: new Set(), labels: new Set() };
 }
 
 function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorProto[]> {

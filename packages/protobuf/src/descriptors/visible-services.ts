@@ -1,14 +1,14 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
-import { runSteps } from "@plantstore/http";
+import { refuseUnknownOptions, runSteps } from "@plantstore/http";
 import { completeFiles } from "./complete-files.ts";
 import { filesOf } from "./files-of.ts";
-import { hideRestricted, type VisibilityOptions } from "./hide-restricted.ts";
+import { hideRestricted, type VisibilityOptions, visibilityOptionNames } from "./hide-restricted.ts";
 import { linkFiles } from "./link-files.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 import { distinctFiles } from "./validate-files.ts";
 
 /** The visible part of files, with its own descriptors. */
-export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "labels"> {
+export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "hiddenRpcs" | "labels"> {
   /** The names of all files, including files in which nothing is visible. */
   readonly fileNames: ReadonlySet<string>;
 }
@@ -24,22 +24,23 @@ export function hideInFiles(
   visibility: VisibilityOptions,
 ): VisibleTypes {
   const protos = distinctFiles([...filesOf(described)].map(({ proto }) => proto));
-  const { visible, restricted, labels } = runSteps(hideRestricted(protos, visibility));
+  const { visible, ...visibilities } = runSteps(hideRestricted(protos, visibility));
   const { set } = runSteps(completeFiles(visible));
   const types = runSteps(linkFiles(set.file, () => true));
-  return { types, restricted, labels, fileNames: new Set(protos.map(({ name }) => name)) };
+  return { types, ...visibilities, fileNames: new Set(protos.map(({ name }) => name)) };
 }
 
 /**
  * Returns services without the parts that a gateway with the option `visibility` hides, for `createOpenApi` and
  * `createReflectionService`. Hidden services are left out.
  *
- * @throws Error if an enum hides its first value, which is its fields' default
+ * @throws Error if an enum hides its first value, which is its fields' default; TypeError for an invalid option
  */
 export function visibleServices(
   services: readonly DescService[],
   visibility: VisibilityOptions,
 ): readonly DescService[] {
+  refuseUnknownOptions(visibility, visibilityOptionNames, "visibleServices");
   const { types } = hideInFiles(services, visibility);
   return services.flatMap(({ typeName }) => types.getService(typeName) ?? []);
 }

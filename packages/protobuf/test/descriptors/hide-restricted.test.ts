@@ -13,6 +13,7 @@ import {
   MethodOptionsSchema,
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
 import { commentOf, commentsOf } from "../../../openapi/src/index.ts";
@@ -168,6 +169,14 @@ describe("a definition with restricted elements", () => {
     expect(readDescriptorSet(definition(), { allow: ["INTERNAL"] }).restricted).toEqual(new Set());
   });
 
+  test("lists the hidden services and RPCs", () => {
+    expect(readDescriptorSet(definition(), { allow: [] }).hiddenRpcs).toEqual(
+      new Set(["a.InternalShop", "a.InternalShop.Buy", "a.Shop.Hidden", "a.Shop.Typed"]),
+    );
+    expect(readDescriptorSet(definition(), { allow: ["INTERNAL"] }).hiddenRpcs).toEqual(new Set());
+    expect(readDescriptorSet(definition()).hiddenRpcs).toEqual(new Set());
+  });
+
   test("keeps the comments of the visible elements", () => {
     const { services, types } = readDescriptorSet(definition(), { allow: [] });
     const comments = runSteps(commentsOf(services));
@@ -194,4 +203,125 @@ test("the first value of an enum cannot be hidden", () => {
   if (none !== undefined) none.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
   const changed = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
   expect(() => readDescriptorSet(changed, { allow: [] })).toThrow("the first value of a.Kind cannot be hidden");
+});
+
+/** Encodes `buf.validate.MessageRules` with an expression, and oneof rules that may be required. */
+function messageRules(oneofs: readonly { readonly fields: readonly string[]; readonly required?: boolean }[]) {
+  const rules = new BinaryWriter().tag(5, WireType.LengthDelimited).string("true");
+  for (const { fields, required } of oneofs) {
+    const rule = new BinaryWriter();
+    for (const name of fields) rule.tag(1, WireType.LengthDelimited).string(name);
+    if (required !== undefined) rule.tag(2, WireType.Varint).bool(required);
+    rules.tag(4, WireType.LengthDelimited).bytes(rule.finish());
+  }
+  return { no: 1159, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(rules.finish()).finish() };
+}
+
+test("hidden fields are removed from the oneof rules of buf.validate", () => {
+  const others = { no: 50_000, wireType: WireType.Varint, data: new BinaryWriter().uint32(7).finish() };
+  const optionsOf = (typeName: string, allow: readonly string[]): unknown => {
+    const file = create(FileDescriptorProtoSchema, {
+      name: "a.proto",
+      package: "a",
+      syntax: "proto3",
+      messageType: ["Order", "Open"].map((name) => ({
+        name,
+        field: [field("secret", 1, name === "Open" ? {} : { options: ofField }), field("text", 2)],
+        options: create(MessageOptionsSchema),
+      })),
+    });
+    for (const { options } of file.messageType) {
+      if (options === undefined) continue;
+      options.$unknown = [
+        others,
+        messageRules([{ fields: ["secret", "text"], required: true }, { fields: ["text"] }, { fields: ["secret"] }]),
+      ];
+    }
+    const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+    return readDescriptorSet(set, { allow }).types.getMessage(`a.${typeName}`)?.proto.options?.$unknown;
+  };
+  const complete = messageRules([
+    { fields: ["secret", "text"], required: true },
+    { fields: ["text"] },
+    { fields: ["secret"] },
+  ]);
+  expect(optionsOf("Order", [])).toEqual([
+    others,
+    messageRules([{ fields: ["text"], required: true }, { fields: ["text"] }]),
+  ]);
+  expect(optionsOf("Order", ["INTERNAL"])).toEqual([others, complete]);
+  expect(optionsOf("Open", [])).toEqual([others, complete]);
+});
+
+describe("imports of a file with hidden elements", () => {
+  const request = { name: "Request", field: [field("id", 1)] };
+  const method = (inputType: string, hidden: boolean) => ({
+    name: inputType.slice(1).replaceAll(".", "_"),
+    inputType,
+    outputType: inputType,
+    ...(hidden && { options: ofMethod }),
+  });
+  const extension = field("option", 50_001, { type: Type.STRING });
+
+  /** Returns the imports of the file of a service, and their comments. */
+  function importsFor(methods: readonly ReturnType<typeof method>[]): object {
+    const file = [
+      { name: "secret.proto", package: "secret", messageType: [request] },
+      { name: "shown.proto", package: "shown", messageType: [request] },
+      {
+        name: "options.proto",
+        package: "options",
+        messageType: [{ ...request, extension: [{ ...extension, extendee: ".google.protobuf.MethodOptions" }] }],
+        dependency: ["google/protobuf/descriptor.proto"],
+      },
+      { name: "through.proto", package: "through", dependency: ["secret.proto"], publicDependency: [0] },
+      { name: "unused.proto", package: "unused", messageType: [request] },
+      {
+        name: "a.proto",
+        package: "a",
+        dependency: ["secret.proto", "shown.proto", "options.proto", "through.proto", "unused.proto"],
+        publicDependency: [0],
+        service: [{ name: "Shop", method: [...methods] }],
+        sourceCodeInfo: {
+          location: ["secret", "shown", "options", "through", "unused"].map((leadingComments, at) => ({
+            path: [3, at],
+            leadingComments,
+          })),
+        },
+      },
+    ].map((each) => ({ ...each, syntax: "proto3" }));
+    const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
+    const { proto } = readDescriptorSet(set, { allow: [] }).services[0]?.file ?? {};
+    return {
+      names: proto?.dependency.map((name) => name.replace(".proto", "")),
+      comments: proto?.sourceCodeInfo?.location.map(
+        ({ path, leadingComments }) => `${path.join(".")} ${leadingComments}`,
+      ),
+    };
+  }
+
+  const [secret, shown] = [method(".secret.Request", true), method(".shown.Request", false)];
+
+  test.each([
+    {
+      name: "are dropped if only hidden elements need them",
+      methods: [secret, shown],
+      want: ["shown", "options", "unused"],
+    },
+    {
+      name: "are kept if a visible element needs them too",
+      methods: [secret, { ...method(".secret.Request", false), name: "Other" }, shown],
+      want: ["secret", "shown", "options", "through", "unused"],
+    },
+    {
+      name: "are kept if they have extensions",
+      methods: [method(".options.Request", true), shown],
+      want: ["secret", "shown", "options", "through", "unused"],
+    },
+  ])("$name", ({ methods, want }) => {
+    expect(importsFor(methods)).toMatchObject({
+      names: want,
+      comments: want.map((name, at) => `3.${at} ${name}`),
+    });
+  });
 });

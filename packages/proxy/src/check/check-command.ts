@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type CommandOf, type CommandOutput, type ParsedFlags, textOf, textsOf } from "@plantstore/command-line";
 import { messageOf } from "@plantstore/http";
-import { createNameFilter, describeBinding } from "@plantstore/protocols";
+import { createNameFilter, describeBinding, withoutRpcs } from "@plantstore/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";
 import { compareWith } from "./compare-with.ts";
 import { readAgainst } from "./read-against.ts";
@@ -101,10 +101,12 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
     if (selected.length === 0) throw new InputError(`${name} has no service that matches --service`);
     return selected;
   };
-  const services = selectServices(await readServices(file, labelsOf(flags)), file);
+  const read = await readServices(file, labelsOf(flags));
+  const services = selectServices(read, file);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
   const omit = textsOf(flags["omit"]);
-  const rest = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true, emptyResponse };
+  const given = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true, emptyResponse };
+  const rest = withoutRpcs(given, read.hiddenRpcs);
   const result = await checkServices(services, rest, textsOf(flags["mcp"]));
   if (against === undefined) {
     out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));

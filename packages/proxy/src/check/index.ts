@@ -9,7 +9,7 @@ export { InputError } from "./input-error.ts";
 export { readDefinition } from "./read-definition.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
-export { readServices, servicesOf } from "./read-services.ts";
+export { type ReadServices, readServices, servicesOf } from "./read-services.ts";
 export {
   parseProfile,
   profileNames,

@@ -22,18 +22,20 @@ export async function readServices(path: string, labels?: readonly string[]): Pr
 
 /** Returns a set's services. @param path - where it is from, for messages @throws as {@link readServices} does */
 export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly string[]): ReadServices {
-  const { services, omitted, missingFiles, labels: used } = describe(path, bytes, labels);
+  const { services, omitted, missingFiles, hiddenRpcs, labels: used } = describe(path, bytes, labels);
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
   const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;
   const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${hint}`);
   const warnings = [...omissions, ...describeUnusedLabels(labels ?? [], used)];
-  if (services.length > 0) return { services, warnings };
+  if (services.length > 0) return { services, hiddenRpcs, warnings };
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
 
 /** A file's services. */
 export interface ReadServices {
   readonly services: readonly DescService[];
+  /** The services and RPCs that visibility hides, by full name. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** One message for each service that lacks a type, and for each label that is not used. */
   readonly warnings: readonly string[];
 }

@@ -20,7 +20,10 @@ export interface DescriptorSource {
 }
 
 /** An upstream's services, and all types in its descriptors. */
-export interface ServiceDescriptors extends Pick<DescribedServices, "services" | "types" | "restricted" | "labels"> {
+export interface ServiceDescriptors extends Pick<
+  DescribedServices,
+  "services" | "types" | "restricted" | "hiddenRpcs" | "labels"
+> {
   /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
 }

@@ -24,6 +24,8 @@ export interface CompiledTable {
   readonly rest: RestOptions;
   /** The services that are served, in upstream order. */
   readonly services: readonly DescService[];
+  /** The services and RPCs that the option `visibility` hides, by full name. */
+  readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels that visibility rules have, if there are options for them. */
   readonly visibilityLabels: ReadonlySet<string>;
   /** Each upstream's conflicts, as in {@link DescriptorReload}. */
@@ -359,6 +361,7 @@ const noServices: UpstreamDescriptors = {
   types: createFileRegistry(),
   omitted: new Map(),
   restricted: new Set(),
+  hiddenRpcs: new Set(),
   labels: new Set(),
   isUnknown: false,
 };

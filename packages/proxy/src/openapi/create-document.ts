@@ -2,8 +2,15 @@ import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@plantstore/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@plantstore/gateway";
 import { type ParsedFlags, textOf, textsOf, UsageError } from "@plantstore/command-line";
-import { createNameFilter, type RestOptions } from "@plantstore/protocols";
-import { InputError, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
+import { createNameFilter, type RestOptions, withoutRpcs } from "@plantstore/protocols";
+import {
+  InputError,
+  parseProfile,
+  parseSwitches,
+  type ReadServices,
+  readRules,
+  toRestOptions,
+} from "../check/index.ts";
 import { type DocumentBase, readBaseFile } from "./base-file.ts";
 import { describeServices } from "./swagger-base.ts";
 
@@ -31,7 +38,7 @@ export function formatOf(flags: ParsedFlags, path: string | undefined): Document
  * @throws UsageError, InputError, or the `createOpenApi` errors
  */
 export async function createDocument(
-  all: readonly DescService[],
+  read: Omit<ReadServices, "warnings">,
   flags: ParsedFlags,
   format: DocumentFormat,
   warn: (text: string) => void,
@@ -41,7 +48,7 @@ export async function createDocument(
   if (openapi === undefined)
     throw new UsageError(`--version must be one of ${Object.keys(versions).join(", ")}, got "${version}"`);
   const isSelected = createNameFilter(textsOf(flags["service"]));
-  const services = all.filter(({ typeName }) => isSelected?.(typeName) ?? true);
+  const services = read.services.filter(({ typeName }) => isSelected?.(typeName) ?? true);
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
   const tools = textsOf(flags["mcp"]);
   // Dynamic imports. Few documents need these.
@@ -50,7 +57,7 @@ export async function createDocument(
   const document = createOpenApi(services, {
     openapi,
     ...(await baseOf(services, flags)),
-    rest: await restOf(flags),
+    rest: withoutRpcs(await restOf(flags), read.hiddenRpcs),
     ...(mcp !== false && { mcp }),
     ...(validation !== false && { validation }),
     onOmitted: ({ method }, reason) => warn(`${method.parent.typeName}.${method.name} is omitted: ${reason}`),

@@ -19,9 +19,9 @@ export const openApiCommand: CommandOf<CommandOutput> = {
     const path = textOf(flags["out"]);
     try {
       const format = formatOf(flags, path);
-      const { services, warnings } = await readServices(file, labelsOf(flags));
+      const { warnings, ...read } = await readServices(file, labelsOf(flags));
       warnings.forEach((problem) => err(problem));
-      const bytes = await createDocument(services, flags, format, err);
+      const bytes = await createDocument(read, flags, format, err);
       if (path === undefined) out(new TextDecoder().decode(bytes).replace(/\n$/, ""));
       else await write(path, bytes);
       return 0;

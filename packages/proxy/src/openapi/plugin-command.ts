@@ -54,11 +54,15 @@ async function generate(
   const path = textOf(flags["out"]);
   const format = formatOf(flags, path);
   const set = create(FileDescriptorSetSchema, { file: request.protoFile });
-  const { services, warnings } = servicesOf("the request", toBinary(FileDescriptorSetSchema, set), labelsOf(flags));
+  const { services, hiddenRpcs, warnings } = servicesOf(
+    "the request",
+    toBinary(FileDescriptorSetSchema, set),
+    labelsOf(flags),
+  );
   warnings.forEach((problem) => err(problem));
   const generated = new Set(request.fileToGenerate);
   const described = services.filter(({ file }) => generated.has(file.proto.name));
-  const bytes = await createDocument(described, flags, format, err);
+  const bytes = await createDocument({ services: described, hiddenRpcs }, flags, format, err);
   return { file: [{ name: path ?? `openapi.${format}`, content: new TextDecoder().decode(bytes) }] };
 }
 

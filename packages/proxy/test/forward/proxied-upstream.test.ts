@@ -38,7 +38,7 @@ function descriptorsWith(name: string, messages: readonly string[]): ServiceDesc
     () => undefined,
   );
   const services: readonly DescService[] = [];
-  return { services, types, omitted: new Map(), restricted: new Set(), labels: new Set() };
+  return { services, types, omitted: new Map(), restricted: new Set(), hiddenRpcs: new Set(), labels: new Set() };
 }
 
 test("a type of several upstreams is taken from the first", () => {

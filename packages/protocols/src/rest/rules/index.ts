@@ -52,6 +52,7 @@ export {
   type RestRouteOptions,
   restOptionNames,
   serviceOptionsOf,
+  withoutRpcs,
 } from "./rest-options.ts";
 export { type FieldPath, findProtoField, leafOf, resolveProtoPath } from "./field-path.ts";
 export { parsePathTemplate } from "./parse-path-template.ts";

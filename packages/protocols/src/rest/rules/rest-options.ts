@@ -216,3 +216,13 @@ function requireType(name: string, value: unknown, owner: string): void {
   const expected = isArray ? "an array" : "a boolean";
   throw withCode(new TypeError(`${name} of ${owner} must be ${expected}, got ${typeof value}`), "ERR_OPTIONS");
 }
+
+/** Returns options without the rules of some RPCs, and without their names in `omit`. @param names - the selectors */
+export function withoutRpcs<Options extends RestOptions>(options: Options, names: ReadonlySet<string>): Options {
+  const { rules, omit } = options;
+  return {
+    ...options,
+    ...(rules && { rules: rules.filter(({ selector = "" }) => !names.has(selector)) }),
+    ...(omit && { omit: omit.filter((selector) => !names.has(selector)) }),
+  };
+}

@@ -184,3 +184,25 @@ test("the proxy's services, and so OpenAPI, lack what is hidden", () => {
   expect(describeApi(open)).toMatch(/reading"[^]*note/);
   expect([...internal.proxy.visibilityLabels]).toEqual(["INTERNAL"]);
 });
+
+test("a rule and an omission of a hidden RPC are ignored, and the proxy lists what is hidden", async () => {
+  const reading = `${GreenhouseService.typeName}.GetReading`;
+  const rule = { selector: reading, pattern: { case: "get", value: "/moved/{sensor}" } } as const;
+  const statusFor = async (allow: readonly string[]): Promise<readonly [number, string[]]> => {
+    const options = { rest: { rules: [rule] }, visibility: { allow } };
+    await using started = await startProxy(
+      `http://127.0.0.1:${upstream.address.port}`,
+      [restrictedGreenhouse()],
+      options,
+    );
+    return [(await fetch(`${started.baseUrl}/moved/4`)).status, [...started.proxy.hiddenRpcs]];
+  };
+  expect(await statusFor(["INTERNAL"])).toEqual([200, []]);
+  expect(await statusFor([])).toEqual([404, [reading]]);
+  const rest = { omit: [reading] };
+  await using omitting = await startProxy("http://127.0.0.1:1", [restrictedGreenhouse()], {
+    rest,
+    visibility: { allow: [] },
+  });
+  expect(omitting.proxy.rest.omit).toEqual([]);
+});

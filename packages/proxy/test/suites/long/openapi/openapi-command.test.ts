@@ -72,6 +72,16 @@ describe("the openapi command", () => {
     expect(errors).toBe('the visibility label "PUBLIC" has no effect: the definitions use INTERNAL');
   });
 
+  test("ignores rules and omissions of RPCs that --visibility hides", async () => {
+    const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
+    const selector = "greenhouse.v1.GreenhouseService.GetReading";
+    const ofHidden = write("hidden.yaml", `rules:\n- { selector: ${selector}, get: "/moved/{sensor}" }\n`);
+    const pathsFor = async (...args: readonly string[]): Promise<readonly string[]> =>
+      Object.keys(JSON.parse((await runOpenApi(set, "--rules", ofHidden, ...args)).printed).paths);
+    expect(await pathsFor("--visibility", "PUBLIC", "--omit", selector)).toEqual(["/beds/{bed}:water"]);
+    expect(await pathsFor("--visibility", "INTERNAL")).toContain("/moved/{sensor}");
+  });
+
   test("writes the services that --service selects", async () => {
     const document = createOpenApi([LibraryService], { info: { title: LibraryService.typeName, version: "1.0.0" } });
     const { printed } = await runOpenApi(both, "--service", LibraryService.typeName);

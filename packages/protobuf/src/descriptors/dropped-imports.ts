@@ -1,0 +1,52 @@
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { copyWith } from "./complete-files.ts";
+import type { ListPositions } from "./list-positions.ts";
+import { declaredTypes, referredTypes } from "./needed-files.ts";
+
+/** The number of the field `dependency` in paths of comments. */
+const dependencyNumber = 3;
+
+/** Removes the imports of files that only their hidden elements need. */
+export class DroppedImports {
+  readonly #files: ReadonlyMap<string, FileDescriptorProto>;
+
+  constructor(files: readonly FileDescriptorProto[]) {
+    this.#files = new Map(files.map((file) => [file.name, file]));
+  }
+
+  /**
+   * Returns the visible part of a file without the imports whose types only its hidden elements refer to. Keeps files
+   * with extensions, which options may need. No import is public then: `completeFiles` adds what other files need.
+   */
+  removeFrom(file: FileDescriptorProto, visible: FileDescriptorProto, positions: ListPositions): FileDescriptorProto {
+    const before = referredTypes(file);
+    const after = referredTypes(visible);
+    if (before.size === after.size) return visible;
+    const kept = positions.filter([dependencyNumber], file.dependency, (name) => {
+      const types = this.#typesOf(name);
+      return types === undefined || !types.some((type) => before.has(type)) || types.some((type) => after.has(type));
+    });
+    return copyWith(visible, { dependency: kept.map(([name]) => name), publicDependency: [], weakDependency: [] });
+  }
+
+  /** Returns the types that an import of a file makes available, or `undefined` if it may serve another purpose. */
+  #typesOf(name: string): readonly string[] | undefined {
+    const names = new Set([name]);
+    const types: string[] = [];
+    // The loop also visits the names that it adds.
+    for (const each of names) {
+      const file = this.#files.get(each);
+      if (file === undefined || hasExtensions(file)) return undefined;
+      types.push(...declaredTypes(file));
+      for (const index of file.publicDependency) names.add(file.dependency[index] ?? "");
+    }
+    return types;
+  }
+}
+
+function hasExtensions({ extension, messageType }: FileDescriptorProto): boolean {
+  const messages = [...messageType];
+  // The loop also visits the messages that it adds.
+  for (const { nestedType } of messages) messages.push(...nestedType);
+  return extension.length > 0 || messages.some((message) => message.extension.length > 0);
+}
