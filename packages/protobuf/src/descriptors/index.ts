@@ -8,6 +8,7 @@
  * gateway are checked only as far as its services refer to them (validate-services).
  */
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
+export { type DeclaredNames, declaredNames } from "./declared-names.ts";
 export { filesOf } from "./files-of.ts";
 export { HiddenParts, type PartlyVisible } from "./hidden-parts.ts";
 export { visibilityLabelsOf, type VisibilityOptions, visibilityOptionNames } from "./hide-restricted.ts";

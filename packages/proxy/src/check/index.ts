@@ -6,9 +6,9 @@
  */
 export { checkCommand } from "./check-command.ts";
 export { InputError } from "./input-error.ts";
-export { readDefinition } from "./read-definition.ts";
+export { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 export { readInput } from "./read-input.ts";
-export { readRules } from "./read-rules.ts";
+export { readRules, readSelectorPlaces } from "./read-rules.ts";
 export { type ReadServices, readServices, servicesOf } from "./read-services.ts";
 export {
   parseProfile,

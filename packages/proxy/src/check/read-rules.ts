@@ -1,5 +1,5 @@
 import type { ExternalHttpRule } from "@plantstore/protocols";
-import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
+import { locateSelectors, parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
 import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";
 import { readInput } from "./read-input.ts";
@@ -12,4 +12,9 @@ export async function readRules(path: string): Promise<readonly ExternalHttpRule
   } catch (error) {
     throw new InputError(`cannot read the HTTP rules of ${path}: ${messageOf(error)}`);
   }
+}
+
+/** Returns the line and column of each selector in a service config, as {@link locateSelectors} does. */
+export async function readSelectorPlaces(path: string): Promise<ReturnType<typeof locateSelectors>> {
+  return locateSelectors(await readInput(path, serviceConfigMaxBytes));
 }

@@ -347,9 +347,9 @@ class ProxyServer {
   }
 
   /** Prints the names in the settings that match no service or RPC, and the RPCs whose scopes are not checked. */
-  #reportIneffectiveNames({ services, visibilityLabels }: ProxyGateway): void {
-    describeUnusedNames(services, visibilityLabels, this.#settings).forEach(this.#terminal.printError);
-    describeUncheckedScopes(services, this.#settings).forEach(this.#terminal.printError);
+  #reportIneffectiveNames(proxy: ProxyGateway): void {
+    describeUnusedNames(proxy, this.#settings).forEach(this.#terminal.printError);
+    describeUncheckedScopes(proxy.services, this.#settings).forEach(this.#terminal.printError);
   }
 
   /** Prints why REST has no routes. Some servers, such as grpc-js, omit annotations from their reflection. */

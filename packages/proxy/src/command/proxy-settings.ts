@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CorsOptions, GatewayOptions } from "@plantstore/gateway";
 import type { DrainTimes } from "@plantstore/gateway/health";
-import { createNameFilter, type RestOptions } from "@plantstore/protocols";
+import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@plantstore/protocols";
 import { readRules, toRestOptions } from "../check/index.ts";
 import type {
   AuthenticationFile,
@@ -15,10 +15,18 @@ import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.t
 
 type JsonOptions = NonNullable<GatewayOptions["jsonOptions"]>;
 
+/** A file of HTTP rules. */
+export interface RuleFile {
+  readonly path: string;
+  readonly rules: readonly ExternalHttpRule[];
+}
+
 /** The proxy command's settings. */
 export interface ProxySettings {
   readonly upstreams: readonly UpstreamSettings[];
   readonly rest: RestOptions;
+  /** The files of `rest.rules`. */
+  readonly ruleFiles: readonly RuleFile[];
   /** How responses are written as JSON. */
   readonly json: JsonOptions;
   /** The services and RPCs (`package.Service.Method`) that `methodConfig` names. */
@@ -62,9 +70,16 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   const { listen, admin, cors, docs, requireAll, drain, wait, rateLimit, authentication } = settings;
   if (rateLimit.perPrincipal !== undefined && authentication === undefined)
     throw problemAt("rateLimit.perPrincipal", "requires authentication, because calls without it have no caller");
+  const ruleFiles = await Promise.all(
+    settings.rest.rules.map(async (path): Promise<RuleFile> => ({ path, rules: await readRules(path) })),
+  );
   return {
     upstreams: toUpstreamSettings(read),
-    rest: await toRest(read),
+    rest: toRest(
+      read,
+      ruleFiles.flatMap(({ rules }) => rules),
+    ),
+    ruleFiles,
     json: toJson(settings.rest.json),
     configuredMethods: settings.methodConfig.flatMap(({ name }) => name.flatMap(namesOf)),
     restServices: settings.rest.services.map(({ name }) => name),
@@ -103,8 +118,8 @@ function tlsOf({ settings: { listen }, problemAt }: ReadSettings): CertificateFi
   return toCertificateFiles(cert, key);
 }
 
-async function toRest({ settings: { rest } }: ReadSettings): Promise<RestOptions> {
-  const { profile, errors, json, options, services, rules, omit } = rest;
+function toRest({ settings: { rest } }: ReadSettings, rules: readonly ExternalHttpRule[]): RestOptions {
+  const { profile, errors, json, options, services, omit } = rest;
   const enabled = json.int64 === "numbers" ? [...options, "int64Numbers" as const] : options;
   const { service: ofAll, ...others } = toRestOptions(new Set(enabled), profile);
   const items = services.map((item) => ({ matches: createNameFilter([item.name]), options: serviceOptionsOf(item) }));
@@ -116,7 +131,7 @@ async function toRest({ settings: { rest } }: ReadSettings): Promise<RestOptions
       ...items.find(({ matches }) => matches?.(service.typeName))?.options,
     }),
     omit,
-    rules: (await Promise.all(rules.map(readRules))).flat(),
+    rules,
     ignoreUnregistered: true,
   };
 }

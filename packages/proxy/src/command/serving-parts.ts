@@ -7,6 +7,7 @@ import type { openValidation } from "@plantstore/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type Admission, challengedPathsOf, mcpPath, openAdmission } from "./admission.ts";
+import { requireKnownNames } from "./known-names.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -34,7 +35,7 @@ export interface NamedUpstream {
  * are read again.
  *
  * @param served - returns what is served, for its description
- * @throws SettingsProblem for an address, credentials or a file that is not valid
+ * @throws SettingsProblem for an address, a name, credentials or a file that is not valid
  */
 export async function openParts(
   settings: ProxySettings,
@@ -43,6 +44,7 @@ export async function openParts(
   previous?: ServingParts,
 ): Promise<ServingParts> {
   requireAddresses(settings);
+  await requireKnownNames(settings);
   const shared =
     previous !== undefined && isAdmissionShared(previous.settings, settings) ? previous.admission : undefined;
   const admission = shared ?? (await openAdmission(settings, output));

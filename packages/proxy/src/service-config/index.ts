@@ -3,5 +3,6 @@
  *
  * Flow: the text → a value (read-yaml, with the package `yaml`) → its rules.
  */
+export { locateSelectors } from "./locate-selectors.ts";
 export { parseServiceRules, serviceConfigMaxBytes } from "./parse-service-rules.ts";
 export { readLocatedYaml, readYaml, YamlProblem, type YamlValue } from "./read-yaml.ts";

@@ -443,17 +443,19 @@ test("the cause for upstream failures is logged once, and hidden from callers", 
   ]);
 });
 
-test("rules without an RPC are logged at start and after descriptor changes", async () => {
-  const file = write("rules-of.binpb", greenhouses);
+test("rules without a served RPC are logged at start and after descriptor changes", async () => {
+  const file = write("rules-of.binpb", both);
+  const unselected = "streams.v1.StreamService.Count";
   const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";
-  const rules = write("unknown.yaml", `rules:\n- selector: other.v1.Service.Nope\n  get: /nope\n${known}`);
-  const warning = "the rule for other.v1.Service.Nope has no effect: no served RPC has this name";
+  const rules = write("unselected.yaml", `rules:\n- selector: ${unselected}\n  get: /nope\n${known}`);
+  const warning = `the rule for ${unselected} has no effect: no served RPC has this name`;
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--rules", rules];
-  expect(await run(...args, "--check")).toMatchObject({ exitCode: 0, errorOutput: warning });
-  await using running = proxy(...args);
+  const selected = ["--service", "greenhouse.*"];
+  expect(await run(...args, ...selected, "--check")).toMatchObject({ exitCode: 0, errorOutput: warning });
+  await using running = proxy(...args, ...selected);
   expect((await get(`${await running.serving}/openapi.json`)).body).toContain('"/r/{sensor}"');
   expect(running.errors).toEqual([warning]);
-  renameSync(write("next.binpb", both), file);
+  renameSync(write("next.binpb", greenhouses), file);
   await expect.poll(() => running.errors).toEqual([warning, warning]);
 });
 
@@ -735,7 +737,10 @@ describe("the program", () => {
       exitCode: 1,
     })),
     { args: [...local, "--descriptors", "/dev/zero"], message: "/dev/zero is not a regular file", exitCode: 1 },
-    { args: [...local, "--descriptors", set, "--service", "a.B"], message: "no service to proxy", exitCode: 1 },
+    {
+      args: [...local, "--descriptors", set, "--service", "a.B"],
+      message: '--service must match a service of the descriptors, got "a.B"',
+    },
     { args: [...local, "--descriptors", set, "--host", "192.0.2.1"], message: "EADDRNOTAVAIL", exitCode: 1 },
     ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({
       args: [...local, "--reflection", "--reflect-header", field],

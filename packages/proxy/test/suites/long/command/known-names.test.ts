@@ -1,0 +1,153 @@
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { proxyCommand } from "../../../../src/command/program.ts";
+
+// Names of services and RPCs in the configuration that the descriptors do not declare.
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const served = GreenhouseService.typeName;
+const set = folder.write("greenhouse.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse));
+const restricted = restrictedServices().map(({ file }) => file);
+const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
+
+/** Runs `--check`, and returns its exit code and what it prints on standard error. */
+async function check(...args: readonly string[]): Promise<{ readonly exitCode: number; readonly errors: string }> {
+  const errors: string[] = [];
+  const exitCode = await proxyCommand([...args, "--check"], {
+    print: () => undefined,
+    printError: (text) => void errors.push(text),
+    stopRequested: () => new Promise(() => undefined),
+    onHangup: () => undefined,
+  });
+  return { exitCode, errors: errors.join("\n").replaceAll(folder.path, "DIR") };
+}
+
+/** Writes a configuration file whose upstreams have these settings. */
+function configure(upstreams: readonly string[], others = ""): readonly string[] {
+  const items = upstreams.map((each, at) => `- { addresses: ["http://127.0.0.1:${at + 1}"], ${each} }\n`);
+  return ["--config", folder.write("proxy.yaml", `upstreams:\n${items.join("")}${others}`)];
+}
+
+const withRules = (name: string, text: string): string => `rest: { rules: [${folder.write(name, text)}] }`;
+const unknownRule = `rules:\n- selector: other.v1.Other.Get\n  get: /other\n`;
+
+test.each<{ name: string; args: () => readonly string[]; want: string }>([
+  {
+    name: "a misspelled service",
+    args: () => configure([`descriptors: ${set},\n  services: [${served}, greenhouse.v1.GreenhosueService]`]),
+    want:
+      "DIR/proxy.yaml:3:47: upstreams[0].services[1] must match a service of the descriptors, got " +
+      `"greenhouse.v1.GreenhosueService", did you mean ${served}?`,
+  },
+  {
+    name: "a misspelled package",
+    args: () => configure([`descriptors: ${set}, services: ["grenhouse.v1.*"]`]),
+    want: 'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?',
+  },
+  {
+    name: "a misspelled service of a flag",
+    args: () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
+    want: '--service must match a service of the descriptors, got "typo"',
+  },
+  {
+    name: "a misspelled service next to an upstream with reflection",
+    args: () => configure([`descriptors: ${set}, services: [typo]`, "descriptors: reflection, services: [other.*]"]),
+    want: 'upstreams[0].services[0] must match a service of the descriptors, got "typo"',
+  },
+  {
+    name: "misspelled selectors of a service config in YAML",
+    args: () =>
+      configure(
+        [`descriptors: ${set}`],
+        withRules(
+          "rules.yaml",
+          `http:\n  rules:\n  - { selector: ${served}.GetReading, get: "/r/{sensor}" }\n` +
+            `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: other.v1.Other.Get }\n`,
+        ),
+      ),
+    want:
+      `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
+      `${served}.GetReading?\n` +
+      'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "other.v1.Other.Get"',
+  },
+  {
+    name: "a misspelled selector of rules in JSON",
+    args: () =>
+      configure([`descriptors: ${set}`], withRules("rules.json", '{"rules": [\n{"selector":"a.B.C","get":"/"}]}')),
+    want: 'DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "a.B.C"',
+  },
+  {
+    name: "a misspelled selector of JSON that is not YAML",
+    args: () =>
+      configure(
+        [`descriptors: ${set}`],
+        withRules("repeated.json", '{"name": "a", "name": "b", "http": {"rules": [{"selector":"a.B.C","get":"/"}]}}'),
+      ),
+    want: 'DIR/repeated.json: selector must be an RPC of the descriptors, got "a.B.C"',
+  },
+])("$name is refused with its place and the nearest name", async ({ args, want }) => {
+  const { exitCode, errors } = await check(...args());
+  expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
+});
+
+const ruleFor = (selector: string, path: string): string => `- { selector: greenhouse.v1.${selector}, get: ${path} }\n`;
+
+test("names that the descriptors declare are accepted, even if visibility hides them", async () => {
+  const rules = `rules:\n${ruleFor("Maintenance.Rinse", "/rinse")}${ruleFor("GreenhouseService.GetReading", "/reading")}`;
+  const services = "services: [greenhouse.v1.GreenhouseService, greenhouse.v1.Maintenance]";
+  const token = folder.write("token", "a-token-of-sufficient-length");
+  const args = configure(
+    [`descriptors: ${restrictedSet}, ${services}`],
+    `${withRules("hidden.yaml", rules)}\nvisibility: { allow: [PREVIEW] }\n` +
+      `authentication: { tokens: [{ file: ${token} }], open: [/greenhouse.v1.Maintenance/Rinse] }\n`,
+  );
+  expect(await check(...args)).toEqual({
+    exitCode: 0,
+    errors: [
+      "upstreams[].services has no effect for greenhouse.v1.Maintenance: it is hidden by visibility",
+      "the rule for greenhouse.v1.Maintenance.Rinse has no effect: it is hidden by visibility",
+      "the rule for greenhouse.v1.GreenhouseService.GetReading has no effect: it is hidden by visibility",
+      "authentication.open has no effect for /greenhouse.v1.Maintenance/Rinse: it is hidden by visibility",
+      'the visibility label "PREVIEW" has no effect: the definitions use INTERNAL',
+    ].join("\n"),
+  });
+});
+
+test("names are reported and accepted with reflection, which may add services", async () => {
+  const upstream = await startReflectedUpstream(
+    serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] }),
+  );
+  onTestFinished(() => upstream.stop());
+  const reflected = `- { addresses: ["${upstream.address}"], descriptors: reflection, services: [orders.*, shelves.*] }\n`;
+  const file = `- { addresses: ["http://127.0.0.1:1"], descriptors: ${set} }\n`;
+  const text = `upstreams:\n${reflected}${file}${withRules("unknown.yaml", unknownRule)}`;
+  expect(await check("--config", folder.write("reflected.yaml", text))).toEqual({
+    exitCode: 0,
+    errors:
+      "upstreams[].services has no effect for shelves.*: no served service matches this name\n" +
+      "the rule for other.v1.Other.Get has no effect: no served RPC has this name",
+  });
+});
+
+test("a reload with an unknown name keeps the previous configuration", async () => {
+  const text = (services: string): string =>
+    `listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\n` +
+    `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: ${set}, services: [${services}] }]\n`;
+  const file = folder.write("running.yaml", text("greenhouse.*"));
+  await using proxy = await startProxyProcess(["--config", file]);
+  folder.write("running.yaml", text("greenhouse.*, typo"));
+  proxy.command.process.kill("SIGHUP");
+  const problem = 'upstreams[0].services[1] must match a service of the descriptors, got "typo"';
+  await expect.poll(proxy.command.stderr, { timeout: 5_000 }).toContain(problem);
+  expect(proxy.command.stderr()).toMatch(/^cannot reload the configuration: .*; the previous one stays in use$/m);
+});
