@@ -6,8 +6,11 @@ import type { ResourceMetadata } from "./protected-resource.ts";
 export interface BearerAuthOptions {
   /** The protection space, sent in challenges (RFC 9110 §11.5). */
   readonly realm: string;
-  /** Returns the scope that a procedure requires, or `undefined` for none. Called once per procedure. */
-  readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
+  /**
+   * Returns the scope that a procedure requires, or several, all of which a token must have, or `undefined` for none.
+   * Called once per procedure.
+   */
+  readonly requiredScope?: ((procedure: string) => string | readonly string[] | undefined) | undefined;
   /**
    * All the server's services, whose RPCs require the scopes in their option `plantstore.auth.v1.required_scopes`.
    * `requiredScope` is called for RPCs without the option. If one RPC in a service has the option, its other RPCs must

@@ -53,7 +53,7 @@ export function createRequirements(options: RequirementOptions): Requirements {
     if (scopes !== undefined) return scopes;
     if (options.services !== undefined && !defined.has(procedure)) return undefined;
     const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must be synchronous");
-    return scope === undefined ? [] : [scope];
+    return scope === undefined ? [] : [scope].flat();
   }
 
   function requirementOf(procedure: string): Requirement {

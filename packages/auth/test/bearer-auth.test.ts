@@ -309,6 +309,19 @@ describe("admit", () => {
     expect(procedures).toEqual(["/a.B/C", "/a.B/D"]);
   });
 
+  test("admit and describeSecurity require all scopes of an array", async () => {
+    const { admit, describeSecurity } = createBearerAuth(
+      { verify: () => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(["a"]) }) },
+      { realm, requiredScope: (procedure) => (procedure === deleteOrder ? ["a", "b"] : ["a"]) },
+    );
+    const refused = toRequest({ authorization: "Bearer good" });
+    const { metadata } = await refusedWith(admit, refused);
+    expect(metadata.get("www-authenticate")).toContain('scope="a b"');
+    await admit(toRequest({ procedure: "/a.B/D", authorization: "Bearer good" }));
+    const { deleteOrder: method } = OrderService.method;
+    expect(describeSecurity("oauth")(method)).toEqual([{ oauth: ["a", "b"] }]);
+  });
+
   test("admit fails if requiredScope returns a promise", async () => {
     const given: object = { realm, requiredScope: () => Promise.reject(new Error("no policy")) };
     const { admit } = createBearerAuth(synchronous, Object.assign({ realm }, given));

@@ -12,7 +12,7 @@ import type { OperatorLog } from "@plantstore/auth/inputs";
 import type { Admit, Endpoint, OpenApiOptions } from "@plantstore/gateway";
 import type { AuthenticationFile } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import { createRequiredScope } from "./required-scopes.ts";
+import { createRequiredScopes } from "./required-scopes.ts";
 import type { Output } from "./terminal.ts";
 
 /** The MCP path. */
@@ -25,6 +25,8 @@ const securitySchemes = { [schemeName]: { type: "http", scheme: "bearer" } } as 
 export interface Admission {
   /** Admits or refuses a request. Returns `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
+  /** Returns whether a procedure needs no credential. `undefined` if callers need none. */
+  readonly isOpen: ((procedure: string) => boolean) | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
   /** The RPC credentials, for the description. Empty if callers need none. */
@@ -49,7 +51,7 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
     createBearerAuth(verifier, {
       realm: authentication.realm,
       open: authentication.open,
-      requiredScope: enforcesScopes(authentication) ? createRequiredScope(authentication.scopes) : undefined,
+      requiredScope: enforcesScopes(authentication) ? createRequiredScopes(authentication.scopes) : undefined,
       resourceMetadata,
     });
   const isLimited = rateLimit.perPrincipal !== undefined || rateLimit.perAddress !== undefined;
@@ -59,6 +61,7 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
   });
   return {
     admit: auth === undefined && !isLimited ? undefined : limited,
+    isOpen: auth && ((procedure) => auth.isOpen(procedure)),
     endpoints: resourceMetadata?.endpoints ?? [],
     described: auth === undefined ? {} : { securitySchemes, describeSecurity: auth.describeSecurity(schemeName) },
     reload: () => void verifier?.reload?.(),
@@ -80,7 +83,7 @@ function openMetadata(
     name: realm,
     publicUrl: new URL(publicUrl),
     issuers: jwt.map(({ issuer }) => issuer),
-    scopes: [...new Set(Object.values(scopes))],
+    scopes: [...new Set(Object.values(scopes).flatMap((each) => each.split(" ")))],
     paths,
   });
 }

@@ -1,22 +1,26 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createNameFilter, describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/protocols";
+import { createNameFilter, describeBinding, procedureOf, selectorOf, surveyRestRoutes } from "@plantstore/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
+import type { Admission } from "./admission.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /** Formats what a proxy would serve, for `--check`. @param json - whether as JSON */
-export function writeCheckReport({ services, rest }: ProxyGateway, settings: ProxySettings, json: boolean): string {
+export function writeCheckReport(
+  { services, rest }: ProxyGateway,
+  settings: ProxySettings,
+  isOpen: Admission["isOpen"],
+  json: boolean,
+): string {
   const names = services.map(({ typeName }) => typeName);
-  const { bindings } = surveyRestRoutes(
-    services.flatMap(({ methods }) => methods),
-    rest,
-  ).routes;
+  const methods = services.flatMap((service) => service.methods);
+  const { bindings } = surveyRestRoutes(methods, rest).routes;
   const routes = bindings.map(describeBinding);
   const timeouts = settings.upstreams.map((upstream) => ({ upstream: upstream.name, ...timeoutsOf(upstream) }));
   const methodTimeouts = methodTimeoutsOf(services, settings);
   const tools = toolsOf(services, settings);
-  const open = openRpcsOf(services, settings);
+  const open = isOpen && methods.filter((method) => isOpen(procedureOf(method))).map(selectorOf);
   if (json) return JSON.stringify({ services: names, routes, tools, open, timeouts, methodTimeouts });
   const lines = timeouts.map(({ restMs, otherMs }) => `REST ${nameTimeout(restMs)}, others ${nameTimeout(otherMs)}`);
   const [first, ...others] = new Set(lines);
@@ -48,20 +52,6 @@ function toolsOf(services: readonly DescService[], { tools = [] }: ProxySettings
     .flatMap(({ methods }) => methods)
     .filter(({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming");
   return callable.map(selectorOf).filter((rpc) => isSelected?.(rpc) === true);
-}
-
-/** Returns the RPCs that need no credential, or `undefined` without `authentication`. */
-function openRpcsOf(
-  services: readonly DescService[],
-  { authentication }: ProxySettings,
-): readonly string[] | undefined {
-  if (authentication === undefined) return undefined;
-  const open = new Set(authentication.open);
-  const isOpen = ({ typeName }: DescService, name: string): boolean =>
-    open.has(typeName) || open.has(`/${typeName}/${name}`);
-  return services.flatMap((service) =>
-    service.methods.filter(({ name }) => isOpen(service, name)).map((method) => selectorOf(method)),
-  );
 }
 
 /** Returns the timeouts that `methodConfig` sets for unary RPCs. */

@@ -28,7 +28,7 @@ import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingPar
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
-import { describeUncheckedScopes } from "./unchecked-scopes.ts";
+import { describeUncheckedScopes, refuseUncheckedRpcs, requireDefinedScopes } from "./unchecked-scopes.ts";
 import { describeUnusedNames } from "./unused-names.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
@@ -140,6 +140,7 @@ class ProxyServer {
       admin = await this.#openAdmin();
       await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
+      requireDefinedScopes(this.#proxy.services, this.#parts);
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportConflicts(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
@@ -210,7 +211,8 @@ class ProxyServer {
     return code === "ERR_OPTIONS" || (code === "ERR_HTTP_RULES" && hasRules);
   }
 
-  #options({ settings, upstreams: connections, docs, admission, mcp, validation }: ServingParts): ProxyOptions {
+  #options(parts: ServingParts): ProxyOptions {
+    const { settings, upstreams: connections, docs, admission, mcp, validation } = parts;
     const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
@@ -230,7 +232,7 @@ class ProxyServer {
       ...(mcp && { mcp }),
       ...(visibility && { visibility }),
       ...(validation && { validation }),
-      ...(admission.admit && { admit: admission.admit }),
+      ...(admission.admit && { admit: refuseUncheckedRpcs(admission.admit, parts, () => this.#proxy?.services) }),
       onResponse: (request) => {
         this.#count(request);
         this.#log.logFailure(request);
@@ -349,7 +351,7 @@ class ProxyServer {
   /** Prints the names in the settings that match no service or RPC, and the RPCs whose scopes are not checked. */
   #reportIneffectiveNames(proxy: ProxyGateway): void {
     describeUnusedNames(proxy, this.#settings).forEach(this.#terminal.printError);
-    describeUncheckedScopes(proxy.services, this.#settings).forEach(this.#terminal.printError);
+    describeUncheckedScopes(proxy.services, this.#parts).forEach(this.#terminal.printError);
   }
 
   /** Prints why REST has no routes. Some servers, such as grpc-js, omit annotations from their reflection. */
@@ -366,7 +368,9 @@ class ProxyServer {
 
   /** Prints what would be served, and returns the exit code. */
   #printReport(proxy: ProxyGateway): number {
-    this.#terminal.print(writeCheckReport(proxy, this.#settings, this.#report === "json"));
+    this.#terminal.print(
+      writeCheckReport(proxy, this.#settings, this.#parts.admission.isOpen, this.#report === "json"),
+    );
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }

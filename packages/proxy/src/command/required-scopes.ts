@@ -1,13 +1,13 @@
 /**
- * Creates a function that returns the scope that a procedure (`/package.Service/Method`) requires, or `undefined` for
- * none.
+ * Creates a function that returns the scopes that a procedure (`/package.Service/Method`) requires, all of them, or
+ * `undefined` for none.
  *
- * @param scopes - the scopes by selector: full RPC names, or prefixes with `*`. The most specific selector applies: the
- * full name, otherwise the longest prefix
+ * @param scopes - the scopes, separated by spaces, by selector: full RPC names, or prefixes with `*`. The most specific
+ * selector applies: the full name, otherwise the longest prefix
  */
-export function createRequiredScope(
+export function createRequiredScopes(
   scopes: Readonly<Record<string, string>>,
-): (procedure: string) => string | undefined {
+): (procedure: string) => readonly string[] | undefined {
   const byName = new Map(Object.entries(scopes));
   const prefixes = [...byName]
     .filter(([selector]) => selector.endsWith("*"))
@@ -15,6 +15,7 @@ export function createRequiredScope(
     .toSorted((one, other) => other.prefix.length - one.prefix.length);
   return (procedure) => {
     const name = procedure.slice(1).replace("/", ".");
-    return byName.get(name) ?? prefixes.find(({ prefix }) => name.startsWith(prefix))?.scope;
+    const found = byName.get(name) ?? prefixes.find(({ prefix }) => name.startsWith(prefix))?.scope;
+    return found?.split(" ");
   };
 }

@@ -1,40 +1,125 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@plantstore/auth";
-import { selectorOf } from "@plantstore/protocols";
-import type { ProxySettings } from "./proxy-settings.ts";
-import { createRequiredScope } from "./required-scopes.ts";
+import type { Admit } from "@plantstore/gateway";
+import { procedureOf, selectorOf } from "@plantstore/protocols";
+import { SettingsProblem } from "../settings/index.ts";
+import { createRequiredScopes } from "./required-scopes.ts";
+import type { ServingParts } from "./serving-parts.ts";
 
-/**
- * Returns a line for each service with RPCs whose option `plantstore.auth.v1.required_scopes` names scopes that the
- * settings do not require. Without `authentication`, callers have no scopes, and only the upstream can check them.
- */
-export function describeUncheckedScopes(
-  services: readonly DescService[],
-  { authentication }: Pick<ProxySettings, "authentication">,
-): readonly string[] {
-  if (authentication === undefined) return [];
-  const open = new Set(authentication.open);
-  const requiredScope = createRequiredScope(authentication.scopes);
-  const isUnchecked = (method: DescMethod): boolean => {
-    const procedure = `/${method.parent.typeName}/${method.name}`;
-    if (open.has(procedure) || open.has(method.parent.typeName)) return false;
-    const scope = requiredScope(procedure);
-    return definedScopes(method).some((each) => each !== scope);
-  };
-  return services
-    .map(({ methods }) => methods.filter(isUnchecked).map(selectorOf))
-    .filter((names) => names.length > 0)
-    .map(
-      (names) =>
-        `authentication does not check the option plantstore.auth.v1.required_scopes of ${names.join(", ")}: require ` +
-        "the scopes with authentication.scopes",
-    );
+/** What determines which scopes are checked. */
+type CheckedScopes = Pick<ServingParts, "settings" | "admission">;
+
+/** RPCs that the option `plantstore.auth.v1.required_scopes` restricts more than the settings do. */
+interface UncheckedRpcs {
+  /** Their option names scopes that the settings do not require. */
+  readonly restricted: readonly DescMethod[];
+  /** They have neither the option, which other RPCs of their service have, nor scopes in the settings. */
+  readonly undefined: readonly DescMethod[];
 }
 
-/** Returns an RPC's scopes. If the option is not valid, the scopes are unknown and match no setting. */
-function definedScopes(method: DescMethod): readonly string[] {
+/**
+ * Checks that the settings require the scopes of the definition, unless an upstream uses reflection: it may add RPCs,
+ * and {@link refuseUncheckedRpcs} then fails their calls.
+ *
+ * @throws SettingsProblem that names the RPCs
+ */
+export function requireDefinedScopes(services: readonly DescService[], parts: CheckedScopes): void {
+  const { upstreams, problemAt } = parts.settings;
+  if (upstreams.some(({ forwarding }) => forwarding.descriptors === "reflection")) return;
+  const problems = problemsOf(services, parts).map((problem) => problemAt("authentication.scopes", problem).message);
+  if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
+}
+
+/** Returns a line for each kind of RPCs whose calls fail, because the settings do not require their scopes. */
+export function describeUncheckedScopes(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
+  return problemsOf(services, parts).map(
+    (problem) => `authentication.scopes ${problem}; until then, calls of these RPCs fail`,
+  );
+}
+
+/**
+ * Returns an `admit` that also fails calls of RPCs whose scopes the settings do not require.
+ *
+ * @param served - returns the services; called for each request, so that RPCs of new descriptors are refused too
+ */
+export function refuseUncheckedRpcs(
+  admit: Admit,
+  parts: CheckedScopes,
+  served: () => readonly DescService[] | undefined,
+): Admit {
+  let services: readonly DescService[] | undefined;
+  let unchecked: ReadonlySet<string> = new Set();
+  const check = (procedure: string): void => {
+    const current = served();
+    if (current !== services) {
+      services = current;
+      const found = findUncheckedRpcs(current ?? [], parts);
+      unchecked = new Set([...found.restricted, ...found.undefined].map(procedureOf));
+    }
+    if (!unchecked.has(procedure)) return;
+    throw new TypeError(`authentication.scopes does not require the scopes of ${procedure}`);
+  };
+  const checkNamed = (procedure: string | undefined, authorize: Admitted): Admitted => {
+    if (procedure !== undefined) {
+      check(procedure);
+      return authorize;
+    }
+    return (named) => {
+      check(named);
+      return authorize?.(named);
+    };
+  };
+  return (request) => {
+    const admitted = admit(request);
+    if (admitted instanceof Promise) return admitted.then((authorize) => checkNamed(request.procedure, authorize));
+    return checkNamed(request.procedure, admitted);
+  };
+}
+
+type Admitted = Awaited<ReturnType<Admit>>;
+
+/** Returns what is wrong with the setting `authentication.scopes`, worded to follow its name. */
+function problemsOf(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
+  const option = "the option plantstore.auth.v1.required_scopes";
+  const unchecked = findUncheckedRpcs(services, parts);
+  const restricted = unchecked.restricted.map(selectorOf).join(", ");
+  const undefinedRpcs = unchecked.undefined.map(selectorOf).join(", ");
+  return [
+    ...(restricted === "" ? [] : [`must require the scopes that ${option} names for ${restricted}`]),
+    ...(undefinedRpcs === "" ? [] : [`must name ${undefinedRpcs}, which must have ${option} otherwise`]),
+  ];
+}
+
+/** Returns the RPCs whose scopes the settings do not require. None without `authentication`: callers have no scopes. */
+function findUncheckedRpcs(
+  services: readonly DescService[],
+  { settings: { authentication }, admission: { isOpen } }: CheckedScopes,
+): UncheckedRpcs {
+  if (authentication === undefined) return { restricted: [], undefined: [] };
+  const requiredScopes = createRequiredScopes(authentication.scopes);
+  const described = services.flatMap(({ methods }) => {
+    const defined = methods.map((method) => ({ method, scopes: definedScopes(method) }));
+    const hasOption = defined.some(({ scopes }) => scopes !== undefined);
+    const closed = defined.filter(({ method }) => isOpen?.(procedureOf(method)) !== true);
+    return hasOption ? closed.map((each) => ({ ...each, required: requiredScopes(procedureOf(each.method)) })) : [];
+  });
+  return {
+    restricted: described
+      .filter(({ scopes = [], required = [] }) => scopes.some((scope) => !required.includes(scope)))
+      .map(({ method }) => method),
+    undefined: described
+      .filter(({ scopes, required }) => scopes === undefined && required === undefined)
+      .map(({ method }) => method),
+  };
+}
+
+/**
+ * Returns the scopes of an RPC, or `undefined` if it does not have the option. For an option that is not valid, the
+ * scopes are unknown and match no setting.
+ */
+function definedScopes(method: DescMethod): readonly string[] | undefined {
   try {
-    return requiredScopesOf(method) ?? [];
+    return requiredScopesOf(method);
   } catch {
     return [""];
   }

@@ -89,10 +89,12 @@ const publicUrl = text("URL", (value) => {
   throw new Error(`must be an http or https URL without a query, such as https://api.example, got ${quote(value)}`);
 });
 
-/** A scope-token (RFC 6749 §3.3). */
+/** One or more scope-tokens (RFC 6749 §3.3). */
 const scope = text("scope", (value) => {
-  if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;
-  throw new Error(`must be one scope of printable ASCII without spaces, quotes and backslashes, got ${quote(value)}`);
+  if (/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value)) return value;
+  throw new Error(
+    `must be scopes of printable ASCII without quotes and backslashes, separated by a space, got ${quote(value)}`,
+  );
 });
 
 const scopes = record(scope, (name) =>
@@ -127,9 +129,9 @@ export const authenticationType: SettingType<AuthenticationFile> = mapping<Authe
     type: scopes,
     fallback: {},
     about:
-      "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies. " +
-      "Tokens of `tokens` have every scope. The RPC option `plantstore.auth.v1.required_scopes` is not checked, and the " +
-      "proxy logs which RPCs have it.",
+      "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies; " +
+      "separate several with a space. Tokens of `tokens` have every scope. RPCs whose option " +
+      "`plantstore.auth.v1.required_scopes` names other scopes are refused.",
   },
   forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
 });

@@ -179,10 +179,10 @@ describe("proxy.yaml", () => {
       problem: expect.stringContaining('such as https://api.example, got "api.example"'),
     },
     {
-      name: "several scopes for an RPC",
-      text: `${upstream}authentication: { scopes: { shop.v1.*: "a b" } }\n`,
+      name: "scopes with two spaces between them",
+      text: `${upstream}authentication: { scopes: { shop.v1.*: "a  b" } }\n`,
       problem:
-        'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be one scope of printable ASCII without spaces, quotes and backslashes, got "a b"',
+        'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be scopes of printable ASCII without quotes and backslashes, separated by a space, got "a  b"',
     },
     {
       name: "a scope for a procedure instead of a name",

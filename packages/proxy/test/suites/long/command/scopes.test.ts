@@ -24,7 +24,7 @@ import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { createRequiredScope } from "../../../../src/command/required-scopes.ts";
+import { createRequiredScopes } from "../../../../src/command/required-scopes.ts";
 
 // authentication.publicUrl and authentication.scopes.
 
@@ -233,27 +233,27 @@ test("a reload applies new scopes, and reports names without an RPC", async () =
   await expect.poll(() => challengeTo("/mcp")).toMatch(/oauth-protected-resource\/shop\/mcp"$/);
 });
 
-describe("createRequiredScope", () => {
-  const scopeOf = createRequiredScope({
+describe("createRequiredScopes", () => {
+  const scopesOf = createRequiredScopes({
     "*": "any",
     "shop.v1.*": "shop",
     "shop.v1.Orders.*": "orders",
     "shop.v1.Orders.Get*": "get",
-    "shop.v1.Orders.GetOne": "one",
+    "shop.v1.Orders.GetOne": "one other",
   });
 
   test.each([
-    { procedure: "/shop.v1.Orders/GetOne", scope: "one" },
+    { procedure: "/shop.v1.Orders/GetOne", scope: "one other" },
     { procedure: "/shop.v1.Orders/GetOnes", scope: "get" },
     { procedure: "/shop.v1.Orders/Delete", scope: "orders" },
     { procedure: "/shop.v1.OrdersTwo/Delete", scope: "shop" },
     { procedure: "/shop.v2.Orders/GetOne", scope: "any" },
   ])("returns $scope for $procedure, by the most specific name", ({ procedure, scope }) => {
-    expect(scopeOf(procedure)).toBe(scope);
+    expect(scopesOf(procedure)).toEqual(scope.split(" "));
   });
 
   test("returns undefined without a matching name", () => {
-    expect(createRequiredScope({ "shop.v1.*": "shop" })("/bank.v1.Shop/Get")).toBe(undefined);
-    expect(createRequiredScope({ "shop.v1.Orders.Get": "get" })("/shop.v1.Orders/GetAll")).toBe(undefined);
+    expect(createRequiredScopes({ "shop.v1.*": "shop" })("/bank.v1.Shop/Get")).toBe(undefined);
+    expect(createRequiredScopes({ "shop.v1.Orders.Get": "get" })("/shop.v1.Orders/GetAll")).toBe(undefined);
   });
 });

@@ -1,15 +1,19 @@
 import { writeFileSync } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
-// Reports RPCs whose option plantstore.auth.v1.required_scopes the proxy does not check.
+// The proxy compares the option plantstore.auth.v1.required_scopes with authentication.scopes.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -29,8 +33,11 @@ function write(name: string, content: string | Uint8Array): string {
   return JSON.stringify(folder.file(name));
 }
 
-/** Runs `--check`, and returns what it prints on standard error. */
-async function check(services: readonly DescService[], settings: readonly string[]): Promise<readonly string[]> {
+/** Runs `--check` with descriptor files, and returns the exit code and what it prints on standard error. */
+async function check(
+  services: readonly DescService[],
+  settings: readonly string[],
+): Promise<{ readonly exitCode: number; readonly errors: readonly string[] }> {
   const upstreams = services.map(({ typeName, file }) => {
     const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
     return `- { addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors} }`;
@@ -39,52 +46,120 @@ async function check(services: readonly DescService[], settings: readonly string
   const errors: string[] = [];
   const exitCode = await proxyCommand(["--config", folder.file("proxy.yaml"), "--check"], {
     print: () => undefined,
-    printError: (text) => void errors.push(text),
+    printError: (text) => void errors.push(...text.replaceAll(folder.path, "DIR").split("\n")),
     stopRequested: () => new Promise(() => undefined),
     onHangup: () => undefined,
   });
-  expect(exitCode).toBe(0);
-  return errors;
+  return { exitCode, errors };
 }
 
-const authentication = ["authentication:", `  tokens: [{ file: ${write("token", "a-token-of-sufficient-length")} }]`];
+const token = "a-token-of-sufficient-length";
+const authentication = ["authentication:", `  tokens: [{ file: ${write("token", token)} }]`];
+const option = "the option plantstore.auth.v1.required_scopes";
+const namesOf = (rpcs: readonly string[]): string => rpcs.map((name) => `${served}.${name}`).join(", ");
+const restrictedProblem = (...rpcs: readonly string[]): string =>
+  `authentication.scopes must require the scopes that ${option} names for ${namesOf(rpcs)}`;
+const undefinedProblem = (...rpcs: readonly string[]): string =>
+  `authentication.scopes must name ${namesOf(rpcs)}, which must have ${option} otherwise`;
 
-test.each<{ name: string; service?: DescService; settings: readonly string[]; unchecked: readonly string[] }>([
+test.each<{ name: string; service?: DescService; settings: readonly string[]; problems: readonly string[] }>([
   {
-    name: "all scopes are reported without authentication.scopes",
+    name: "all scopes are required without authentication.scopes",
     settings: authentication,
-    unchecked: ["WaterBed", "WatchReadings", "RecordReadings"],
+    problems: [restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"), undefinedProblem("ControlClimate")],
   },
   {
-    name: "scopes that authentication.scopes requires are not reported",
+    name: "scopes that authentication.scopes requires are accepted",
     settings: [
       ...authentication,
-      `  scopes: { ${served}.*: watch, ${served}.WaterBed: water, ${served}.RecordReadings: other }`,
+      `  scopes: { ${served}.*: read watch, ${served}.WaterBed: water, ${served}.RecordReadings: other }`,
     ],
-    unchecked: ["WatchReadings", "RecordReadings"],
+    problems: [restrictedProblem("RecordReadings")],
   },
   {
-    name: "scopes of open RPCs are not reported",
-    settings: [...authentication, `  open: [/${served}/WaterBed, /${served}/WatchReadings]`],
-    unchecked: ["RecordReadings"],
+    name: "one of two scopes is not sufficient",
+    settings: [...authentication, `  scopes: { ${served}.*: watch, ${served}.WaterBed: water record }`],
+    problems: [restrictedProblem("WatchReadings", "RecordReadings")],
   },
   {
-    name: "scopes of open services are not reported",
+    name: "scopes of open RPCs are not required",
+    settings: [...authentication, `  open: [/${served}/WaterBed, /${served}/WatchReadings, /${served}/ControlClimate]`],
+    problems: [restrictedProblem("RecordReadings")],
+  },
+  {
+    name: "scopes of open services are not required",
     settings: [...authentication, `  open: [${served}]`],
-    unchecked: [],
+    problems: [],
   },
   {
-    name: "an option that is not valid is reported",
+    name: "an option that is not valid is refused",
     service: invalid,
-    settings: authentication,
-    unchecked: ["WaterBed"],
+    settings: [...authentication, `  scopes: { ${served}.*: water }`],
+    problems: [restrictedProblem("WaterBed")],
   },
-  { name: "no scopes are reported without authentication", settings: [], unchecked: [] },
-])("$name", async ({ service = scoped, settings, unchecked }) => {
-  const names = unchecked.map((name) => `${served}.${name}`).join(", ");
-  const line =
-    `authentication does not check the option plantstore.auth.v1.required_scopes of ${names}: require the scopes with ` +
-    "authentication.scopes";
+  { name: "no scopes are required without authentication", settings: [], problems: [] },
+])("$name", async ({ service = scoped, settings, problems }) => {
   // The other service has no scopes.
-  expect(await check([OrderService, service], settings)).toEqual(unchecked.length === 0 ? [] : [line]);
+  const { exitCode, errors } = await check([OrderService, service], settings);
+  expect(exitCode).toBe(problems.length === 0 ? 0 : 2);
+  expect(errors).toEqual(problems.map((problem) => expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)));
+});
+
+test("with reflection, RPCs with other scopes are logged, and their calls fail", async () => {
+  const upstream = await startReflectedUpstream(scoped);
+  onTestFinished(() => upstream.stop());
+  const settings = [
+    "listen: { port: 0 }",
+    "admin: { port: 0 }",
+    "drain: { delayMs: 0 }",
+    `upstreams: [{ addresses: ["${upstream.address}"], descriptors: reflection }]`,
+    ...authentication,
+    `  scopes: { ${served}.WaterBed: water }`,
+    `mcp: { tools: ["${served}.*"] }`,
+  ];
+  write("reflected.yaml", settings.join("\n"));
+  await using proxy = await startProxyProcess(["--config", folder.file("reflected.yaml")]);
+  const suffix = "; until then, calls of these RPCs fail";
+  expect(proxy.command.stderr().trimEnd().split("\n")).toEqual([
+    restrictedProblem("WatchReadings", "RecordReadings") + suffix,
+    undefinedProblem("ControlClimate") + suffix,
+  ]);
+  const call = async (path: string, contentType: string, body: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": contentType };
+    const response = await fetch(proxy.baseUrl + path, { method: "POST", headers, body });
+    return `${response.status} ${await response.text()}`;
+  };
+  expect(await call(`/${served}/WaterBed`, "application/json", "{}")).toMatch(/^200 /);
+  expect(await call(`/${served}/GetReading`, "application/json", "{}")).toMatch(/^200 /);
+  expect(await call(`/${served}/WatchReadings`, "application/connect+json", "")).toMatch(/"code":"internal"/);
+  const params = { name: toolNameOf(`/${served}/WatchReadings`), arguments: {} };
+  const { hostname, port } = new URL(proxy.baseUrl);
+  const tool = statelessRequest("tools/call", params, [["authorization", `Bearer ${token}`]]);
+  expect(String((await exchangeHttp1({ address: hostname, port: Number(port) }, tool)).body)).not.toContain('"result"');
+  expect(upstream.calls.map((each) => each.split(" ")[0])).toEqual(["WaterBed", "GetReading"]);
+  await expect
+    .poll(proxy.command.stderr)
+    .toContain(`authentication.scopes does not require the scopes of /${served}/WatchReadings`);
+});
+
+test("RPCs of new descriptors with other scopes fail", async () => {
+  const upstream = await startReflectedUpstream(scopedGreenhouse({}));
+  onTestFinished(() => upstream.stop());
+  const settings = [
+    "listen: { port: 0 }",
+    "admin: { port: 0 }",
+    "drain: { delayMs: 0 }",
+    `upstreams: [{ addresses: ["${upstream.address}"], descriptors: reflection }]`,
+    ...authentication,
+  ];
+  write("renewed.yaml", settings.join("\n"));
+  await using proxy = await startProxyProcess(["--config", folder.file("renewed.yaml")]);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const statusOf = async (): Promise<number> =>
+    (await fetch(`${proxy.baseUrl}/${served}/WaterBed`, { method: "POST", headers, body: "{}" })).status;
+  expect(await statusOf()).toBe(200);
+  upstream.offer(scoped);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stderr).toContain(restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"));
+  expect(await statusOf()).toBe(500);
 });
