@@ -258,7 +258,7 @@ describe.concurrent("a client that times out", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("in a header that begins in the segment of another request gets 408", async () => {
+  test("in a header after a complete request gets 408", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
     for (const next of ["", "POST /beds"]) {

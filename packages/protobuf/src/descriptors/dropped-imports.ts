@@ -15,8 +15,8 @@ export class DroppedImports {
   }
 
   /**
-   * Returns the visible part of a file without the imports whose types only its hidden elements refer to. Keeps files
-   * with extensions, which options may need. No import is public then: `completeFiles` adds what other files need.
+   * Returns a file's visible part without the imports whose types only its hidden elements use. Keeps files with
+   * extensions, which options may need. No import is public then, because `completeFiles` adds what other files need.
    */
   removeFrom(file: FileDescriptorProto, visible: FileDescriptorProto, positions: ListPositions): FileDescriptorProto {
     const before = referredTypes(file);

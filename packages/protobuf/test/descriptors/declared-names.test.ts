@@ -3,7 +3,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { declaredNames } from "../../src/descriptors/declared-names.ts";
 
-test("declaredNames returns the services and RPCs of all files, with and without a package", () => {
+test("declaredNames returns the services and RPCs in all files", () => {
   const file = [
     { name: "a.proto", package: "a.v1", service: [{ name: "One", method: [{ name: "Get" }, { name: "List" }] }] },
     { name: "b.proto", service: [{ name: "Two", method: [{ name: "Get" }] }, { name: "Three" }] },

@@ -217,7 +217,7 @@ function messageRules(oneofs: readonly { readonly fields: readonly string[]; rea
   return { no: 1159, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(rules.finish()).finish() };
 }
 
-test("hidden fields are removed from the oneof rules of buf.validate", () => {
+test("hidden fields are removed from oneof rules in buf.validate", () => {
   const others = { no: 50_000, wireType: WireType.Varint, data: new BinaryWriter().uint32(7).finish() };
   const optionsOf = (typeName: string, allow: readonly string[]): unknown => {
     const file = create(FileDescriptorProtoSchema, {
@@ -253,7 +253,7 @@ test("hidden fields are removed from the oneof rules of buf.validate", () => {
   expect(optionsOf("Open", [])).toEqual([others, complete]);
 });
 
-describe("imports of a file with hidden elements", () => {
+describe("imports in a file with hidden elements", () => {
   const request = { name: "Request", field: [field("id", 1)] };
   const method = (inputType: string, hidden: boolean) => ({
     name: inputType.slice(1).replaceAll(".", "_"),

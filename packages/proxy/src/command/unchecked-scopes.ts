@@ -18,8 +18,8 @@ interface UncheckedRpcs {
 }
 
 /**
- * Checks that the settings require the scopes of the definition, unless an upstream uses reflection: it may add RPCs,
- * and {@link refuseUncheckedRpcs} then fails their calls.
+ * Checks that the settings require the definition's scopes. With reflection, which may add RPCs, {@link
+ * refuseUncheckedRpcs} fails calls instead.
  *
  * @throws SettingsProblem that names the RPCs
  */
@@ -40,7 +40,7 @@ export function describeUncheckedScopes(services: readonly DescService[], parts:
 /**
  * Returns an `admit` that also fails calls of RPCs whose scopes the settings do not require.
  *
- * @param served - returns the services; called for each request, so that RPCs of new descriptors are refused too
+ * @param served - returns the services, for each request, so that RPCs in new descriptors are refused too
  */
 export function refuseUncheckedRpcs(
   admit: Admit,
@@ -90,7 +90,7 @@ function problemsOf(services: readonly DescService[], parts: CheckedScopes): rea
   ];
 }
 
-/** Returns the RPCs whose scopes the settings do not require. None without `authentication`: callers have no scopes. */
+/** Returns the RPCs whose scopes the settings do not require. None without `authentication`, when callers have none. */
 function findUncheckedRpcs(
   services: readonly DescService[],
   { settings: { authentication }, admission: { isOpen } }: CheckedScopes,

@@ -258,7 +258,7 @@ describe("openapi with openapiv2_swagger", () => {
   });
 });
 
-describe("/openapi.json of the proxy with openapiv2_swagger", () => {
+describe("the proxy's /openapi.json with openapiv2_swagger", () => {
   const set = descriptorSetOf(swaggerIn(file_orders_v1_orders, swagger));
   const { services } = readDescriptorSet(set);
 
@@ -268,13 +268,13 @@ describe("/openapi.json of the proxy with openapiv2_swagger", () => {
     return await (await gateway.fetch(new Request("http://proxy.example/openapi.json"))).text();
   }
 
-  test("equals the file of the command with the proxy as the only server", async () => {
+  test("equals the command's file with --server /", async () => {
     const { printed } = await runOpenApi(write("proxied.binpb", set), "--server", "/");
     expect(await getDocument({})).toBe(printed);
     expect(JSON.parse(printed)).toMatchObject({ info: { title: "Orders" }, servers: [{ url: "/" }] });
   });
 
-  test("has only the credentials of the proxy if the proxy checks them", async () => {
+  test("has only the credentials that the proxy checks", async () => {
     const bearerAuth = { type: "http", scheme: "bearer" } as const;
     const document: unknown = JSON.parse(await getDocument({ securitySchemes: { bearerAuth } }));
     expect(document).toMatchObject({ info: { title: "Orders" }, security: [{ bearerAuth: [] }] });

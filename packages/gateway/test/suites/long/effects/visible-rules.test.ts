@@ -35,7 +35,7 @@ test.each<{ owner: string; option: string; open: (visibility: VisibilityOptions)
   expect(() => open(invalid)).toThrow(`option "${option}" of ${owner} must be a string, got number`);
 });
 
-test("HTTP rules and omissions of hidden RPCs are ignored", async () => {
+test("HTTP rules and omissions for hidden RPCs are ignored", async () => {
   const rest = {
     rules: [
       { selector: `${greenhouse.typeName}.GetReading`, pattern: { case: "get", value: "/moved/{sensor}" } },
@@ -76,7 +76,7 @@ function textOf(described: readonly DescService[]): string {
     .join();
 }
 
-test("a oneof rule of buf.validate applies to the visible fields, and does not name hidden ones", async () => {
+test("a oneof rule in buf.validate omits hidden fields", async () => {
   const service = ruledGreenhouse();
   const validation = await openValidation();
   const routes: GatewayOptions["routes"] = (router) => router.service(service, { waterBed: () => ({}) });

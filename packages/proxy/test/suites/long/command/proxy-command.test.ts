@@ -443,7 +443,7 @@ test("the cause for upstream failures is logged once, and hidden from callers", 
   ]);
 });
 
-test("rules without a served RPC are logged at start and after descriptor changes", async () => {
+test("rules without a served RPC are logged, again after descriptor changes", async () => {
   const file = write("rules-of.binpb", both);
   const unselected = "streams.v1.StreamService.Count";
   const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";

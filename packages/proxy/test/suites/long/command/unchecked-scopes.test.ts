@@ -142,7 +142,7 @@ test("with reflection, RPCs with other scopes are logged, and their calls fail",
     .toContain(`authentication.scopes does not require the scopes of /${served}/WatchReadings`);
 });
 
-test("RPCs of new descriptors with other scopes fail", async () => {
+test("RPCs in new descriptors with other scopes fail", async () => {
   const upstream = await startReflectedUpstream(scopedGreenhouse({}));
   onTestFinished(() => upstream.stop());
   const settings = [

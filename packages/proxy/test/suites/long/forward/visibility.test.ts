@@ -185,7 +185,7 @@ test("the proxy's services, and so OpenAPI, lack what is hidden", () => {
   expect([...internal.proxy.visibilityLabels]).toEqual(["INTERNAL"]);
 });
 
-test("a rule and an omission of a hidden RPC are ignored, and the proxy lists what is hidden", async () => {
+test("rules and omissions for hidden RPCs are ignored", async () => {
   const reading = `${GreenhouseService.typeName}.GetReading`;
   const rule = { selector: reading, pattern: { case: "get", value: "/moved/{sensor}" } } as const;
   const statusFor = async (allow: readonly string[]): Promise<readonly [number, string[]]> => {
