@@ -2,7 +2,7 @@ import { defaultHttp2Limits, type Http2Limits } from "@plantstore/http-engine/cl
 
 /** Limits on queues, connections and waits. */
 export interface UpstreamLimits {
-  /** Maximum calls that wait for a connection or a stream. 65,536 is three times a burst of 20,000 calls. */
+  /** Maximum calls that wait for a connection or a stream. 65,536: three times a burst of 20,000 calls. */
   readonly waitingCalls: number;
   /** Maximum milliseconds that a call waits for a stream on a connected server. 30 s: half the usual proxy timeout. */
   readonly queueTimeoutMs: number;
