@@ -9,7 +9,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { buildPrograms } from "./build.ts";
 import type { StartFigures } from "./figures.ts";
 import { usageOf } from "./native-process.ts";
-import { plantStoreFlags } from "./plant-store-flags.ts";
 import { replyLimitMs } from "./running-server.ts";
 import { median } from "./summary.ts";
 
@@ -86,7 +85,7 @@ function prepareCommand(command: string, folder: string): { readonly serve: Prog
   run("", "migrate");
   run(plants.join(""), "import");
   const token = run("", "token", "create", "bench").trim();
-  return { serve: { name: "plantstore serve", words: [...plantStoreFlags, command, "serve"], environment }, token };
+  return { serve: { name: "plantstore serve", words: [command, "serve"], environment }, token };
 }
 
 async function startOnce({ name, words, environment }: Program, token: string, plant: number): Promise<Start> {

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { basename, extname } from "node:path";
+import { extname } from "node:path";
 import { loadCore, pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
-import { plantStoreFlags } from "./plant-store-flags.ts";
 import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
 /** The driver's request to a server program. `settle` collects garbage before it reports the usage. */
@@ -37,8 +36,7 @@ export function startAnywhere(
 }
 
 function nodeCommand(program: string): [string, ...string[]] {
-  const flags = basename(program).startsWith("plantstore") ? plantStoreFlags : [];
-  return [process.execPath, "--expose-gc", ...flags, program];
+  return [process.execPath, "--expose-gc", program];
 }
 
 async function startNode(

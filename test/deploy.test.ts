@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { plantStoreFlags } from "../bench/plant-store-flags.ts";
 import { settings } from "../src/server/index.ts";
 
 const folder = join(import.meta.dirname, "../deploy");
@@ -101,20 +100,6 @@ describe("a deployment example", () => {
     const there = files.filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
     expect(new Set(listed)).toEqual(new Set(there));
   });
-});
-
-test.each([
-  { name: "image", file: "deploy/Dockerfile", command: /^ENTRYPOINT (.+)$/m },
-  { name: "systemd unit", file: "deploy/systemd/plantstore.service", command: /^ExecStart=(.+)$/m },
-  { name: "npm start", file: "package.json", command: /"start": "(.+)"/ },
-])("$name runs the server with the bench's Node flags", ({ file, command }) => {
-  const [, line = ""] = command.exec(readFileSync(join(folder, "..", file), "utf8")) ?? [];
-  const words = line.match(/[^\s"[\],]+/g) ?? [];
-  const before = words.slice(
-    0,
-    words.findIndex((word) => /main\.[jt]s$/.test(word)),
-  );
-  expect(before).toEqual(expect.arrayContaining([...plantStoreFlags]));
 });
 
 test("the image has the tests' Node.js version", () => {

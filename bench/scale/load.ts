@@ -1,6 +1,5 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage, stop } from "../running-server.ts";
 import type { CallersOptions, CallersMessage } from "./callers.ts";
 
@@ -42,7 +41,7 @@ export class Plants {
     const children = callers.map((count) => {
       const order = { url: this.url, callers: count, seconds, plants: this.count, range: this.#assign(callers.length) };
       const program = fileURLToPath(new URL("callers.ts", import.meta.url));
-      return fork(program, [JSON.stringify(order satisfies CallersOptions)], { execArgv: [...plantStoreFlags] });
+      return fork(program, [JSON.stringify(order satisfies CallersOptions)]);
     });
     try {
       await Promise.all(children.map((child) => nextMessage<Message<"warm">>(child, "warm")));

@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url";
 import { startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
-import { plantStoreFlags } from "../plant-store-flags.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfServer } from "./cpu.ts";
 import { createStore, type StoreName } from "./stores.ts";
@@ -47,7 +46,7 @@ interface Turn {
 async function measure(name: StoreName, pauseMs: number): Promise<Turn> {
   const location = await createStore(name, plants, folder.file(`${++turnsMade}.db`), postgres);
   const beforeUs = await cpuUsOfServer(postgres);
-  const words = [...plantStoreFlags, program, name, JSON.stringify(location), "1", String(seconds), String(pauseMs)];
+  const words = [program, name, JSON.stringify(location), "1", String(seconds), String(pauseMs)];
   const output = execFileSync(process.execPath, words, { encoding: "utf8" });
   const { deleted, cpuUs }: { readonly deleted: number; readonly cpuUs: number } = JSON.parse(output);
   return { processUs: cpuUs / deleted, serverUs: ((await cpuUsOfServer(postgres)) - beforeUs) / deleted };

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Percentiles, percentilesOf } from "../load/load.ts";
 import { runTool } from "../load/tool.ts";
-import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage } from "../running-server.ts";
 import type { GrpcOrder, GrpcResult } from "./grpc-client.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
@@ -57,7 +56,7 @@ export interface Alone {
 
 /** Deletes plants with 256 callers from a store without a server. */
 export async function measureAlone(name: StoreName, location: StoreLocation, seconds: number): Promise<Alone> {
-  const args = [...plantStoreFlags, pathOf("store-alone.ts"), name, JSON.stringify(location), "256", String(seconds)];
+  const args = [pathOf("store-alone.ts"), name, JSON.stringify(location), "256", String(seconds)];
   return JSON.parse(await runTool([process.execPath, ...args], seconds));
 }
 
@@ -72,7 +71,7 @@ export interface SubjectServer {
 /** Starts a server with this store. */
 export async function startServer(name: StoreName, location: StoreLocation): Promise<SubjectServer> {
   // Not pinned to a core, because storage threads and databases use other cores.
-  const child = spawn(process.execPath, [...plantStoreFlags, pathOf("server.ts"), name, JSON.stringify(location)], {
+  const child = spawn(process.execPath, [pathOf("server.ts"), name, JSON.stringify(location)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { plantStoreFlags } from "../../../../bench/plant-store-flags.ts";
 import { within } from "../../../../packages/testing/src/deadline.ts";
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 import { type CommandLine, startNode } from "../../../../packages/testing/src/process/command-line.ts";
@@ -91,12 +90,13 @@ test("workers share a port, delete every plant once, and follow their supervisor
 
 test("workers have their supervisor's Node flags", async () => {
   using folder = createTempFolder();
-  const { server } = await serve(folder, 0, {}, plantStoreFlags);
+  const flag = "--max-semi-space-size=16";
+  const { server } = await serve(folder, 0, {}, [flag]);
   await using _ = server;
   const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid = ""]) => pid);
   const commands = pids.map((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0"));
   expect(commands).toHaveLength(3);
-  for (const command of commands) expect(command).toEqual(expect.arrayContaining([...plantStoreFlags]));
+  for (const command of commands) expect(command).toContain(flag);
 });
 
 test("workers drain and exit when their supervisor is killed", async () => {
