@@ -59,10 +59,10 @@ export async function startStack(
   writeFileSync(credential, `Bearer ${callerToken}`);
   /** Writes a configuration that differs from the previous versions'. */
   const configure = (version: number): void => {
+    const reflection = { descriptors: "reflection", reflectionHeader: { authorization: { file: credential } } };
     const upstream = {
       addresses: [one, lossy.port].map((port) => `http://127.0.0.1:${port}`),
-      descriptors: version % 2 === 0 ? descriptors : "reflection",
-      reflectionHeader: { authorization: { file: credential } },
+      ...(version % 2 === 0 ? { descriptors } : reflection),
       keepaliveMs: 1_000 + (version % 10),
       ...(version % 3 === 0 ? {} : { healthService: "" }),
     };
