@@ -1,10 +1,12 @@
-import { describe } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
 import { testKilled } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 
 const server = await startPostgresOfFile();
 
@@ -19,4 +21,24 @@ describe("a store whose URL sets synchronous_commit to off", () => {
   testKilled((plants) =>
     openStoreWith(server, plants, (url) => url.replace("options=", "options=-csynchronous_commit%3Doff%20")),
   );
+});
+
+test("a deletion whose response is lost after its commit counts as deleted", async () => {
+  let [isSent, isLost] = [false, false];
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    client.on("data", (data: Buffer) => {
+      isSent ||= data.includes("WITH deleted AS");
+      upstream.write(data);
+    });
+    upstream.on("data", (data: Buffer) => {
+      if (!isSent || isLost) return void client.write(data);
+      isLost = true;
+      client.destroy();
+    });
+  });
+  const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
+  await using opened = await openStoreWith(server, [1n], change);
+  await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(true);
+  expect(isLost).toBe(true);
+  expect(await opened.plants()).toEqual([]);
 });
