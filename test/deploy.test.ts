@@ -13,7 +13,7 @@ const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variab
 /** Labels that Prometheus, histograms and workers add. */
 const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
 
-/** Each metric's labels in docs/reference/metrics.md; another test compares them with the server. */
+/** Each metric's labels in docs/reference/metrics.md. Another test compares them with the server. */
 function documentedMetrics(): Map<string, readonly string[]> {
   const docs = readFileSync(join(import.meta.dirname, "../docs/reference/metrics.md"), "utf8");
   const rows = docs.matchAll(/^\| `([a-z0-9_]+)` \| (?:counter|gauge|histogram) \|([^|]*)\|/gm);

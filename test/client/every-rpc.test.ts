@@ -6,7 +6,7 @@ import { createPlantClient, type PlantClient } from "../../src/client/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../../src/service/rpc-policy.ts";
 
-/** The client method for each RPC; an RPC without one does not compile. */
+/** The client method for each RPC. An RPC without one does not compile. */
 const calls: Readonly<Record<keyof typeof PlantService.method, (plants: PlantClient) => Promise<unknown>>> = {
   deletePlant: (plants) => plants.delete(42n),
 };

@@ -170,7 +170,7 @@ describe("the audit line for a call that the store failed", () => {
   });
 });
 
-/** The audit trail for each RPC's calls that name a plant; an RPC without an entry does not compile. */
+/** The audit trail for each RPC's calls that name a plant. An RPC without an entry does not compile. */
 const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = {
   deletePlant: "deletions",
 };

@@ -12,7 +12,7 @@ import { transportNames, openEveryTransport } from "../../testing/src/gateway/ev
 // TypeScript accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody
 // handles would exit the process.
 
-/** The gateway options that are functions; an option without a test case does not compile. */
+/** The gateway options that are functions. An option without a test case does not compile. */
 type Hook = Exclude<
   {
     [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...args: never[]) => unknown

@@ -34,7 +34,7 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
   file: testFile,
 };
 
-/** A call to each method that queries the store; a method without a call does not compile. */
+/** A call to each method that queries the store. A method without a call does not compile. */
 const askingCalls: Calls = {
   delete: (store) => store.delete(3n, deleteCall()),
 };

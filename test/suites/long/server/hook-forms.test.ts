@@ -16,7 +16,7 @@ import { authorized, startPlantServer } from "../../../support/server/plant-serv
 // from being called, whether it throws or rejects. TypeScript allows an async function where the result is void or
 // object.
 
-/** The plant server options that are functions; one that is missing in the table does not compile. */
+/** The plant server options that are functions. One that is missing in the table does not compile. */
 type Hook = Exclude<
   {
     [Name in keyof PlantServerOptions]-?: NonNullable<PlantServerOptions[Name]> extends (...given: never[]) => unknown

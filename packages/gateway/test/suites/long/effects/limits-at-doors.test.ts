@@ -132,7 +132,7 @@ const sendsIncompleteHeader = sends({
   "2": [...http2Start, requestFrame("GET", "/", 0x1)],
 });
 
-/** The table's rows; a limit without a row does not compile. */
+/** The table's rows. A limit without a row does not compile. */
 const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connectionWindowBytes">, Row>> &
   Readonly<Record<string, Row>> = {
   headerBytes: {
