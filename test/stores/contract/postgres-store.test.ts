@@ -24,8 +24,9 @@ describe("a store whose URL sets synchronous_commit to off", () => {
 });
 
 test("a deletion whose response is lost after its commit counts as deleted", async () => {
-  let [isSent, isLost] = [false, false];
+  let isLost = false;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    let isSent = false;
     client.on("data", (data: Buffer) => {
       isSent ||= data.includes("WITH deleted AS");
       upstream.write(data);
