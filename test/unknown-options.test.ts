@@ -102,7 +102,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   UpstreamOptions: (wrong) => createUpstream({ addresses: "http://127.0.0.1:1", ...wrong }),
   UpstreamLimits: (limits) => createUpstream({ addresses: "http://127.0.0.1:1", limits }),
   ProxyOptions: (wrong) => createProxy({ upstreams: [], ...wrong }),
-  ProxiedUpstream: (wrong) => createProxy({ upstreams: [{ ...upstream, ...wrong }] }),
+  ProxiedUpstreamOptions: (wrong) => createProxy({ upstreams: [{ ...upstream, ...wrong }] }),
   VisibilityOptions: (wrong) => createProxy({ upstreams: [upstream], visibility: { allow: [], ...wrong } }),
   ForwardRules: (requestHeader) => createProxy({ upstreams: [{ ...upstream, requestHeader }] }),
   MethodSettings: (wrong) =>

@@ -8,7 +8,7 @@ import {
   assignServices,
   type CompiledTable,
   type LocalTypes,
-  type OpenUpstream,
+  type ProxiedUpstream,
   shareRoutes,
   typesOf,
   type UpstreamDescriptors,
@@ -17,7 +17,7 @@ import type { ServiceOwners } from "./upstreams/index.ts";
 
 /** What does not change while a proxy serves by the same options. */
 interface Compiler {
-  readonly upstreams: readonly OpenUpstream[];
+  readonly upstreams: readonly ProxiedUpstream[];
   readonly owners: ServiceOwners;
   /** The RPCs that the process serves itself. */
   readonly localMethods: readonly DescMethod[];

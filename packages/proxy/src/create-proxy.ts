@@ -18,9 +18,9 @@ import {
   type DescriptorReload,
   guardObserver,
   localTypesOf,
-  OpenUpstream,
-  type ProxiedUpstream,
-  proxiedUpstreamNames,
+  ProxiedUpstream,
+  type ProxiedUpstreamOptions,
+  proxiedUpstreamOptionNames,
   type KnownDescriptors,
   ProxyTable,
   type ReloadReport,
@@ -37,7 +37,7 @@ export type {
   DescriptorSource,
   ForwardRules,
   MethodSettings,
-  ProxiedUpstream,
+  ProxiedUpstreamOptions,
   ReloadReport,
   RetryPolicy,
   UpstreamCall,
@@ -62,7 +62,7 @@ export {
  * require `openValidation({ untrusted: true })`.
  */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
-  readonly upstreams: readonly ProxiedUpstream[];
+  readonly upstreams: readonly ProxiedUpstreamOptions[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
   /** The HTTP engine for `listen`. Defaults to `@plantstore/http-engine`. */
@@ -87,7 +87,7 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
 const proxyOptionNames: OptionNames<ProxyOptions> = {
   ...gatewayOptionNames,
   routes: true,
-  upstreams: arrayOf(proxiedUpstreamNames, required),
+  upstreams: arrayOf(proxiedUpstreamOptionNames, required),
   onReload: true,
   onUpstreamCall: true,
 };
@@ -172,7 +172,7 @@ const replacedDrainMs = 20_000;
 interface Serving {
   readonly table: ProxyTable;
   readonly server: Server;
-  readonly upstreams: readonly OpenUpstream[];
+  readonly upstreams: readonly ProxiedUpstream[];
   readonly watches: readonly (() => void)[];
 }
 
@@ -200,11 +200,11 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
   refuseSharedPatterns(options.upstreams);
   const owners = new ServiceOwners(options.upstreams);
   const localMethods = methodsOf(options.routes);
-  const upstreams: OpenUpstream[] = [];
+  const upstreams: ProxiedUpstream[] = [];
   const watches: (() => void)[] = [];
   try {
     for (const [at, upstream] of options.upstreams.entries())
-      upstreams.push(new OpenUpstream(upstream, call, at, owners));
+      upstreams.push(new ProxiedUpstream(upstream, call, at, owners));
     const onUnknownPath = (path: string): ConnectError | undefined => {
       table.noteUnknownPath(path);
       return table.isIncomplete ? unknownService() : undefined;
@@ -240,13 +240,13 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
  * variables, and routes hold some closures, so that each table would keep all tables before it in memory.
  */
 function knownDescriptorsOf(
-  upstreams: readonly OpenUpstream[],
+  upstreams: readonly ProxiedUpstream[],
   previous: ProxyTable | undefined,
 ): (at: number) => KnownDescriptors | undefined {
   return (at) => {
     const connections = upstreams[at]?.connections;
-    const isSame = (old: OpenUpstream): boolean => old.connections === connections;
-    const hasSameAddress = (old: OpenUpstream): boolean => old.connections.authority === connections?.authority;
+    const isSame = (old: ProxiedUpstream): boolean => old.connections === connections;
+    const hasSameAddress = (old: ProxiedUpstream): boolean => old.connections.authority === connections?.authority;
     return previous?.knownOf(isSame) ?? previous?.knownOf(hasSameAddress);
   };
 }
@@ -359,7 +359,7 @@ function closedError(): Error {
 }
 
 /** @throws TypeError if the service patterns do not decide which upstream serves a service */
-function refuseSharedPatterns(upstreams: readonly ProxiedUpstream[]): void {
+function refuseSharedPatterns(upstreams: readonly ProxiedUpstreamOptions[]): void {
   const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) =>
     pattern === undefined
       ? `upstreams[${at}].services is required because upstreams[${other}] uses reflection, too; add services: ["package.*"]`
@@ -368,6 +368,6 @@ function refuseSharedPatterns(upstreams: readonly ProxiedUpstream[]): void {
   if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
 }
 
-function closeAll(upstreams: readonly OpenUpstream[]): Promise<unknown> {
+function closeAll(upstreams: readonly ProxiedUpstream[]): Promise<unknown> {
   return Promise.all(upstreams.map((upstream) => upstream.close()));
 }

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import type { ForwardRules, ProxiedUpstream } from "../create-proxy.ts";
+import type { ForwardRules, ProxiedUpstreamOptions } from "../create-proxy.ts";
 import {
   type HeaderRulesFile,
   type ReadSettings,
@@ -16,7 +16,7 @@ export interface UpstreamSettings {
   /** The first address, for metrics and messages. The second upstream with the same one is named `ADDRESS#2`. */
   readonly name: string;
   readonly connection: UpstreamOptions;
-  readonly forwarding: Omit<ProxiedUpstream, "upstream">;
+  readonly forwarding: Omit<ProxiedUpstreamOptions, "upstream">;
 }
 
 /** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */

@@ -12,9 +12,9 @@ export type { VisibilityOptions } from "@plantstore/protobuf";
 export { guardObserver, type UpstreamCall, type UpstreamCallObserver } from "./observe-calls.ts";
 export {
   type MethodSettings,
-  OpenUpstream,
-  type ProxiedUpstream,
-  proxiedUpstreamNames,
+  ProxiedUpstream,
+  type ProxiedUpstreamOptions,
+  proxiedUpstreamOptionNames,
   typesOf,
 } from "./proxied-upstream.ts";
 export { type CompiledTable, type KnownDescriptors, ProxyTable, type UpstreamDescriptors } from "./proxy-table.ts";

@@ -23,7 +23,7 @@ import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRu
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 
 /** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
-export interface ProxiedUpstream {
+export interface ProxiedUpstreamOptions {
   /**
    * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
    * more servers. Alternatively a `createUpstream` upstream, which has more options, can be shared, and is closed by
@@ -80,18 +80,18 @@ export interface ProxiedUpstream {
   readonly methodSettings?: (method: DescMethod) => MethodSettings | undefined;
 }
 
-/** A method's settings, which override its {@link ProxiedUpstream}. */
+/** A method's settings, which override its {@link ProxiedUpstreamOptions}. */
 export interface MethodSettings {
   /** Timeout in milliseconds for unary calls whose caller sets none. */
   readonly timeoutMs?: number | undefined;
   /** Maximum timeout in milliseconds that callers can set. */
   readonly timeoutMaxMs?: number | undefined;
-  /** As in {@link ProxiedUpstream}. Methods with the same object share its budget. */
-  readonly retry?: ProxiedUpstream["retry"];
+  /** As in {@link ProxiedUpstreamOptions}. Methods with the same object share its budget. */
+  readonly retry?: ProxiedUpstreamOptions["retry"];
 }
 
-/** The {@link ProxiedUpstream} names. */
-export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
+/** The {@link ProxiedUpstreamOptions} names. */
+export const proxiedUpstreamOptionNames: OptionNames<ProxiedUpstreamOptions> = {
   upstream: required,
   tls: true,
   descriptors: required,
@@ -115,7 +115,7 @@ const methodSettingsNames: OptionNames<MethodSettings> = {
 };
 
 /** Returns the options that a descriptor source does not use, each with the reason. */
-function ignoredBy(descriptors: ProxiedUpstream["descriptors"]): Readonly<Record<string, string>> {
+function ignoredBy(descriptors: ProxiedUpstreamOptions["descriptors"]): Readonly<Record<string, string>> {
   if (descriptors === "reflection") return {};
   const reflectionHeader = 'descriptors are not "reflection"';
   if (descriptors instanceof URL) return { reflectionHeader };
@@ -147,8 +147,8 @@ export interface CallOptions extends Pick<
 }
 
 /** The connections to an upstream, and all settings that do not depend on its descriptors. */
-export class OpenUpstream {
-  readonly options: ProxiedUpstream;
+export class ProxiedUpstream {
+  readonly options: ProxiedUpstreamOptions;
   readonly connections: Upstream;
   readonly #ownsConnections: boolean;
   readonly #call: CallOptions;
@@ -169,7 +169,7 @@ export class OpenUpstream {
    * @throws TypeError for an invalid address or rule, RangeError for a number out of range, Error if a certificate or
    * key cannot be parsed
    */
-  constructor(options: ProxiedUpstream, call: CallOptions, at: number, owners: ServiceOwners) {
+  constructor(options: ProxiedUpstreamOptions, call: CallOptions, at: number, owners: ServiceOwners) {
     const { upstream, tls } = options;
     requireUpstream(upstream, tls, `upstreams[${at}]`);
     refuseIgnoredOptions(options, ignoredBy(options.descriptors), `upstreams[${at}] of createProxy`);
@@ -305,7 +305,7 @@ export class OpenUpstream {
   }
 
   /** Returns a policy's retries, which share one budget. */
-  #retriesOf(retry: ProxiedUpstream["retry"] = "transparent"): Retries {
+  #retriesOf(retry: ProxiedUpstreamOptions["retry"] = "transparent"): Retries {
     const retries = this.#retries.get(retry) ?? new Retries(retry);
     this.#retries.set(retry, retries);
     return retries;

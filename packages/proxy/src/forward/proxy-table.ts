@@ -7,7 +7,7 @@ import { ConnectBackoff } from "../upstreams/index.ts";
 import { DescriptorReader, isUnreachable, type ReadDescriptors, toError } from "./descriptor-reader.ts";
 import { readAll } from "./read-all.ts";
 import type { ServiceDescriptors } from "./descriptors.ts";
-import type { OpenUpstream } from "./proxied-upstream.ts";
+import type { ProxiedUpstream } from "./proxied-upstream.ts";
 import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 import { UnknownPaths } from "./unknown-paths.ts";
 
@@ -54,7 +54,7 @@ export class ProxyTable {
   descriptorSets: readonly Uint8Array[];
   /** Each upstream's last reload. */
   reloads: readonly DescriptorReload[];
-  readonly #upstreams: readonly OpenUpstream[];
+  readonly #upstreams: readonly ProxiedUpstream[];
   readonly #readers: readonly DescriptorReader[];
   readonly #compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>;
   readonly #report: FaultReporter;
@@ -72,7 +72,7 @@ export class ProxyTable {
   #nextReload: Promise<ReloadReport> | undefined;
 
   constructor(
-    upstreams: readonly OpenUpstream[],
+    upstreams: readonly ProxiedUpstream[],
     compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>,
     report: FaultReporter,
     options: ProxyTableOptions,
@@ -108,7 +108,7 @@ export class ProxyTable {
   }
 
   /** Returns an upstream's descriptors, or `undefined` if they have not been read yet. */
-  knownOf(isSame: (upstream: OpenUpstream) => boolean): KnownDescriptors | undefined {
+  knownOf(isSame: (upstream: ProxiedUpstream) => boolean): KnownDescriptors | undefined {
     const at = this.#upstreams.findIndex(isSame);
     const [set, reload] = [this.descriptorSets[at], this.reloads[at]];
     return set === undefined || set === noBytes || reload === undefined ? undefined : { set, reload };

@@ -4,7 +4,7 @@ import { messageOf } from "@plantstore/http";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import { lookupGapMs, serversMax } from "./upstream-limits.ts";
-import type { UpstreamLookup, UpstreamSettings } from "./upstream-options.ts";
+import type { CompleteUpstreamOptions, UpstreamLookup } from "./upstream-options.ts";
 
 /**
  * An upstream's server addresses: the configured addresses, and those that its names resolve to. Names are resolved at
@@ -27,7 +27,7 @@ export class AddressResolver {
   /** Why the last lookup failed. */
   problem: ConnectError | undefined;
 
-  constructor(configured: readonly UpstreamAddress[], settings: UpstreamSettings, onChange: () => void) {
+  constructor(configured: readonly UpstreamAddress[], settings: CompleteUpstreamOptions, onChange: () => void) {
     this.#configured = configured;
     this.#names = configured.filter(({ isName }) => isName);
     this.#resolveEveryMs = settings.resolveEveryMs;

@@ -71,11 +71,11 @@ export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
 };
 
 /** {@link UpstreamOptions} with their defaults. */
-export type UpstreamSettings = Required<Omit<UpstreamOptions, "tls" | "lookup" | "healthService" | "limits">> &
+export type CompleteUpstreamOptions = Required<Omit<UpstreamOptions, "tls" | "lookup" | "healthService" | "limits">> &
   Pick<UpstreamOptions, "tls" | "lookup" | "healthService"> & { readonly limits: UpstreamLimits };
 
 /** Adds the defaults. @throws RangeError for a number out of range */
-export function readUpstreamOptions(options: UpstreamOptions): UpstreamSettings {
+export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamOptions {
   const settings = {
     connections: connectionsDefault,
     keepaliveMs: defaultKeepaliveMs,

@@ -3,7 +3,7 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { runSteps } from "../../../http/src/index.ts";
 import type { ServiceDescriptors } from "../../src/forward/descriptors.ts";
-import { OpenUpstream, typesOf } from "../../src/forward/proxied-upstream.ts";
+import { ProxiedUpstream, typesOf } from "../../src/forward/proxied-upstream.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
 test("a change found after the watch was stopped is ignored", async () => {
@@ -16,7 +16,7 @@ test("a change found after the watch was stopped is ignored", async () => {
     },
   };
   const options = { upstream: "http://127.0.0.1:1", descriptors };
-  const upstream = new OpenUpstream(options, { observe: undefined }, 0, new ServiceOwners([options]));
+  const upstream = new ProxiedUpstream(options, { observe: undefined }, 0, new ServiceOwners([options]));
   let changes = 0;
   const [first, second] = [1, 2].map(() => upstream.watchDescriptors(() => void (changes += 1)));
   for (const changed of listeners) changed();

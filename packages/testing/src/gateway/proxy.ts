@@ -2,7 +2,7 @@ import type { DescFile } from "@bufbuild/protobuf";
 import type { AdmitRequest } from "../../../gateway/src/index.ts";
 import {
   createProxy,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ProxyGateway,
   type ProxyOptions,
 } from "../../../proxy/src/create-proxy.ts";
@@ -26,7 +26,10 @@ export function requestFrom(address: string): AdmitRequest {
 export async function startProxy(
   upstream: string,
   files: readonly DescFile[],
-  { upstreamOptions, ...options }: Partial<ProxyOptions> & { readonly upstreamOptions?: Partial<ProxiedUpstream> } = {},
+  {
+    upstreamOptions,
+    ...options
+  }: Partial<ProxyOptions> & { readonly upstreamOptions?: Partial<ProxiedUpstreamOptions> } = {},
 ): Promise<TestProxy> {
   const proxy = await createProxy({
     upstreams: [{ upstream, descriptors: descriptorSetOf(...files), ...upstreamOptions }],

@@ -16,7 +16,7 @@ import {
   createProxy,
   type ForwardRules,
   type MethodSettings,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ProxyGateway,
   type ProxyOptions,
   type VisibilityOptions,
@@ -122,11 +122,11 @@ const attempts: Observe = async (proxy) => {
 };
 
 function compareUpstreams(
-  off: Partial<ProxiedUpstream>,
-  on: Partial<ProxiedUpstream>,
+  off: Partial<ProxiedUpstreamOptions>,
+  on: Partial<ProxiedUpstreamOptions>,
   observe: Observe,
 ): Promise<Differs> {
-  const upstreamsOf = (more: Partial<ProxiedUpstream>): readonly ProxiedUpstream[] => [
+  const upstreamsOf = (more: Partial<ProxiedUpstreamOptions>): readonly ProxiedUpstreamOptions[] => [
     { upstream: address, descriptors: greenhouse, ...more },
   ];
   return compare({ upstreams: upstreamsOf(off) }, { upstreams: upstreamsOf(on) }, observe);
@@ -194,7 +194,7 @@ function compareVisibility(off: VisibilityOptions | undefined, on: VisibilityOpt
 const lookAgain = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...lookAgain, retryableCodes: [Code.Unavailable] };
 
-const upstreamEffects: EffectsOf<ProxiedUpstream> = {
+const upstreamEffects: EffectsOf<ProxiedUpstreamOptions> = {
   upstream: () => compareUpstreams({}, { upstream: otherAddress }, get(reading)),
   tls: () =>
     compareUpstreams(

@@ -3,7 +3,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
-import type { MethodSettings, ProxiedUpstream } from "../../../../src/create-proxy.ts";
+import type { MethodSettings, ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
 import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // The `grpc-timeout` that the upstream gets for unary calls without a deadline.
@@ -25,7 +25,7 @@ const protocols = {
   grpc: { ...post, path: procedure, ...grpc },
 };
 
-type Options = Pick<ProxiedUpstream, "methodSettings" | "timeoutMaxMs" | "timeoutMs">;
+type Options = Pick<ProxiedUpstreamOptions, "methodSettings" | "timeoutMaxMs" | "timeoutMs">;
 
 test.each([
   { protocol: "rest", options: {}, wantMs: 15_000 },

@@ -12,7 +12,7 @@ import {
 import {
   createProxy,
   createUpstream,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ProxyGateway,
   type ReloadReport,
 } from "../../../../src/create-proxy.ts";
@@ -175,7 +175,7 @@ test("reflection without a response is aborted when the proxy closes", async () 
 
 test("a URL without a file and times out of range are rejected", async () => {
   const upstream = "http://127.0.0.1:1";
-  const create = (more: Omit<ProxiedUpstream, "upstream">): Promise<unknown> =>
+  const create = (more: Omit<ProxiedUpstreamOptions, "upstream">): Promise<unknown> =>
     createProxy({ upstreams: [{ upstream, ...more }] });
   await expect(create({ descriptors: new URL("https://a/b") })).rejects.toThrow("The URL must be of scheme file");
   for (const [name, least] of [

@@ -5,7 +5,7 @@ import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-
 import {
   createProxy,
   type DescriptorSource,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ProxyOptions,
 } from "../../../../src/create-proxy.ts";
 
@@ -14,7 +14,7 @@ import {
 afterEach(() => void vi.useRealTimers());
 
 /** Returns an upstream with this port, which no test calls, with a separate service. */
-function upstreamOf(port: number, descriptors: Partial<DescriptorSource> = {}): ProxiedUpstream {
+function upstreamOf(port: number, descriptors: Partial<DescriptorSource> = {}): ProxiedUpstreamOptions {
   const read = (): Promise<Uint8Array> =>
     Promise.resolve(descriptorSetOf(serviceWithRoutes(`a${port}.A`, { Get: [] }).file));
   return { upstream: `http://127.0.0.1:${port}`, descriptors: { read, ...descriptors }, services: [`a${port}.*`] };
@@ -37,7 +37,7 @@ test.each<{ name: string; options: Partial<ProxyOptions> }>([
 test("started watches stop after a later watch failed", async () => {
   const watching: (() => void)[] = [];
   const stopped: number[] = [];
-  const watched = (port: number): ProxiedUpstream =>
+  const watched = (port: number): ProxiedUpstreamOptions =>
     upstreamOf(port, {
       watch(changed) {
         if (port === 3) throw new Error("no watch");

@@ -5,7 +5,7 @@ import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/pr
 import { expect, onTestFinished, test } from "vitest";
 import {
   createProxy,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ProxyGateway,
   type ProxyOptions,
 } from "../../../../src/create-proxy.ts";
@@ -40,7 +40,10 @@ async function start(...services: readonly DescService[]): Promise<ReflectedUpst
   return upstream;
 }
 
-async function open(upstreams: readonly ProxiedUpstream[], options: Partial<ProxyOptions> = {}): Promise<ProxyGateway> {
+async function open(
+  upstreams: readonly ProxiedUpstreamOptions[],
+  options: Partial<ProxyOptions> = {},
+): Promise<ProxyGateway> {
   const proxy = await createProxy({ upstreams, ...options });
   onTestFinished(() => proxy.close());
   return proxy;
@@ -49,8 +52,8 @@ async function open(upstreams: readonly ProxiedUpstream[], options: Partial<Prox
 function reflected(
   { address }: ReflectedUpstream,
   services: string,
-  more: Partial<ProxiedUpstream> = {},
-): ProxiedUpstream {
+  more: Partial<ProxiedUpstreamOptions> = {},
+): ProxiedUpstreamOptions {
   return { upstream: address, descriptors: "reflection", services: [services], ...more };
 }
 

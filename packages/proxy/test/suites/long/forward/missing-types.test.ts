@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 import {
   createProxy,
   type DescriptorSource,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ReloadReport,
 } from "../../../../src/create-proxy.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
@@ -65,7 +65,7 @@ test("a service without a type is omitted until a reload finds it", async () => 
 /** Opens a proxy with a custom source. */
 async function openWithSource(
   source: Partial<DescriptorSource> & Pick<DescriptorSource, "read">,
-  more: readonly ProxiedUpstream[] = [],
+  more: readonly ProxiedUpstreamOptions[] = [],
 ) {
   const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: source }, ...more] });
   onTestFinished(() => proxy.close());

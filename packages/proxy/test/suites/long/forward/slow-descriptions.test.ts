@@ -3,7 +3,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { createProxy, type ProxiedUpstream } from "../../../../src/create-proxy.ts";
+import { createProxy, type ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
 
 // One upstream's set takes long to describe, and the other upstreams do not wait for it.
 
@@ -35,7 +35,7 @@ const many = 20_000;
 /** An upstream whose descriptors can be changed. */
 class Changing {
   current: Uint8Array;
-  readonly proxied: ProxiedUpstream;
+  readonly proxied: ProxiedUpstreamOptions;
 
   constructor(packageName: string, current: Uint8Array) {
     this.current = current;

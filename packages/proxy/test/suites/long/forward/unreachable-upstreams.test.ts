@@ -8,7 +8,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import {
   createProxy,
-  type ProxiedUpstream,
+  type ProxiedUpstreamOptions,
   type ProxyOptions,
   type ReloadReport,
 } from "../../../../src/create-proxy.ts";
@@ -41,9 +41,12 @@ async function freePort(): Promise<number> {
   return Number(new URL(listening.baseUrl).port);
 }
 
-const streams: ProxiedUpstream = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(StreamService.file) };
+const streams: ProxiedUpstreamOptions = {
+  upstream: "http://127.0.0.1:1",
+  descriptors: descriptorSetOf(StreamService.file),
+};
 
-async function openProxy(upstreams: readonly ProxiedUpstream[], options: Partial<ProxyOptions> = {}) {
+async function openProxy(upstreams: readonly ProxiedUpstreamOptions[], options: Partial<ProxyOptions> = {}) {
   const reports: ReloadReport[] = [];
   const proxy = await createProxy({ upstreams, onReload: (report) => reports.push(report), ...options });
   onTestFinished(() => proxy.close());
@@ -165,7 +168,7 @@ test("reload() lengthens an unreachable upstream's backoff", async () => {
 test.each([
   {
     name: "if all upstreams are unreachable",
-    upstreams: ["1", "2"].map((port): ProxiedUpstream => ({
+    upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
       upstream: `http://127.0.0.1:${port}`,
       descriptors: "reflection",
       services: [`service${port}.*`],
@@ -179,7 +182,7 @@ test.each([
   },
   {
     name: "if its only upstream is unreachable",
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstream],
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstreamOptions],
     problem: "server reflection failed",
   },
 ])("$name, a proxy does not start", async ({ upstreams, problem }) => {

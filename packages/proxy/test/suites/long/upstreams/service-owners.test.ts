@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createProxy, type ProxiedUpstream } from "../../../../src/create-proxy.ts";
+import { createProxy, type ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
 import { ServiceOwners } from "../../../../src/upstreams/service-owners.ts";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
@@ -50,7 +50,7 @@ test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc
 const upstream = "http://127.0.0.1:1";
 const set = descriptorSetOf(GreenhouseService.file);
 
-test.each<{ name: string; upstreams: readonly ProxiedUpstream[]; problem: string }>([
+test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem: string }>([
   {
     name: "one of two upstreams with reflection has no services",
     upstreams: [
@@ -77,7 +77,7 @@ test.each<{ name: string; upstreams: readonly ProxiedUpstream[]; problem: string
 });
 
 test("next to reflection, an upstream with a file needs no services", async () => {
-  const upstreams: readonly ProxiedUpstream[] = [
+  const upstreams: readonly ProxiedUpstreamOptions[] = [
     { upstream, descriptors: "reflection" },
     { upstream, descriptors: set },
   ];
