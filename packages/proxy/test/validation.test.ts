@@ -14,13 +14,17 @@ import { createProxy } from "../src/create-proxy.ts";
 
 let upstream: Awaited<ReturnType<typeof startSignup>>;
 let proxy: TestProxy;
+let intercepted: TestProxy;
 beforeAll(async () => {
   upstream = await startSignup(undefined);
   const validation = await openValidation();
-  proxy = await startProxy(`http://127.0.0.1:${String(upstream.address.port)}`, [SignupService.file], { validation });
+  const url = `http://127.0.0.1:${String(upstream.address.port)}`;
+  proxy = await startProxy(url, [SignupService.file], { validation });
+  intercepted = await startProxy(url, [SignupService.file], { validation, interceptors: [(next) => next] });
 });
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
+  await intercepted[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
 });
 
@@ -33,6 +37,7 @@ async function* stream<T>(...items: readonly T[]): AsyncGenerator<T> {
 
 const transports = {
   "gRPC in binary": () => createGrpcTransport({ baseUrl: proxy.baseUrl }),
+  "gRPC in binary, with an interceptor": () => createGrpcTransport({ baseUrl: intercepted.baseUrl }),
   "Connect in binary": () =>
     createConnectTransport({ baseUrl: proxy.baseUrl, httpVersion: "2", useBinaryFormat: true }),
   "Connect in JSON": () => createConnectTransport({ baseUrl: proxy.baseUrl, httpVersion: "2" }),

@@ -327,3 +327,15 @@ test("interceptors get complete messages", async () => {
   expect(statusOf(await readHttp2Response(stream))).toBe(0);
   expect(received).toMatchObject([{ note }]);
 });
+
+test("a binary body of gRPC-Web text is not forwarded in parts", async () => {
+  await using proxied = await startCalls((stream) => respond(stream.resume(), messageOf(0)));
+  const stream = proxied.session.request({
+    ":method": "POST",
+    ":path": `/greenhouse.v1.GreenhouseService/${rpcs.unary}`,
+    "content-type": "application/grpc-web-text+proto",
+  });
+  stream.end(messageOf(mebibyte));
+  await readHttp2Response(stream);
+  expect(proxied.calls).toEqual([]);
+});

@@ -249,7 +249,7 @@ describe.each(kinds)("an interceptor of a stream of $rpc", (kind) => {
   });
 });
 
-test("of the messages that an interceptor passes on for a server stream, the first is forwarded", async () => {
+test("a server stream forwards only the first message from an interceptor", async () => {
   const interceptor = onRequests(async function* (messages) {
     yield* messages;
     yield create(WatchReadingsRequestSchema, { sensor: "c" });
@@ -259,7 +259,7 @@ test("of the messages that an interceptor passes on for a server stream, the fir
   expect(forwarded).toEqual(envelope(once));
 });
 
-test("a server stream is not forwarded if an interceptor passes on no message", async () => {
+test("a server stream is not forwarded if its interceptor passes no message", async () => {
   const interceptor = onRequests(async function* () {});
   const [watch] = kinds;
   const { forwarded, got } = await call(interceptor, "application/grpc+proto", twice, twice, watch);
