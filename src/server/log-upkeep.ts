@@ -18,6 +18,8 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.warn(fields, "cannot use prepared statements");
       case "timeouts-refused":
         return log.warn(fields, "cannot set timeouts");
+      case "connections-refused":
+        return log.warn(fields, "too few database connections; allow five per process");
       default:
         return log.warn(withCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");
     }

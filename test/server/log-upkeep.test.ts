@@ -28,6 +28,11 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     msg: "cannot use prepared statements",
   },
   { event: { kind: "timeouts-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "cannot set timeouts" },
+  {
+    event: { kind: "connections-refused", problem: "x", lastedMs: 9 },
+    level: "warn",
+    msg: "too few database connections; allow five per process",
+  },
 ])("logUpkeep logs $event.kind in one line with all fields", ({ event, level, msg, errorCode }) => {
   const lines: unknown[] = [];
   const write =

@@ -11,7 +11,9 @@ export type Upkeep =
   /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the server's error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
   /** A pooler does not accept the store's timeouts, and the role has others. `problem` says what to do. */
-  | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string };
+  | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }
+  /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
+  | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
 
 /** Called after each event. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;

@@ -17,6 +17,7 @@ import { NamedStatements } from "./server/named-statements.ts";
 import { findRefusedTimeouts } from "./server/refused-timeouts.ts";
 import { readServerUrl, type Server } from "./server/server-url.ts";
 import { attemptTotalMs, Session } from "./server/session.ts";
+import { sqlStateOf } from "./server/sql-state.ts";
 import { SessionPool } from "./server/session-pool.ts";
 
 /** Options for {@link openPostgresStore}. */
@@ -69,6 +70,7 @@ class PostgresBackend implements Backend {
   readonly #retention: Retention;
   readonly #onUpkeep: OnUpkeep | undefined;
   #areTimeoutsReported = false;
+  #areConnectionsReported = false;
 
   constructor(
     server: Server,
@@ -121,6 +123,7 @@ class PostgresBackend implements Backend {
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
       const isMaybeOneServer = placement.mayFailPartly && (fault.server === "unavailable" || fault.server === "busy");
+      this.#reportRefusedConnection(fault, begunMs);
       if (isMaybeOneServer) void this.#health.check();
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;
@@ -160,6 +163,17 @@ class PostgresBackend implements Backend {
         session.discard();
         return problemOf(fault);
       }
+    });
+  }
+
+  /** Reports once that a batch has failed because the server refuses another connection. The store may be healthy. */
+  #reportRefusedConnection({ fault }: BatchFailure, begunMs: number): void {
+    if (this.#areConnectionsReported || sqlStateOf(fault) !== "53300") return;
+    this.#areConnectionsReported = true;
+    this.#onUpkeep?.({
+      kind: "connections-refused",
+      lastedMs: elapsedMsSince(begunMs),
+      problem: problemOf(fault).text,
     });
   }
 

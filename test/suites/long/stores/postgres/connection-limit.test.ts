@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { runSql } from "../../../../support/plants/postgres-server.ts";
 
 const server = await startPostgresOfFile();
 
-test("a store with fewer connections than it needs uses those that it gets", async () => {
-  const ids = Array.from({ length: 4 }, (_, i) => BigInt(i + 1));
+test("a store logs a low connection limit once, and uses fewer connections", async () => {
+  const ids = Array.from({ length: 200 }, (_, i) => BigInt(i + 1));
   const admin = await server.createPlants(ids);
   // Superusers have no limit.
   await runSql(
@@ -16,9 +17,26 @@ test("a store with fewer connections than it needs uses those that it gets", asy
      DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO gardener', current_schema()); END $$;
      GRANT SELECT, INSERT, UPDATE, DELETE ON plants, deletions, plantstore_schema TO gardener`,
   );
-  const store = await openPostgresStore({ url: admin.replace("user=tester", "user=gardener") });
-  const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
-  expect(outcomes).toContainEqual({ status: "fulfilled", value: true });
-  expect(store.problem).toBeUndefined();
+  const events: Upkeep[] = [];
+  const url = admin.replace("user=tester", "user=gardener");
+  const store = await openPostgresStore({ url, onUpkeep: (event) => void events.push(event) });
+  const refusals = (): Upkeep[] => events.filter(({ kind }) => kind === "connections-refused");
+  let deleted = 0;
+  const deleteOn = async (own: readonly bigint[]): Promise<void> => {
+    for (const id of own) {
+      if (refusals().length > 0) return;
+      const isDeleted = await store.delete(id, deleteCall()).catch(() => false);
+      if (isDeleted) deleted++;
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map((caller) => deleteOn(ids.filter((id) => Number(id) % 4 === caller))));
+  expect(refusals()).toEqual([
+    {
+      kind: "connections-refused",
+      lastedMs: expect.any(Number),
+      problem: 'too many connections for role "gardener"',
+    },
+  ]);
+  expect(deleted).toBeGreaterThan(0);
   await store.close();
 });
