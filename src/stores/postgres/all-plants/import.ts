@@ -8,6 +8,8 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { isOutcomeUnknown, retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+import { int64Copy } from "./int64-copy.ts";
 
 // The ids are a parameter, because distributed engines may not support temporary tables here. The inner SELECT hides
 // their number from the planner, so that it uses the index instead of reading all records.
@@ -20,10 +22,16 @@ const insert = ({ plants }: StoreSchema): string => `
   WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
   SELECT pg_catalog.array_agg(id) FROM added`;
 
-// The most ids per transaction. Enough to make the cost of the commit small, and few enough to hold locks only briefly.
+// COPY costs half as much as INSERT, but fails if any id exists.
+const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
+
+// The most ids per transaction. Enough to make the commit's cost small, and few enough to hold locks only briefly.
 const batchMax = 10_000;
 
-// Existing plants may be from an import whose commit did not wait for its standbys. The commit of a message waits, but
+// The SQLSTATEs if a COPY failed because of other transactions, the server or the connection.
+const unrelatedToIds = /^(?:08|40|53|57)/;
+
+// Existing plants may be from an import whose commit did not wait for its standbys. A message's commit waits, but
 // distributed engines may not support messages.
 const hasStandbysSql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''";
 
@@ -32,9 +40,15 @@ const removeIds = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WH
 /** Starts an import while servers keep deleting. The import owns the session. */
 export function startImport(session: Session, schema: StoreSchema, { restore = false }: ImportOptions): PlantImport {
   const target = { session, schema };
+  let isAllNew = true;
   return {
     batchMax,
-    add: (ids) => addBatch(target, ids, restore),
+    add: async (ids) => {
+      const counts = await addBatch(target, ids, restore, isAllNew);
+      // If this batch had existing or deleted ids, the next batch probably has some, too, and COPY would fail.
+      isAllNew = counts.added === ids.length;
+      return counts;
+    },
     [Symbol.asyncDispose]: () => session.close(),
   };
 }
@@ -44,10 +58,12 @@ interface Target {
   readonly schema: StoreSchema;
 }
 
+/** @param mayBeNew - whether to try COPY for the whole batch first */
 async function addBatch(
   target: Target,
   ids: readonly bigint[] | BigInt64Array,
   restore: boolean,
+  mayBeNew: boolean,
 ): Promise<ImportCounts> {
   const { session } = target;
   // Sorted, so that adjacent index entries are written together, and two imports do not deadlock.
@@ -56,20 +72,42 @@ async function addBatch(
   // added.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
-    await session.begin(readCommitted);
-    const inserted = await insertLines(target, lines, restore);
-    if (inserted.added.length === 0 && (await session.query(hasStandbysSql)).length > 0)
+    const isCopied = mayBeNew && (await copyNew(target, lines, restore));
+    if (!isCopied) await session.begin(readCommitted);
+    const inserted = isCopied ? undefined : await insertLines(target, lines, restore);
+    if (inserted?.added.length === 0 && (await session.query(hasStandbysSql)).length > 0)
       await session.query(emitMessageSql);
     try {
       await session.commit();
     } catch (fault) {
       // Not retried. If the batch was committed and a plant was deleted since, a retry would restore the plant again.
       if (restore && verdictOn(fault) === "unknown") throw restoredInDoubt(fault);
-      if (isOutcomeUnknown(fault)) for (const id of inserted.added) added.add(id);
+      if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
     }
+    if (inserted === undefined) return { added: lines.length, deleted: 0, present: 0 };
     return countLines(lines, new Set([...added, ...inserted.added]), inserted.deleted);
   });
+}
+
+/**
+ * Begins a transaction and copies ids in it. Returns true, with the transaction still open, if all ids were new.
+ * Otherwise rolls back and returns false.
+ */
+async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
+  const { session, schema } = target;
+  await session.begin(readCommitted);
+  try {
+    const count = await session.copy(copy(schema), int64Copy(lines));
+    // The COPY waits for concurrent deletions, so their records are visible only after it.
+    if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
+  } catch (fault) {
+    // With other errors, an id exists (an internal error on Citus), a trigger refuses an id, or the server does not
+    // support COPY.
+    if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
+  }
+  await session.rollBack();
+  return false;
 }
 
 function restoredInDoubt(fault: unknown): StoreOpenError {

@@ -15,6 +15,7 @@ import { readServerUrl } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
 import { watchIntervalMs } from "../postgres-store.ts";
 import { TableLocation } from "../table-location.ts";
+import { int64Copy } from "./int64-copy.ts";
 import { unlimitedTimeouts } from "./plant-database.ts";
 
 // The time in which every server that uses a store tries to write to it, in milliseconds: it checks the store at each
@@ -132,8 +133,8 @@ class LockedPostgres implements LockedStore {
   }
 
   async insertPlants(ids: readonly bigint[]): Promise<number> {
-    const sql = `INSERT INTO ${this.#schema.plants} SELECT unnest($1::bigint[])`;
-    return await this.#run(() => this.#session.change(sql, [toArrayLiteral(ids)]));
+    const sql = `COPY ${this.#schema.plants} (id) FROM STDIN (FORMAT binary)`;
+    return await this.#run(() => this.#session.copy(sql, int64Copy(BigInt64Array.from(ids))));
   }
 
   async insertRecords(records: readonly DeletionRecord[]): Promise<number> {

@@ -9,6 +9,7 @@ import {
   type Notice,
   type SessionTimeouts,
 } from "./connect.ts";
+import { CopyIn } from "./copy-in.ts";
 import type { NamedStatement, NamedStatements } from "./named-statements.ts";
 import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.ts";
 import type { Server } from "./server-url.ts";
@@ -191,6 +192,12 @@ export class Session {
       types: { getTypeParser: () => String },
     });
     return await this.#waitFor(client, running);
+  }
+
+  /** Runs a `COPY … FROM STDIN` with these bytes, and returns how many rows the server stored. */
+  async copy(text: string, bytes: Buffer): Promise<number> {
+    const client = await this.#connected();
+    return await this.#waitFor(client, client.query(new CopyIn(text, bytes)).done);
   }
 
   /** Runs statements without parameters and results. */

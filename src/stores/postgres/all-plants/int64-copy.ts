@@ -1,0 +1,23 @@
+// COPY's binary format (postgresql.org/docs/current/sql-copy.html): a signature, flags and the header extension's
+// length, which is 0. Then for each row the number of its columns, and each column after its length. -1 at the end.
+const signature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
+const headerBytes = signature.length + 4 + 4;
+const rowBytes = 2 + 4 + 8;
+const trailerBytes = 2;
+
+/** Encodes ids as rows with one `bigint` column, in COPY's binary format. */
+export function int64Copy(ids: BigInt64Array): Buffer {
+  const bytes = Buffer.alloc(headerBytes + ids.length * rowBytes + trailerBytes);
+  signature.copy(bytes);
+  // DataView, because Buffer.writeBigInt64BE is ten times slower.
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  let at = headerBytes;
+  for (const id of ids) {
+    view.setInt16(at, 1);
+    view.setInt32(at + 2, 8);
+    view.setBigInt64(at + 6, id);
+    at += rowBytes;
+  }
+  view.setInt16(at, -1);
+  return bytes;
+}

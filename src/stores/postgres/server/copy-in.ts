@@ -1,0 +1,51 @@
+import type { Connection, Submittable } from "pg";
+
+// Methods for the COPY protocol that the types from node-postgres lack.
+declare module "pg" {
+  interface Connection {
+    sendCopyFromChunk(bytes: Buffer): void;
+    endCopyFrom(): void;
+  }
+}
+
+/**
+ * A `COPY … FROM STDIN` from a buffer (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY), as a
+ * node-postgres query.
+ */
+export class CopyIn implements Submittable {
+  readonly #text: string;
+  readonly #bytes: Buffer;
+  readonly #done = Promise.withResolvers<number>();
+  #rows = 0;
+
+  constructor(text: string, bytes: Buffer) {
+    this.#text = text;
+    this.#bytes = bytes;
+  }
+
+  /** Resolves to how many rows the server stored. Triggers may have dropped some. */
+  get done(): Promise<number> {
+    return this.#done.promise;
+  }
+
+  submit(connection: Connection): void {
+    connection.query(this.#text);
+  }
+
+  handleCopyInResponse(connection: Connection): void {
+    connection.sendCopyFromChunk(this.#bytes);
+    connection.endCopyFrom();
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    this.#rows = Number(text.replace("COPY ", ""));
+  }
+
+  handleReadyForQuery(): void {
+    this.#done.resolve(this.#rows);
+  }
+
+  handleError(fault: unknown): void {
+    this.#done.reject(fault);
+  }
+}
