@@ -50,8 +50,11 @@ const afterCheckpoint = await measureAfterCheckpoint();
 const thousandUs = await measureThousands();
 const replayUs = await measureReplay();
 const records = await numberOf(countSql);
-const recordBytes = await numberOf("SELECT pg_total_relation_size('deletions')");
-const recordIndexBytes = await numberOf("SELECT pg_relation_size('deletions_by_plant')");
+const partitions = "FROM pg_partition_tree('deletions') WHERE isleaf";
+const recordBytes = await numberOf(`SELECT sum(pg_total_relation_size(relid)) ${partitions}`);
+const recordIndexBytes = await numberOf(`
+  SELECT sum(pg_relation_size(indexrelid)) FROM pg_index JOIN pg_attribute ON attrelid = indrelid
+  WHERE indrelid IN (SELECT relid ${partitions}) AND attname = 'plant_id' AND indkey::text = attnum::text`);
 const citus = await measureCitus(seconds, turns);
 if (citus === undefined)
   console.log('Citus was not measured because it is not built; run "npx node test/suites/citus/build.ts"');
@@ -131,8 +134,8 @@ async function measureThousands(): Promise<number> {
     await runSql(
       url,
       `WITH gone AS (DELETE FROM plants WHERE id = ANY('{${some}}') RETURNING id)
-       INSERT INTO deletions (plant_id, subject, request_id, batch)
-       SELECT id, 'clean-up', '${"0".repeat(16)}-' || lpad((id % 10000)::text, 4, '0'), gen_random_uuid() FROM gone`,
+       INSERT INTO deletions (plant_id, subject, request_id, batch, by_day)
+       SELECT id, 'clean-up', '${"0".repeat(16)}-' || lpad((id % 10000)::text, 4, '0'), gen_random_uuid(), true FROM gone`,
     );
   }
   return ((await cpuUsOfServer(postgres)) - before) / ids.length;

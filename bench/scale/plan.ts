@@ -140,7 +140,8 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
     latencyMs = (batch * lanes * 1_000) / deletionsPerS;
   }
   const workersCores = (deletionsPerS * serverUs(batch)) / 1e6;
-  const records = perS * daySeconds * days;
+  // A partition is for one day. On Citus, all records have one index.
+  const records = perS * daySeconds * (isSpread ? days : 1);
   const wal = walBytesAt(costs, { deletions: perS * checkpointMinutes * 60, plants, records });
   const hotBytes = plants * (costs.plantTableBytes + costs.plantIndexBytes) + records * costs.recordIndexBytes;
   const missed = 1 - Math.min(1, (machine.memoryGb * 1e9 * cacheShare) / hotBytes);

@@ -38,7 +38,6 @@ test("store folders import only folders below them, and Citus in two places", ()
     { file: "postgres/all-plants/plant-database.ts", path: "citus/distribute.ts" },
     { file: "postgres/all-plants/plant-database.ts", path: "citus/workers.ts" },
     { file: "postgres/table-location.ts", path: "citus/citus-placement.ts" },
-    { file: "postgres/table-location.ts", path: "citus/shards.ts" },
     { file: "postgres/table-location.ts", path: "citus/workers.ts" },
   ]);
 });

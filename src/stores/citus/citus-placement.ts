@@ -90,6 +90,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     // No pauses. Dropping a record costs half as much as the deletion that adds it, so with pauses records could
     // accumulate.
     dropPause: 0,
+    days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
       session.transact(readCommitted, () => dropRecords(session, schema, keptMs, max)),
     // The workers' standbys are not known to the coordinator.

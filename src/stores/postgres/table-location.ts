@@ -1,12 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import { citusPlacement } from "../citus/citus-placement.ts";
-import type { Shards } from "../citus/shards.ts";
 import { CitusWorkers } from "../citus/workers.ts";
 import type { Placement } from "./delete/placement.ts";
-import { singleServer } from "./delete/single-server.ts";
+import { singleServer, singleServerByDay } from "./delete/single-server.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
+
+const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
+
+/** Returns whether deletion records are in partitions by day. */
+export async function isPartitionedByDay(session: Session, { deletions }: StoreSchema): Promise<boolean> {
+  return (await session.query(isPartitionedSql, [deletions])).length > 0;
+}
 
 /** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
@@ -14,7 +21,8 @@ export class TableLocation {
   readonly workers: CitusWorkers = new CitusWorkers();
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
-  #shards: Shards | undefined;
+  /** What the placement depends on. */
+  #layout: unknown;
 
   /** The placement that {@link refresh} has found. */
   get placement(): Placement {
@@ -45,10 +53,13 @@ export class TableLocation {
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     const shards = await this.workers.find(session, schema);
+    const isByDay = await isPartitionedByDay(session, schema);
+    const layout = { shards, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
-    if (this.#placement !== undefined && isDeepStrictEqual(shards, this.#shards)) return;
-    this.#placement = shards === undefined ? singleServer(schema) : citusPlacement(schema, shards);
-    this.#shards = shards;
+    if (isDeepStrictEqual(layout, this.#layout)) return;
+    const singlePlacement = isByDay ? singleServerByDay : singleServer;
+    this.#placement = shards === undefined ? singlePlacement(schema) : citusPlacement(schema, shards);
+    this.#layout = layout;
   }
 
   /**
@@ -61,6 +72,7 @@ export class TableLocation {
     const schema = await this.schemaOn(session);
     await checkDatabase(session, schema);
     await checkRights(session, schema);
+    await refuseRenamedSchema(session, schema);
     await this.refresh(session);
     await this.placement.checkWorkers(session);
   }

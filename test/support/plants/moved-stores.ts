@@ -3,6 +3,7 @@ import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
+import { createUndividedStore } from "./days.ts";
 import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
@@ -22,8 +23,16 @@ export function urlOf(location: PlantLocation): string {
 }
 
 /** Returns the store kinds, in a folder and on a server. */
-export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Record<"sqlite" | "postgres", Kind>> {
+export function kindsOf(
+  folder: TempFolder,
+  server: PostgresServer,
+): Readonly<Record<"sqlite" | "postgres" | "undivided", Kind>> {
   let files = 0;
+  const postgres: Kind = {
+    kind: "PostgreSQL",
+    create: async () => ({ kind: "postgres", url: await server.createPlants() }),
+    run: async (location, sql) => void (await runSql(urlOf(location), sql)),
+  };
   return {
     sqlite: {
       kind: "SQLite",
@@ -38,10 +47,10 @@ export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Re
         db.exec(sql);
       },
     },
-    postgres: {
-      kind: "PostgreSQL",
-      create: async () => ({ kind: "postgres", url: await server.createPlants() }),
-      run: async (location, sql) => void (await runSql(urlOf(location), sql)),
+    postgres,
+    undivided: {
+      ...postgres,
+      create: async () => ({ kind: "postgres", url: await createUndividedStore(server) }),
     },
   };
 }

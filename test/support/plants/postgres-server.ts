@@ -300,7 +300,7 @@ async function runServer(
     log,
     createSchema: () => createSchemaWith(""),
     createPlants: (ids = []) =>
-      createSchemaWith(`${tablesSql}; INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
+      createSchemaWith(`${tablesSql(true)}; INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
     start,
     stop,
     signal,

@@ -102,10 +102,12 @@ class LockedPostgres implements LockedStore {
   readonly identity: string;
   readonly #session: Session;
   readonly #schema: StoreSchema;
+  readonly #isByDay: boolean;
 
   constructor(session: Session, { placement }: TableLocation, name: string, identity: string) {
     this.#session = session;
     this.#schema = placement.schema;
+    this.#isByDay = placement.days !== undefined;
     this.name = name;
     this.identity = identity;
   }
@@ -138,9 +140,11 @@ class LockedPostgres implements LockedStore {
   }
 
   async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
+    // Records with an idempotency key are in the partition without days, see tables.ts.
+    const [byDay, isByDay] = this.#isByDay ? [", by_day", ", CASE key WHEN '' THEN true END"] : ["", ""];
     const sql = `
-      INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
-      SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')
+      INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDay})
+      SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')${isByDay}
       FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
         $5::pg_catalog.text[], $6::pg_catalog.uuid[]) WITH ORDINALITY
         AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)

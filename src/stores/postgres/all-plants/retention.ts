@@ -1,14 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { retentionIntervalMs } from "../../contract/retention.ts";
 import { type OnUpkeep, reportDropped } from "../../contract/upkeep.ts";
-import type { Placement } from "../delete/placement.ts";
+import type { Dropped, Placement } from "../delete/placement.ts";
 import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 
 // Rows per transaction. A slice takes some ten milliseconds and writes up to five megabytes to the WAL, too little to
 // delay a standby. With slices of five thousand rows, half as many rows are dropped per second, because each slice
 // waits for the disk.
 const sliceMax = 20_000;
+
+// How often locking a table is attempted, and the milliseconds in between, during which deletions continue. If all
+// attempts fail, the problem is reported, and the table is tried again at the next interval.
+const lockAttemptsMax = 5;
+const lockIntervalMs = 1_000;
+
+const noneDropped: Dropped = { count: 0, isMore: false };
 
 /** Options for {@link Retention}. */
 export interface RetentionOptions {
@@ -59,28 +67,59 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    try {
-      // The loop ends when the session is closed, because the next statement then rejects.
-      for (let isMore = true; isMore;) {
-        const sliceBegunMs = performance.now();
-        const placement = await placementOn(session);
+    // Separate tasks. While a dump blocks dropping days, records can still be dropped row by row.
+    const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
+      async ({ days }) => {
+        await days?.make(session);
+        return noneDropped;
+      },
+      async ({ days }) => (await days?.dropOld(session, keptMs)) ?? noneDropped,
+      async (placement) => {
         const dropped = await placement.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
-        ({ isMore, reachedTimeUs: fromUs } = dropped);
-        count += dropped.count;
-        if (isMore) await this.#pauseForDeletions(sliceBegunMs, placement);
+        fromUs = dropped.reachedTimeUs;
+        return dropped;
+      },
+    ];
+    for (const task of tasks) {
+      try {
+        // The loop ends when the session is closed, because the task then rejects.
+        for (let isMore = true; isMore;) {
+          const sliceBegunMs = performance.now();
+          const dropped = await this.#retryWhileLocked(async () => task(await placementOn(session)));
+          ({ isMore } = dropped);
+          count += dropped.count;
+          await this.#pauseForDeletions(sliceBegunMs, dropped);
+        }
+      } catch (fault) {
+        // Only reported. If the server has a problem, the next batch fails too.
+        if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
-    } catch (fault) {
-      // Only reported. If the server has a problem, the next batch of deletions fails too.
-      if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });
     // Records expire slowly, so the connection is not kept open.
     this.#session.discard();
   }
 
-  async #pauseForDeletions(begunMs: number, { dropPause }: Placement): Promise<void> {
-    if (this.#options.hasDeletedSince?.(begunMs) !== true) return;
+  /** Pauses after a slice if there were deletions during it. */
+  async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
+    const { placementOn, hasDeletedSince } = this.#options;
+    if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
     const durationMs = performance.now() - begunMs;
+    const { dropPause } = await placementOn(this.#session);
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
+  }
+
+  /**
+   * Retries a task if a table is locked. The task waits only briefly for the lock, because deletions queue behind it.
+   */
+  async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await task();
+      } catch (fault) {
+        if (sqlStateOf(fault) !== "55P03" || attempts === lockAttemptsMax) throw fault;
+      }
+      await sleep(lockIntervalMs, undefined, { signal: this.#stopping.signal });
+    }
   }
 }

@@ -1,37 +1,91 @@
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
+import { pinnedCondition, readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
 
-// The parameters: how long records are kept, the time in µs at which the search starts, and the most records. The index
-// still has entries of dropped records before that time, and reading them for each slice would take longer and longer.
+/** Drops a slice of expired records. */
+type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
+
+const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
+
+// The parameters for all statements: how long records are kept, and the time in µs at which the search starts. The
+// index still has entries for dropped records before that time, and reading them for each slice would take longer and
+// longer.
+const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
+
+// The time as an integer, in µs.
+const usOf = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
+
 // Concurrent processes drop different records.
-const dropSql = ({ deletions }: StoreSchema): string => `
+const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
   WITH old AS (
-    SELECT seq, deleted_at FROM ${deletions}
-    WHERE deleted_at < pg_catalog.now() - $1::interval
-    AND deleted_at >= pg_catalog.to_timestamp($2::bigint / 1000000.0)
+    SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
     ORDER BY deleted_at LIMIT $3::integer FOR UPDATE SKIP LOCKED),
-  dropped AS (DELETE FROM ${deletions} WHERE seq = ANY(ARRAY(SELECT seq FROM old)) RETURNING 1)
-  SELECT (SELECT pg_catalog.count(*) FROM dropped),
-    (SELECT pg_catalog.floor(extract(epoch FROM pg_catalog.max(deleted_at)) * 1000000)::bigint FROM old)`;
+  dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
+  SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${usOf("pg_catalog.max(deleted_at)")} FROM old)`;
 
-// Forces the index on the time: without statistics, for example after a restore, the planner would read all expired
-// records for each slice. The timeout releases the rows of a process that hangs before its commit.
-const orderedTransaction = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
-  SET LOCAL idle_in_transaction_session_timeout = '5s'`;
+const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, pinnedCondition, "seq");
 
-/** Drops a slice of the expired records, the oldest first. */
-export async function dropRows(
+// A row is found by its `ctid` without an index. But only PostgreSQL has a `ctid`, and it is unique only within one
+// table.
+const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
+
+// Where the next slice starts. The µs are calculated outside the subquery, and so for a single record only.
+const nextSql = ({ deletions }: StoreSchema): string => `
+  SELECT ${usOf("deleted_at")} FROM (
+    SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
+    ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
+
+const dropUntilSql = ({ deletions }: StoreSchema): string => `
+  DELETE FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
+  AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
+
+/** Drops records from a table without partitions. */
+export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
+  dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
+
+/**
+ * Drops a time range of the records that are not in day partitions. Selecting records first, finding them by ctid and
+ * returning them would take the server 1.7 times as long. If records stay locked, for example by another process that
+ * is dropping them, the locked records are skipped.
+ */
+export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
+  try {
+    return await session.transact(orderedTransaction, () => dropOldestRows(session, schema, keptMs, slice));
+  } catch (fault) {
+    if (sqlStateOf(fault) !== "55P03") throw fault;
+    return await session.transact(orderedTransaction, () =>
+      dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice),
+    );
+  }
+};
+
+const dropOldestRows: DropRows = async (session, schema, keptMs, slice) => {
+  const { max, fromUs = 0 } = slice;
+  const keptInterval = `${keptMs} milliseconds`;
+  const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
+  // More records than fit in one slice have the same time.
+  if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
+  const count = await session.change(dropUntilSql(schema), [keptInterval, fromUs, next]);
+  return next === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: Number(next) };
+};
+
+async function dropUnlocked(
   session: Session,
-  schema: StoreSchema,
+  sql: string,
   keptMs: number,
   { max, fromUs = 0 }: Slice,
 ): Promise<Dropped> {
-  const values = [`${keptMs} milliseconds`, fromUs, max];
-  const [row = []] = await session.transact(orderedTransaction, () => session.query(dropSql(schema), values));
+  const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
   const [count = 0, reachedTimeUs = 0] = row.map(Number);
   // A trigger may keep every record in a slice. Then the next slice starts after it, unless all its records have the
   // same time.
   return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
 }
+
+// Forces the index on the time: without statistics, for example after a restore, the planner would read all expired
+// records for each slice. Sets timeouts, because a session behind PgBouncer has none. They limit the wait for a row,
+// and release rows if a process hangs before its commit.
+const orderedTransaction = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+  SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

@@ -63,9 +63,11 @@ export interface Placement {
    * duration. Zero if, with pauses, records could be added faster than they are dropped.
    */
   readonly dropPause: number;
+  /** The day partitions for deletion records, or `undefined` if all records are in one table. */
+  readonly days: RecordDays | undefined;
   /**
-   * Deletes a slice of the deletion records that are older than `keptMs` by the database's clock, the oldest first, in
-   * one transaction.
+   * Deletes a slice of deletion records outside day partitions that are older than `keptMs` by the database's clock,
+   * the oldest first, in one transaction.
    */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
   /** Returns warnings about how durable deletions are, as clauses for an operator. */
@@ -79,6 +81,14 @@ export interface Placement {
   checkWrite(session: Session): Promise<void>;
 }
 
+/** The day partitions for deletion records. */
+export interface RecordDays {
+  /** Creates the partitions of the next days. */
+  make(session: Session): Promise<void>;
+  /** Drops a day whose records are all older than `keptMs` by the database's clock. */
+  dropOld(session: Session, keptMs: number): Promise<Dropped>;
+}
+
 /** A slice of the expired deletion records: at most `max` of them. */
 export interface Slice {
   readonly max: number;
@@ -88,6 +98,7 @@ export interface Slice {
 
 /** The deletion records that one statement has dropped. */
 export interface Dropped {
+  /** How many records were dropped, estimated for a large day. */
   readonly count: number;
   /** Whether there may be more to drop. */
   readonly isMore: boolean;

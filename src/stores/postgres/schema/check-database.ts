@@ -50,13 +50,19 @@ async function checkEffects(session: Session, { name }: StoreSchema, access: "re
   }
 }
 
-// The privileges for deletions, retries and retention.
+// The privileges for deletions, retries and retention. The functions exist if records are partitioned by day.
 const lackingSql = `
   SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
   ) AS needed (relation, kind)
-  WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || needed.relation, needed.kind)`;
+  WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || needed.relation, needed.kind)
+  HAVING pg_catalog.count(*) > 0
+  UNION ALL
+  SELECT 'EXECUTE on ' || pg_catalog.string_agg(proname, ', ')
+  FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace
+  WHERE nspname = $1 AND proname IN ('plantstore_make_days', 'plantstore_drop_day')
+    AND NOT pg_catalog.has_function_privilege(pg_proc.oid, 'EXECUTE') HAVING pg_catalog.count(*) > 0`;
 
 /**
  * Checks that the user has the privileges for deletions.
@@ -65,8 +71,9 @@ const lackingSql = `
  */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
   // The separate transaction resets the role to that of the URL.
-  const [row] = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
-  if (row?.[0]) throw new StoreOpenError(`the user lacks privileges: ${row[0]}`);
+  const missingPrivileges = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
+  if (missingPrivileges.length > 0)
+    throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
 }
 
 // Neon turns fsync off, because its server's disk is temporary. Each commit waits for a quorum of its safekeepers, as
@@ -76,7 +83,9 @@ const settingsSql = `
     CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
       ELSE pg_catalog.current_setting('fsync', true) END,
     (SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-     WHERE nspname = $1 AND relpersistence <> 'p' AND relname IN ('plants', 'deletions') ORDER BY relname LIMIT 1)`;
+     WHERE nspname = $1 AND relpersistence <> 'p'
+     AND (relname IN ('plants', 'deletions') OR (relname LIKE 'deletions%' AND relispartition))
+     ORDER BY relname LIMIT 1)`;
 
 /**
  * Checks that the database is writable, makes commits durable and accepts any text. Does not check settings that

@@ -22,6 +22,13 @@ const attemptsPerReport = 5;
 /** Called with what a migration waits for. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
+// Whether the server is PostgreSQL itself, in a release that supports row triggers on partitioned tables. Other engines
+// that speak its protocol have another name in their version. Citus distributes no table with partitions at two levels.
+const canPartitionSql = `
+  SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
+    AND pg_catalog.current_setting('server_version_num')::integer >= 130000
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`;
+
 /** The schema's version before a migration, and after it. */
 export interface Versions {
   readonly from: number;
@@ -64,8 +71,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
-    // There is nothing to lock yet: if several processes create the tables, all but one find that they exist.
-    if (step === undefined) await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
+    if (step === undefined) await createTables(session, schema);
     else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();
@@ -74,6 +80,15 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
     if ((await versionOf(session, schema)).version === version) throw fault;
   }
   return true;
+}
+
+/**
+ * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
+ * exist. Records are partitioned by day if the server is PostgreSQL itself, without Citus.
+ */
+async function createTables(session: Session, schema: StoreSchema): Promise<void> {
+  const isByDay = (await session.query(canPartitionSql)).length > 0;
+  await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
 /** Runs a step as soon as no other transaction uses its table. Deletions continue meanwhile. */

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { openLockedStore, openPlantStore, type PlantLocation } from "../../../../../src/stores/index.ts";
 import { collect } from "../../../../../packages/testing/src/collect.ts";
 import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { dayFromNow, recordsOf as recordsByPartition } from "../../../../support/plants/days.ts";
 import {
   batchSizesOf,
   createUsedStore,
@@ -19,10 +20,13 @@ import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file
 const server = await startPostgresOfFile();
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-const { sqlite, postgres } = kindsOf(folder, server);
+const { sqlite, postgres, undivided } = kindsOf(folder, server);
 
-test("a move between databases of PostgreSQL keeps everything", async () => {
-  const [source, target] = [await createUsedStore(postgres), await postgres.create()];
+test.each([
+  { name: "to", from: postgres, to: undivided },
+  { name: "from", from: undivided, to: postgres },
+])("a move $name tables without partitions keeps everything", async ({ from, to }) => {
+  const [source, target] = [await createUsedStore(from), await to.create()];
   await move(source, target);
   expect([await plantsOf(target), await recordsOf(target)]).toEqual([await plantsOf(source), await recordsOf(source)]);
 });
@@ -54,7 +58,7 @@ test.each([
     to: postgres,
     sql: `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RETURN CASE WHEN NEW.plant_id = 3 THEN NULL ELSE NEW END; END $$;
-          CREATE TRIGGER skip BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION skip()`,
+          CREATE TRIGGER skip BEFORE INSERT ON deletions_by_day FOR EACH ROW EXECUTE FUNCTION skip()`,
     stored: "2 of 3 deletion records",
   },
   {
@@ -159,6 +163,18 @@ test("a move fails when row security hides source rows", async () => {
   await expect(move(hidden, await sqlite.create())).rejects.toThrow(/row security may hide rows of the table plants/);
   await runSql(owner, "ALTER TABLE plants DISABLE ROW LEVEL SECURITY");
   await expect(move(hidden, await sqlite.create())).resolves.toMatchObject({ plants: 4 });
+});
+
+test("moved records are in their days' partitions, and undated with a key", async () => {
+  const [source, target] = [await createUsedStore(sqlite), await postgres.create()];
+  await sqlite.run(source, "UPDATE deletions SET deleted_at = 86400000 WHERE plant_id = 3");
+  await move(source, target);
+  const url = urlOf(target);
+  expect(await recordsByPartition(url)).toEqual({
+    deletions_by_row: 1,
+    deletions_other_days: 1,
+    [await dayFromNow(url, 0)]: 1,
+  });
 });
 
 test("a server continues the batch numbers after a move", async () => {

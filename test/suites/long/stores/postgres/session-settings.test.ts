@@ -5,13 +5,15 @@ import { startImport } from "../../../../../src/stores/postgres/all-plants/impor
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../../../src/stores/postgres/delete/prepared-batch.ts";
-import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { singleServer, singleServerByDay } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
 import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
+import { updateRenamedSchema } from "../../../../../src/stores/postgres/schema/renamed-schema.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
+import { addDay } from "../../../../support/plants/days.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
@@ -102,9 +104,11 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
   });
 });
 
-/** The operations of servers and `migrate` that change the tables. */
+/** The operations by which servers and `migrate` change the tables, with SQL that makes each necessary. */
 const upkeep: readonly {
   readonly name: string;
+  /** SQL that makes the operation necessary. */
+  readonly before?: string;
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
   {
@@ -113,14 +117,38 @@ const upkeep: readonly {
       migrate({ session, schema, steps: [{ table: "plants", sql: "CREATE TABLE step (id int)" }] }),
   },
   {
-    name: "dropping records",
+    name: "creating partitions of days",
+    work: async (session, schema) => await singleServerByDay(schema).days?.make(session),
+  },
+  {
+    name: "updating the functions of a renamed schema",
+    before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
+    work: updateRenamedSchema,
+  },
+  {
+    name: "dropping a day",
+    work: async (session, schema) => await singleServerByDay(schema).days?.dropOld(session, 86_400_000),
+  },
+  {
+    name: "dropping records of the default partition",
+    work: (session, schema) => singleServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+  {
+    name: "dropping records of a table without partitions",
     work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
   },
 ];
 
+async function createNeglected(before = ""): Promise<string> {
+  const url = await createRecorded();
+  await addDay(url, -3, 1);
+  await runSql(url, before);
+  return url;
+}
+
 describe("settings from another pooler client", () => {
-  test.each(upkeep)("do not prevent $name from waiting for its synchronous standby", async ({ work }) => {
-    const url = await createRecorded();
+  test.each(upkeep)("do not prevent $name from waiting for its synchronous standby", async ({ before, work }) => {
+    const url = await createNeglected(before);
     const session = new Session(readServerUrl(url));
     await session.run("SET synchronous_commit = off");
     const working = await withoutStandby(url, async () => {
@@ -133,8 +161,8 @@ describe("settings from another pooler client", () => {
     await session.close();
   });
 
-  test.each(upkeep)("do not prevent $name on the same connection", async ({ work }) => {
-    const url = await createRecorded();
+  test.each(upkeep)("do not prevent $name on the same connection", async ({ before, work }) => {
+    const url = await createNeglected(before);
     const role = `other_${randomUUID().replaceAll("-", "")}`;
     await runSql(url, `CREATE ROLE ${role}`);
     const session = new Session(readServerUrl(url));
@@ -456,4 +484,11 @@ describe("a database and a role with other settings for parsing and formatting",
   );
 
   describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));
+
+  test("have deletion records partitioned by day", async () => {
+    const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
+    // Today, the next three days, and the default partition.
+    expect(await runSql(url, days)).toEqual([{ count: 5 }]);
+    await expect(migratePostgres(url)).resolves.toMatchObject({ from: 1 });
+  });
 });

@@ -1,0 +1,39 @@
+import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
+import type { Session } from "../server/session.ts";
+import type { StoreSchema } from "./store-schema.ts";
+
+// A schema's functions, with the alias `one`.
+const functionsSql = `
+  FROM pg_catalog.pg_proc AS one JOIN pg_catalog.pg_namespace AS schema ON schema.oid = pronamespace
+  WHERE nspname = $1`;
+
+// Functions that run with their owner's privileges use only one schema. Its name was stored when they were created, and
+// is quoted if necessary, or if the settings at that time required it.
+const renamedSchemaSql = `
+  SELECT FROM (SELECT nspname, pg_catalog.array_to_string(proconfig, ';') AS settings, proname ${functionsSql}) AS one
+  WHERE proname IN ('plantstore_make_days', 'plantstore_drop_day')
+    AND pg_catalog.strpos(settings, 'search_path=' || nspname || ',') = 0
+    AND pg_catalog.strpos(settings, 'search_path="' || pg_catalog.replace(nspname, '"', '""') || '",') = 0`;
+
+/**
+ * Refuses a schema that was renamed. Its functions could drop records in another schema that now has the old name.
+ *
+ * @throws StoreOpenError
+ */
+export async function refuseRenamedSchema(session: Session, { name }: StoreSchema): Promise<void> {
+  if ((await session.query(renamedSchemaSql, [name])).length > 0) {
+    throw new StoreOpenError(`the schema ${name} was renamed: run "plantstore migrate" to update its functions`);
+  }
+}
+
+/** Changes a renamed schema's functions to use its new name. */
+export async function updateRenamedSchema(session: Session, { name, quoted }: StoreSchema): Promise<void> {
+  if ((await session.query(renamedSchemaSql, [name])).length === 0) return;
+  const functions = await session.query(
+    `SELECT one.oid::pg_catalog.regprocedure ${functionsSql} AND pg_catalog.left(proname, 11) = 'plantstore_'`,
+    [name],
+  );
+  const updates = functions.map(([signature]) => `ALTER FUNCTION ${signature} SET search_path = ${quoted}, pg_temp`);
+  await session.runInTransaction(readCommitted, updates.join("; "));
+}
