@@ -232,7 +232,8 @@ describe.each([
       }),
     maxConnectionAgeMs: () => compareListening({ maxConnectionAgeMs: 20 }, goAway, { maxConnectionAgeMs: hourMs }),
     maxConnectionAgeGraceMs: () => {
-      const ages = { maxConnectionAgeMs: 20 };
+      // Long enough to send the call on a busy machine, and shorter than the call.
+      const ages = { maxConnectionAgeMs: 100 };
       const on = { ...ages, maxConnectionAgeGraceMs: 20 };
       return compareListening(on, getsSlowReading, { ...ages, maxConnectionAgeGraceMs: hourMs });
     },
