@@ -13,7 +13,7 @@ import * as health from "../../../packages/gateway/src/health/index.ts";
 import * as gateway from "../../../packages/gateway/src/index.ts";
 import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
-import * as options from "../../../packages/http/src/options/index.ts";
+import * as options from "../../../packages/gateway/src/options.ts";
 import * as reflection from "../../../packages/gateway/src/reflection/index.ts";
 import * as validation from "../../../packages/validation/src/index.ts";
 import * as auth from "../../../packages/auth/src/index.ts";
