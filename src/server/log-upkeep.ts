@@ -14,6 +14,10 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.warn(withCode("ERR_STORE_SECOND_NAME", fields), "the file of the store has a second name");
       case "second-name-gone":
         return log.warn(fields, "the file of the store has a single name again");
+      case "checkpoints-stalled":
+        return log.warn(withCode("ERR_CHECKPOINTS_STALLED", fields), "the write-ahead log is not copied into the file");
+      case "checkpoints-resumed":
+        return log.warn(fields, "the write-ahead log is copied into the file again");
       case "prepared-statements-refused":
         return log.warn(fields, "cannot use prepared statements");
       case "timeouts-refused":

@@ -145,6 +145,10 @@ function measureFile(metrics: Metrics, store: PlantStore): void {
   metrics.gauge({ name: "plantstore.sqlite.second_name", unit: "", description }, () =>
     store.file === undefined ? [] : [{ attributes: {}, value: Number(store.file.hasSecondName) }],
   );
+  const stalled = "1 while the write-ahead log of the SQLite file has not been copied into the file for a minute";
+  metrics.gauge({ name: "plantstore.sqlite.checkpoints_stalled", unit: "", description: stalled }, () =>
+    store.file === undefined ? [] : [{ attributes: {}, value: Number(store.file.areCheckpointsStalled) }],
+  );
 }
 
 /** The upper bounds for batch sizes. Every store limits a batch to 1,024 deletes. */

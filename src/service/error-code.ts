@@ -19,6 +19,7 @@ export type PlantErrorCode =
   // Problems that are only logged, in lines that have it in `errorCode`.
   | "ERR_STORE_FAILED"
   | "ERR_STORE_SECOND_NAME"
+  | "ERR_CHECKPOINTS_STALLED"
   | "ERR_RETENTION_FAILED"
   | "ERR_NO_CREDENTIALS"
   | "ERR_CERTIFICATE_EXPIRES"

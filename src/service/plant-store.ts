@@ -41,6 +41,8 @@ export interface StoreConnections {
 export interface StoreFile {
   /** Whether a second name, such as a hard link, leads to the file. A server refuses to start with it. */
   readonly hasSecondName: boolean;
+  /** Whether the write-ahead log has not been copied into the file for a minute, so that it grows. */
+  readonly areCheckpointsStalled: boolean;
 }
 
 /**

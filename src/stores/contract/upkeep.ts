@@ -8,6 +8,10 @@ export type Upkeep =
   /** A second name, such as a hard link, leads to the file. `problem` is what to do, for an operator. */
   | { readonly kind: "second-name-found"; readonly problem: string }
   | { readonly kind: "second-name-gone"; readonly lastedMs: number }
+  /** The write-ahead log has not been copied into the file for a minute. `problem` is the reason, for an operator. */
+  | { readonly kind: "checkpoints-stalled"; readonly problem: string }
+  /** The write-ahead log is copied into the file again. */
+  | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements, so no more are prepared. `problem` is the server's error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
   /** A pooler does not accept the store's timeouts, and the role has others. `problem` says what to do. */

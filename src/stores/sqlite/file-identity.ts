@@ -5,6 +5,7 @@ import type { StoreProblem } from "../contract/store-health.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { LogIntegrity } from "./log-integrity.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
+import type { WalIndex } from "./wal-index.ts";
 
 function forOperator(text: string): StoreProblem {
   return { text, isTemporary: false, needsOperator: true };
@@ -82,6 +83,11 @@ export class FileIdentity {
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
     if (typeof this.#locks.find() === "string") return locksMissing;
     return this.#integrity.check(index, log.size) ? logCut : undefined;
+  }
+
+  /** Returns the log's index, or `undefined` while it cannot be read. */
+  readIndex(): WalIndex | undefined {
+    return this.#integrity.readIndex();
   }
 
   /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */

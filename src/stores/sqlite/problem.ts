@@ -9,6 +9,7 @@ export const repairAdvice: string =
 
 const busyCode = 5;
 const lockedCode = 6;
+const ioErrorCode = 10;
 const constraintCode = 19;
 
 // SQLITE_IOERR_SHMSIZE: the first connection to a file extends its -shm file.
@@ -25,7 +26,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [lockedCode, { text: "another process holds the lock on the file", isTemporary: true }],
   [7, { text: "out of memory", isTemporary: true }],
   [8, { text: "the file is not writable", isTemporary: true }],
-  [10, { text: "reading from or writing to the disk failed", isTemporary: false }],
+  [ioErrorCode, { text: "reading from or writing to the disk failed", isTemporary: false }],
   [11, { text: "the file is damaged", isTemporary: false }],
   [13, { text: "the disk is full", isTemporary: true }],
   [14, { text: "the file cannot be opened", isTemporary: true }],
@@ -37,6 +38,18 @@ export function fileProblemOf(fault: unknown): StoreProblem {
   if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
+}
+
+/**
+ * Describes a checkpoint's error. After a failed write or sync it is temporary. The log is complete, and the next
+ * checkpoint writes all its pages again.
+ */
+export function checkpointProblemOf(fault: unknown): StoreProblem {
+  const { text, isTemporary } = fileProblemOf(fault);
+  return {
+    text: `its write-ahead log cannot be copied into the file: ${text}`,
+    isTemporary: isTemporary || primaryCodeOf(fault) === ioErrorCode,
+  };
 }
 
 /** Reads a whole file with its log, and describes the first inconsistent page, row or index. */

@@ -45,7 +45,7 @@ export class StorageThread {
   #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
   #exitReason: string | undefined;
-  #file: StoreFile = { hasSecondName: false };
+  #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
 
   private constructor() {
     // From source the thread is TypeScript, in a build it is JavaScript, just like this module.

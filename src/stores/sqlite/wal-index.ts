@@ -10,11 +10,13 @@ export interface WalIndex {
   readonly pageBytes: number;
   /** The log's salts, as eight bytes in native order. They change when the log is restarted. */
   readonly salts: bigint;
+  /** How many frames checkpoints have copied into the file. */
+  readonly backfilled: number;
 }
 
-// Two copies of a header of 48 bytes, as words of 4 bytes.
+// Two copies of a 48-byte header, nBackfill and a word that is not used here, as 4-byte words.
 const headerWords = 12;
-const indexWords = 2 * headerWords;
+const indexWords = 2 * headerWords + 2;
 
 // A writer needs less than a microsecond to change both copies. If it was killed in between, they differ until the next
 // connection reads and repairs them.
@@ -64,6 +66,7 @@ export class WalIndexFile implements Disposable {
       // 65,536 does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
       salts: this.#doubleWords[4] ?? 0n,
+      backfilled: this.#words[2 * headerWords] ?? 0,
     };
   }
 }

@@ -11,6 +11,7 @@ import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
+import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
 import { FileNames } from "./file-names.ts";
 import { assertUsable } from "./migrate.ts";
@@ -41,6 +42,7 @@ interface Work {
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly checkWrite: () => StoreProblem | undefined;
   readonly names: FileNames;
+  readonly checkpoints: CheckpointWatch;
   readonly db: DatabaseSync;
   readonly identity: FileIdentity;
   readonly dropOldDeletions: (nowMs: number) => number;
@@ -60,9 +62,12 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
     const deleteBatch = onlyWhileSameFile(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     const names = new FileNames(options.file, onUpkeep);
+    const checkpoints = new CheckpointWatch(db, () => identity.readIndex(), onUpkeep);
     const checkWrite = (): StoreProblem | undefined =>
-      identity.findProblem() ?? findWriteProblem(db, options.lockTimeoutMs);
-    return { db, identity, names, deleteBatch, checkWrite, dropOldDeletions };
+      identity.findProblem() ??
+      checkpoints.findProblem(performance.now()) ??
+      findWriteProblem(db, options.lockTimeoutMs);
+    return { db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -70,7 +75,10 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 }
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
-function serve({ db, identity, names, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
+function serve(
+  { db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions }: Work,
+  requests: MessagePort,
+): void {
   let hasDeleted = false;
   let nextSliceMs = dropSlice();
   let repliedMs = Number.NEGATIVE_INFINITY;
@@ -98,13 +106,19 @@ function serve({ db, identity, names, deleteBatch, checkWrite, dropOldDeletions 
     return nowMs + Math.max(dueMs, pauseMs);
   }
 
+  function replyChecked(): void {
+    const problem = checkWrite();
+    const file = { hasSecondName: names.check(), areCheckpointsStalled: checkpoints.isStalled };
+    reply({ kind: "checked", problem, file });
+  }
+
   function handle(request: StorageRequest): void {
     switch (request.kind) {
       case "deleteBatch":
         hasDeleted = true;
         return reply({ kind: "ran", result: deleteBatch(request.batch) });
       case "checkWrite":
-        return reply({ kind: "checked", problem: checkWrite(), file: { hasSecondName: names.check() } });
+        return replyChecked();
       case "close":
         return identity.close();
       case "open":

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/sqlite/problem.ts";
+import { checkpointProblemOf, fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/sqlite/problem.ts";
 
 function sqliteFault(errcode: number): Error {
   return Object.assign(new Error("the message of SQLite"), { code: "ERR_SQLITE_ERROR", errcode });
@@ -43,6 +43,18 @@ describe("the problem for an SQLite error", () => {
   ])("$name is permanent", ({ fault, text }) => {
     expect(fileProblemOf(fault)).toEqual({ text, isTemporary: false });
     expect(isLocked(fault)).toBe(false);
+  });
+
+  test.each([
+    { name: "SQLITE_IOERR_WRITE", errcode: 778, isTemporary: true },
+    { name: "SQLITE_IOERR_FSYNC", errcode: 1034, isTemporary: true },
+    { name: "SQLITE_FULL", errcode: 13, isTemporary: true },
+    { name: "SQLITE_CORRUPT", errcode: 11, isTemporary: false },
+  ])("for $name at a checkpoint names the log (isTemporary: $isTemporary)", ({ errcode, isTemporary }) => {
+    expect(checkpointProblemOf(sqliteFault(errcode))).toEqual({
+      text: `its write-ahead log cannot be copied into the file: ${fileProblemOf(sqliteFault(errcode)).text}`,
+      isTemporary,
+    });
   });
 
   test("isConstraintFault accepts all constraint errors", () => {

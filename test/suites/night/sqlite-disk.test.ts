@@ -15,6 +15,7 @@ import { refusalOf } from "../../support/plants/refusal.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { canTrace, runWithFault, traceCalls } from "../../../packages/testing/src/process/trace-calls.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 
 const plants = 30;
 const timeout = 120_000;
@@ -97,6 +98,39 @@ test.runIf(canTrace())("an SQLite store with a leftover log opens on a full disk
   const full = "write,pwrite64,ftruncate:error=ENOSPC";
   const opened = runWithFault(full, file, [deleting, file, "2", "0"]);
   expect(JSON.parse(opened)).toEqual({ outcomes: [false, true], problems: [] });
+});
+
+describe("a store on SQLite whose log cannot be copied into the file", () => {
+  const text = "its write-ahead log cannot be copied into the file: reading from or writing to the disk failed";
+  test.runIf(canTrace()).each([
+    { call: "a write", fault: "write,pwrite64:error=EIO:when=1..16" },
+    { call: "a sync", fault: "fsync,fdatasync:error=EIO:when=1..16" },
+  ])("is unready within 90 s if $call fails, then recovers without loss", { timeout: 240_000 }, ({ fault }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2_001n } }).close();
+    const program = new URL("../../support/plants/delete-through-stalled-checkpoints.ts", import.meta.url).pathname;
+    const output = JSON.parse(runWithFault(fault, file, [program, file, "2000", "90000"]));
+    expect(output).toEqual({
+      deleted: 2_000,
+      during: {
+        problem: `${file}: ${text}`,
+        needsRestart: false,
+        file: { hasSecondName: false, areCheckpointsStalled: true },
+      },
+      refusal: expect.stringContaining(away),
+      after: { problem: null, file: { hasSecondName: false, areCheckpointsStalled: false } },
+      last: "true",
+      events: [
+        { kind: "checkpoints-stalled", problem: text },
+        { kind: "checkpoints-resumed", lastedMs: expect.any(Number) },
+      ],
+    });
+    // The file with its log, as an operator copies them from the failing disk.
+    openDatabase({ file: `${file}.rescued` }).close();
+    expect(plantsIn(`${file}.rescued`)).toEqual([2_001n]);
+    expect(plantsIn(file)).toEqual([]);
+  });
 });
 
 /** The program that creates a backup in a separate process. */

@@ -119,8 +119,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     `,
       "const names = new FileNames(",
     ],
-    ["has, ", "db, identity, names, deleteBatch, checkWrite, dropOldDeletions };"],
-    ["has, ", "db, identity, names, deleteBatch, checkWrite, dropOldDeletions }: Work"],
+    ["has, ", "db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions };"],
+    ["has, ", "db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions }: Work"],
     [`case "has":\n        return reply({ kind: "found", found: has(request.id) });\n      `, 'case "checkWrite":'],
   ],
   "src/stores/sqlite/sqlite-store.ts": [

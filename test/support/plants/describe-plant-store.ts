@@ -284,10 +284,10 @@ function testWaiting(open: OpenStore): void {
   });
 }
 
-const healthy = { hasSecondName: false };
+const healthy = { hasSecondName: false, areCheckpointsStalled: false };
 
 function testFile(open: OpenStore): void {
-  test("has a single name if it has a file", async () => {
+  test("has a single name and working checkpoints if it has a file", async () => {
     await using opened = await open([1n]);
     expect(opened.store.file ?? healthy).toEqual(healthy);
   });

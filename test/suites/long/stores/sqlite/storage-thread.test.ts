@@ -50,16 +50,16 @@ describe("the storage thread", () => {
     events.length = 0;
     for (let id = 1n; id < 3n; id++) {
       await thread.checkWrite();
-      expect([thread.file, events]).toEqual([{ hasSecondName: false }, []]);
+      expect([thread.file, events]).toEqual([{ hasSecondName: false, areCheckpointsStalled: false }, []]);
       linkSync(file, folder.file("second.db"));
       for (let check = 0; check < 2; check++) await expect(thread.checkWrite()).resolves.toBeUndefined();
-      expect([thread.file, events]).toEqual([{ hasSecondName: true }, [found]]);
+      expect([thread.file, events]).toEqual([{ hasSecondName: true, areCheckpointsStalled: false }, [found]]);
       await expect(thread.deleteBatch(batchOf(id))).resolves.toMatchObject({
         endings: ["deleted"],
       });
       rmSync(folder.file("second.db"));
       for (let check = 0; check < 2; check++) await thread.checkWrite();
-      expect([thread.file, events]).toEqual([{ hasSecondName: false }, [found, gone]]);
+      expect([thread.file, events]).toEqual([{ hasSecondName: false, areCheckpointsStalled: false }, [found, gone]]);
       events.length = 0;
     }
     await thread.close();
