@@ -55,7 +55,7 @@ function assertAll({ name }: LockedStore, what: string, given: number, inserted:
 
 function notEmpty({ name }: LockedStore, counts: StoreCounts, hasAsMany: boolean): StoreOpenError {
   const reason = hasAsMany
-    ? "as many as the source, so an earlier move has probably succeeded"
+    ? 'as many as the source; an earlier move may have succeeded: compare "export" and "deletions" of both'
     : "which are not those of the source: move to a new store";
   return new StoreOpenError(`${name} has ${describe(counts)}, ${reason}; nothing was moved`);
 }

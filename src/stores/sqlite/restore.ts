@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
@@ -46,6 +46,8 @@ function copyBackup(backup: string, copy: string): void {
 }
 
 function replace(path: string, copy: string): void {
+  // Throws before anything is removed, if another process has removed the copy.
+  statSync(copy);
   using lock = existsSync(path) ? lockExclusively(path) : undefined;
   // With the lock, the file contains everything from its log. Without the lock, it may not, so it is removed first.
   // Starting from the file without its log would restore deleted plants.
