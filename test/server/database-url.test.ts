@@ -115,6 +115,8 @@ describe("a database URL file", () => {
 
 describe("the certificates of a database URL", () => {
   const [authority, renewed, client, other] = ["a", "b", "c", "d"].map((name) => createCertificate(name));
+  const expired = createCertificate("expired", new Date("2021-01-01"));
+  const future = createCertificate("future", new Date("2099-12-31"), new Date("2090-01-01"));
   const cases = [
     {
       name: "a file that is not PEM",
@@ -128,6 +130,13 @@ describe("the certificates of a database URL", () => {
       text: `${renewed?.cert}${authority?.cert.slice(0, 200)}`,
       problem: /incompl/,
     },
+    {
+      name: "an expired authority",
+      file: "ca.pem",
+      text: expired.cert,
+      problem: /no certificate of .*ca\.pem is valid/,
+    },
+    { name: "a future authority", file: "ca.pem", text: future.cert, problem: /no certificate of .*ca\.pem is valid/ },
     {
       name: "an authority that is a key",
       file: "ca.pem",

@@ -32,6 +32,18 @@ export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
 /**
+ * The error for a store whose schema does not contain the oldest server. The schema is older than schema version 1 in
+ * 0.1.0.
+ */
+export function preReleaseStore(): StoreOpenError {
+  return new StoreOpenError(
+    "it was created by a plantstore before release 0.1.0, which no release can migrate: " +
+      'run "plantstore export" of that plantstore, create a new store with "plantstore migrate" of this release, ' +
+      'and run "plantstore import"',
+  );
+}
+
+/**
  * Checks that a release can use a store's schema.
  *
  * A release supports its own schema version and the next one, unless the next one is marked as breaking. So servers

@@ -11,6 +11,7 @@ import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
+import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { followServerUrl } from "./server/follow-server-url.ts";
 import { NamedStatements } from "./server/named-statements.ts";
@@ -150,6 +151,8 @@ class PostgresBackend implements Backend {
     return await this.#sessions.use(deadlineMs, async (session) => {
       try {
         const schema = await this.#location.schemaOn(session);
+        // Checked each time, because the pooler may have started to drop the settings since the last check.
+        await checkRequestedSettings(session);
         await checkDatabase(session, schema);
         // The workers must be known before each one is checked.
         await this.#location.refresh(session);

@@ -10,11 +10,6 @@ import type { Session } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
-/** Returns whether deletion records are in partitions by day. */
-export async function isPartitionedByDay(session: Session, { deletions }: StoreSchema): Promise<boolean> {
-  return (await session.query(isPartitionedSql, [deletions])).length > 0;
-}
-
 /** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
@@ -53,7 +48,7 @@ export class TableLocation {
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
     const shards = await this.workers.find(session, schema);
-    const isByDay = await isPartitionedByDay(session, schema);
+    const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
     const layout = { shards, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;

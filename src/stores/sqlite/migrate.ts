@@ -1,5 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
-import { assertUsableSchema, noSchema, schemaAfter, type SchemaVersion } from "../contract/schema-version.ts";
+import {
+  assertUsableSchema,
+  noSchema,
+  preReleaseStore,
+  schemaAfter,
+  type SchemaVersion,
+} from "../contract/schema-version.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { type Migration, migrations, ownSchema, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -75,13 +81,15 @@ export function assertUsable(db: DatabaseSync, supported: number = ownSchema.ver
 /**
  * Returns a plant store's schema version.
  *
- * @throws StoreOpenError when the file belongs to another program
+ * @throws StoreOpenError when the file belongs to another program, or is older than release 0.1.0
  */
 export function versionOf(db: DatabaseSync): SchemaVersion {
   if (db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined) return noSchema;
   if (db.prepare("PRAGMA application_id").get()?.["application_id"] !== applicationId) {
     throw new StoreOpenError("the file is an SQLite database of another program");
   }
+  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plantstore_schema'").get() === undefined)
+    throw preReleaseStore();
   const found = db.prepare("SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema").get();
   return { version: Number(found?.["user_version"]), oldestServer: Number(found?.["oldest_server"]) };
 }

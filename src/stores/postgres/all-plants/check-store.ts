@@ -3,6 +3,7 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
 import { deleteTimeouts } from "../delete/run-batch.ts";
+import { checkRequestedSettings } from "../schema/check-requested-settings.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
@@ -29,6 +30,7 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
   try {
     return await retryWhileLocked(session, async () => {
       await location.check(session);
+      await checkRequestedSettings(session);
       await location.placement.checkWrite(session);
       return (await location.placement.findWarnings(session)).map((warning) => `${server.name} ${warning}`);
     });

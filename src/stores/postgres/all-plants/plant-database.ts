@@ -7,7 +7,6 @@ import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/pla
 import { distribute, refuseDistributedSchema } from "../../citus/distribute.ts";
 import { CitusWorkers } from "../../citus/workers.ts";
 import { problemOf } from "../delete/problem.ts";
-import { singleServerByDay } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -17,7 +16,7 @@ import type { SessionTimeouts } from "../server/connect.ts";
 import { namePrefix } from "../server/named-statements.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
-import { isPartitionedByDay } from "../table-location.ts";
+import { TableLocation } from "../table-location.ts";
 import { type Row, Session } from "../server/session.ts";
 import { startImport } from "./import.ts";
 
@@ -77,9 +76,11 @@ export async function migratePostgres(
     if (versions.to > schemaAfter(steps).version) return versions;
     await retryTransientErrors(session, () => distribute(session, schema));
     await retryTransientErrors(session, async () => {
-      if (!(await isPartitionedByDay(session, schema))) return;
+      // On Citus, nothing drops the partitions that an earlier build may have made.
+      const { days } = await new TableLocation().placementOn(session);
+      if (days === undefined) return;
       await updateRenamedSchema(session, schema);
-      await singleServerByDay(schema).days?.make(session);
+      await days.make(session);
     });
     return versions;
   };

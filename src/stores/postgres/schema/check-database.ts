@@ -1,4 +1,4 @@
-import { assertUsableSchema, noSchema, type SchemaVersion } from "../../contract/schema-version.ts";
+import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
@@ -128,12 +128,19 @@ async function describeReadOnly(session: Session): Promise<string> {
 
 // Reads the catalog, because to_regclass uses a cache that may be older than the lock.
 const hasVersionSql = `
-  SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+  SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attname = 'oldest_server')
+  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
-/** Returns the schema's version. */
+/**
+ * Returns the schema's version.
+ *
+ * @throws StoreOpenError when the store is older than release 0.1.0
+ */
 export async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<SchemaVersion> {
-  if ((await session.query(hasVersionSql, [name])).length === 0) return noSchema;
+  const [found] = await session.query(hasVersionSql, [name]);
+  if (found === undefined) return noSchema;
+  if (found[0] !== "t") throw preReleaseStore();
   const [row] = await session.query(`SELECT version, oldest_server FROM ${versionTable}`);
   return row === undefined ? noSchema : { version: Number(row[0]), oldestServer: Number(row[1]) };
 }

@@ -2,6 +2,7 @@ import { escapeIdentifier } from "pg";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
+import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
  * A store's schema. Statements qualify all names except operators, so that they do not depend on the `search_path`.
@@ -34,17 +35,15 @@ const versionTable = "plantstore_schema";
 
 /**
  * Finds the store's schema: the first one in the `search_path` with a store, or else the first one, where `migrate`
- * creates a store. The `search_path` is that of the database URL, even if a pooler drops it, or the initial one of the
- * connection, which may be set for the role or the database. A later `SET` is ignored, because another client of a
- * pooler may have run it.
+ * creates a store. The `search_path` is the database URL's, or the connection's initial one, which may be set for the
+ * role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
  *
- * @throws StoreOpenError when the `search_path` has no usable schema
+ * @throws StoreOpenError when a setting in the URL did not reach the server, or the `search_path` has no usable schema
  */
 export async function findSchema(session: Session): Promise<StoreSchema> {
+  await checkRequestedSettings(session);
   return await session.transact(readCommitted, async () => {
-    // NULL resets the setting to its value at the start of the connection.
-    const setSql = "SELECT pg_catalog.set_config('search_path', $1, true)";
-    await session.query(setSql, [session.settings.get("search_path") ?? null]);
+    await session.query(setSql, ["search_path", session.settings.get("search_path") ?? null]);
     const [found] = await session.query(findSchemaSql, [versionTable]);
     if (typeof found?.[0] !== "string") {
       throw new StoreOpenError(

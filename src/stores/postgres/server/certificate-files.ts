@@ -56,13 +56,19 @@ export class CertificateFiles {
   /**
    * Replaces the contents by new ones, in path order.
    *
-   * @throws StoreOpenError when the new contents cannot be used
+   * @throws StoreOpenError when the new contents cannot be used, also if a certificate is expired or not valid yet, and
+   * the current one is valid
    */
   renew(texts: readonly string[]): void {
     // Parsing takes a hundred times as long as reading.
     if (texts.every((text, i) => text === this.#texts[i])) return;
-    this.#files = this.#parse(texts);
+    const files = this.#parse(texts);
+    for (const name of ["ca", "cert"] as const) {
+      if (isValidNow(files[name]) || !isValidNow(this.#files[name])) continue;
+      throw new StoreOpenError(`no certificate of ${this.#pathOf(name)} is valid at this time`);
+    }
     this.#texts = texts;
+    this.#files = files;
   }
 
   #parse(texts: readonly string[]): PemFiles {
@@ -119,4 +125,13 @@ function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Returns whether any certificate is valid now. The first one in a client's file is its own. */
+function isValidNow(pem: string | undefined): boolean {
+  const nowMs = Date.now();
+  const certificates = pem === undefined ? [] : (certificatesIn(pem) ?? []);
+  return certificates.some(
+    ({ validFromDate, validToDate }) => validFromDate.getTime() <= nowMs && nowMs <= validToDate.getTime(),
+  );
 }

@@ -161,8 +161,8 @@ export async function abortStatement(client: Client): Promise<boolean> {
 // compilation.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
-/** Returns the `options` that every session sets, after those of the URL, which they override. */
-function sessionOptions({
+/** Returns the `options` that every session sets, after the URL's, which they override. */
+export function sessionOptions({
   timeouts,
   cachesPlans,
   settings,

@@ -1,7 +1,9 @@
 import type { Client, QueryArrayResult } from "pg";
+import { parseSettings } from "./requested-settings.ts";
 import {
   cancelStatement,
   closeTimeoutMs,
+  sessionOptions,
   type ConnectOptions,
   connectTo,
   abortStatement,
@@ -106,6 +108,12 @@ export class Session {
   /** The settings in the server's URL, by name. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
+  }
+
+  /** The {@link settings} that the session does not override. */
+  get requestedSettings(): ReadonlyMap<string, string> {
+    const overridden = parseSettings(sessionOptions(this.#connectOptions));
+    return new Map([...this.settings].filter(([name]) => !overridden.has(name)));
   }
 
   /** The time for a statement that is sent now, in milliseconds, without the time for its cancellation. */

@@ -87,6 +87,10 @@ test("check and the store report a changed authority until they have it", async 
 
 test.each([
   { name: "is not a certificate", write: (file: string) => writeFileSync(file, "half a certif") },
+  {
+    name: "has expired",
+    write: (file: string) => writeFileSync(file, createCertificate("old", new Date(2022, 1)).cert),
+  },
   { name: "is missing", write: (file: string) => rmSync(file) },
 ])("while the new authority $name, a store keeps trusting the previous one", async ({ write }) => {
   const url = await server.createPlants([1n, 2n]);

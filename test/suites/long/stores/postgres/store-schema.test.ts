@@ -165,31 +165,135 @@ describe("a store's schema", () => {
   });
 });
 
-test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
-  "%s uses the search_path of the database URL even if a pooler drops it",
-  async (command) => {
-    const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
-    const role = `drops_${command}_${nameOf(url)}`;
-    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(other)}`);
-    // Replaces the options of its clients with spaces.
-    await using pooler = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+describe("settings in the options of the database URL", () => {
+  /** Starts a pooler that replaces its clients' `options`, by default with spaces. */
+  const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
+    startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.once("data", (startup) => {
-        const text = startup
-          .toString("latin1")
-          .replace(/(?<=\0options\0)[^\0]*/, (options) => " ".repeat(options.length));
+        const text = startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, replace);
         upstream.write(Buffer.from(text, "latin1"));
         client.pipe(upstream);
       });
       upstream.pipe(client);
     });
-    const through = url.replace(server.socketFolder, pooler.socketFolder).replace("user=tester", `user=${role}`);
-    if (command === "serve") {
-      const store = await openPostgresStore({ url: through });
-      await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-      await store.close();
-    } else expect(await runCommand([command], { DATABASE_URL: through }, "7\n")).toMatchObject({ exitCode: 0 });
-    const plants = { import: [{ id: "1" }, { id: "7" }], serve: [] }[command] ?? [{ id: "1" }];
-    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual(plants);
-    expect(await runSql(other, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
-  },
-);
+
+  test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
+    "are checked by %s, which refuses to start without them",
+    async (command) => {
+      const url = await server.createPlants([1n]);
+      await using pooler = await startDropping();
+      const through = url.replace(server.socketFolder, pooler.socketFolder);
+      const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
+      const { exitCode, err } = await runCommand([command], environment, "7\n");
+      expect(exitCode).toBe(1);
+      expect(err.join("\n")).toContain(
+        "the options in the database URL set search_path, but the server did not get this setting",
+      );
+      expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+    },
+  );
+
+  test.each([
+    { options: "-c work_mem=5MB", name: "work_mem" },
+    { options: "-cwork_mem=5MB", name: "work_mem" },
+    { options: "--work-mem=5MB", name: "work_mem" },
+    { options: "-c DateStyle=SQL,DMY", name: "datestyle" },
+    { options: "-c log_connections=on", name: "log_connections" },
+    { options: "-c plants.color=green", name: "plants.color" },
+    { options: String.raw`-c search_path="$user",\ nowhere`, name: "search_path" },
+    { options: "-c no_such_setting=1", name: "no_such_setting" },
+    { options: "-c lock_timeout=5s", name: "lock_timeout" },
+    { options: "-c enable_seqscan=off", name: "enable_seqscan" },
+    // Each session sets this itself, after the URL's options.
+    { options: "-c client_min_messages=error", name: undefined },
+    { options: "-e", name: undefined },
+  ])("are detected when a pooler drops $options from them", async ({ options, name }) => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    const found = findSchema(session);
+    if (name === undefined) await expect(found).resolves.toMatchObject({ name: "public" });
+    else await expect(found).rejects.toThrow(`the options in the database URL set ${name}, but the server did not get`);
+    await session.close();
+  });
+
+  test.each([
+    { command: "check", isRefused: false },
+    { command: "deletions", isRefused: true },
+    { command: "export", isRefused: true },
+    { command: "import", isRefused: true },
+    { command: "migrate", isRefused: false },
+  ])("are checked by $command unless it sets them itself (refused: $isRefused)", async ({ command, isRefused }) => {
+    const [base = ""] = (await server.createSchema()).split("&options=");
+    const name = `own_${command}`;
+    await runSql(base, `CREATE DATABASE ${name}`);
+    const url = base.replace("/postgres?", `/${name}?`);
+    await migratePostgres(url);
+    await using pooler = await startDropping();
+    const through = `${url.replace(server.socketFolder, pooler.socketFolder)}&options=-cstatement_timeout%3D9s`;
+    const { exitCode, err } = await runCommand([command], { DATABASE_URL: through }, "7\n");
+    const refusal = "the options in the database URL set statement_timeout, but the server did not get this setting";
+    expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
+  });
+
+  test("are detected if a pooler starts its connections with other values", async () => {
+    await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
+    await expect(findSchema(session)).rejects.toThrow(
+      "the options in the database URL set work_mem, but the server did not get",
+    );
+    await session.close();
+  });
+
+  test("are checked continually; a store is unhealthy once a pooler drops them", async () => {
+    let drops = false;
+    await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
+    const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
+    const store = await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` });
+    drops = true;
+    for (const socket of pooler.sockets) socket.destroy();
+    await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, but the server did not get/);
+    await store.close();
+  });
+
+  test.each([
+    "-c work_mem=5120kB",
+    "--work-mem=5120",
+    "-c DateStyle=sql,dmy",
+    "-c log_connections=true",
+    "-c plants.color=green",
+    String.raw`-c search_path="$user",\ public`,
+  ])("are accepted when the server normalizes %s to another spelling", async (options) => {
+    const [url] = (await server.createPlants()).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted if a pooler sets them on the connection", async () => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`));
+    await session.run("SET IntervalStyle = sql_standard");
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted if a pooler drops them but the role agrees", async () => {
+    const url = await server.createPlants();
+    const role = `same_${nameOf(url)}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)};
+       ALTER ROLE ${role} SET work_mem = '5MB'`,
+    );
+    await using pooler = await startDropping();
+    const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
+    const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));
+    // Another client's settings on this connection do not matter.
+    await session.run("SET work_mem = '7MB'; SET search_path = public");
+    await expect(findSchema(session)).resolves.toMatchObject({ name: nameOf(url) });
+    await session.close();
+  });
+});

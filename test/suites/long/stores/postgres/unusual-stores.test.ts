@@ -13,13 +13,16 @@ test.each([
   { name: "check", open: checkPostgresStore },
   { name: "export", open: openPostgresDatabase },
   { name: "migrate", open: (url: string) => migratePostgres(url) },
-])("$name refuses a store whose version table has other columns", async ({ open }) => {
+])("$name refuses a store from before release 0.1.0 with what to do", async ({ open }) => {
   const url = await server.createPlants([1n]);
   await runSql(
     url,
     "ALTER TABLE plantstore_schema DROP COLUMN oldest_server; UPDATE plantstore_schema SET version = 7",
   );
-  await expect(open(url)).rejects.toThrow('column "oldest_server" does not exist');
+  await expect(open(url)).rejects.toThrow(
+    ': it was created by a plantstore before release 0.1.0, which no release can migrate: run "plantstore export" of ' +
+      'that plantstore, create a new store with "plantstore migrate" of this release, and run "plantstore import"',
+  );
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
