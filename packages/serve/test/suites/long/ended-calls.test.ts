@@ -4,23 +4,23 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
-import type { StreamCompression } from "../../protocols/src/index.ts";
-import { brotli } from "../../protocols/src/compression/index.ts";
-import { within } from "../../testing/src/deadline.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import type { GatewayOptions } from "../../../../gateway/src/index.ts";
+import type { StreamCompression } from "../../../../protocols/src/index.ts";
+import { brotli } from "../../../../protocols/src/compression/index.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { reasonOf } from "../../../../testing/src/gateway/call-end.ts";
 import {
   callings,
   greenhouseClient,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../testing/src/gateway/greenhouse.ts";
-import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { readOutcome } from "../../testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+} from "../../../../testing/src/gateway/greenhouse.ts";
+import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
+import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 // Nothing more is done for a call that has ended.
 

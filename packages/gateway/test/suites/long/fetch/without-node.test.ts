@@ -2,14 +2,14 @@ import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
-import type { FetchHandler } from "../../src/fetch/entry.ts";
-import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { emptyMessage, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
-import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { validAccount } from "../../../testing/src/gateway/signup.ts";
-import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import type { FetchHandler } from "../../../../src/fetch/entry.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { emptyMessage, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
+import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { validAccount } from "../../../../../testing/src/gateway/signup.ts";
+import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
+import { getReadingProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 // The gateway over Fetch without node, bundled as for a browser, and run with only web globals.
 
@@ -98,7 +98,8 @@ test.each([
 
 test("without node, validation works, but cannot limit untrusted rules", async () => {
   const path = "packages/testing/src/gateway/fetch-signup.ts";
-  const { openSignup } = await runWithoutNode<typeof import("../../../testing/src/gateway/fetch-signup.ts")>(path);
+  const { openSignup } =
+    await runWithoutNode<typeof import("../../../../../testing/src/gateway/fetch-signup.ts")>(path);
   const validated = await openSignup({});
   const register = async (account: object): Promise<number> => {
     const request = rpcRequest(

@@ -13,10 +13,10 @@ import {
   PredefinedRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { openValidation } from "../../validation/src/index.ts";
-import { notesWith } from "../../testing/src/gateway/notes.ts";
-import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
-import { startReflectingServer } from "../../testing/src/gateway/reflecting-server.ts";
+import { openValidation } from "../../../../validation/src/index.ts";
+import { notesWith } from "../../../../testing/src/gateway/notes.ts";
+import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { startReflectingServer } from "../../../../testing/src/gateway/reflecting-server.ts";
 
 // Rules that an upstream sends by reflection, including hostile ones.
 

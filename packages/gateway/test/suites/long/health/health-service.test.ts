@@ -2,20 +2,20 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createHandlerContext, type Client } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
-} from "../../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
+} from "../../../../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
 import {
   createHealthService,
   Health,
   healthRequestBytesMax,
   Readiness,
   type ServerPart,
-} from "../../src/health/index.ts";
-import { createGateway } from "../../src/index.ts";
-import type { Address, Field } from "../../../testing/src/http/exchange.ts";
+} from "../../../../src/health/index.ts";
+import { createGateway } from "../../../../src/index.ts";
+import type { Address, Field } from "../../../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type FrameConnection,
@@ -23,8 +23,8 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../testing/src/http/http2-frames.ts";
-import { within } from "../../../testing/src/deadline.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
 
 interface Served {
   readonly health: Client<typeof Health>;
