@@ -110,12 +110,12 @@ export function toText(json: Uint8Array | string): string {
     if (json.isWellFormed()) return json;
     throw invalidMessage("not valid JSON: lone surrogate in the text");
   }
-  if (NodeBuffer !== undefined && json instanceof NodeBuffer) {
-    const text = json.toString();
-    // Buffer replaces invalid bytes with this character.
-    if (!text.includes("\ufffd")) return text;
-  }
   try {
+    if (NodeBuffer !== undefined && json instanceof NodeBuffer) {
+      const text = json.toString();
+      // Buffer replaces invalid bytes with this character.
+      if (!text.includes("\ufffd")) return text;
+    }
     return utf8.decode(json);
   } catch {
     throw invalidMessage("not valid JSON: the bytes are not UTF-8");
