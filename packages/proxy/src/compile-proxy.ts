@@ -47,6 +47,10 @@ export function* compileProxy(
   }));
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(options.rest?.rules ?? [])];
   const hiddenRpcs = new Set(descriptors.flatMap((each) => [...each.hiddenRpcs]));
+  // An RPC that the proxy serves is not hidden, even if another upstream hides the same name.
+  for (const { methods } of assigned.services.flat()) {
+    for (const method of methods) hiddenRpcs.delete(selectorOf(method));
+  }
   const given = withoutRpcs({ ...options.rest, rules }, hiddenRpcs);
   const { rest, conflicts } = yield* restOf(given, claims, { owners, localMethods, options });
   const proxied = new Set(assigned.services.flat());
