@@ -1,9 +1,11 @@
+import type { DistributedTables, StoreWorkers } from "../postgres/distribution.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import type { Notice } from "../postgres/server/connect.ts";
-import { InDoubtError, type Session, type Workers } from "../postgres/server/session.ts";
+import { InDoubtError, type Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
+import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
-import { findShards, type Shards } from "./shards.ts";
+import { findShards } from "./shards.ts";
 
 // The hint part that is the same in all languages. After a C library upgrade, each new connection to a worker starts
 // with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
@@ -13,7 +15,7 @@ const collationHint = "REFRESH COLLATION VERSION";
 const stuckMax = 100;
 
 /** The Citus workers, if the tables are distributed. Shared by a store's sessions. */
-export class CitusWorkers implements Workers {
+export class CitusWorkers implements StoreWorkers {
   // Citus forwards a worker's warning as a debug message in some transactions. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   /** Whether the tables are distributed over them, as far as known. */
@@ -21,16 +23,12 @@ export class CitusWorkers implements Workers {
   /** The server process ids that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
 
-  /**
-   * Finds a store's tables. Returns `undefined` if they are on a single server.
-   *
-   * @throws StoreOpenError when they are distributed in a way that is not supported
-   */
-  async find(session: Session, schema: StoreSchema): Promise<Shards | undefined> {
+  async find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined> {
     const shards = await findShards(session, schema);
     this.areUsed = shards !== undefined;
-    if (shards === undefined) await refuseDistributedSchema(session, schema);
-    return shards;
+    if (shards !== undefined) return { layout: shards, place: () => citusPlacement(schema, shards) };
+    await refuseDistributedSchema(session, schema);
+    return undefined;
   }
 
   // Citus forwards a worker warning's SQLSTATE and text, but not the routine. `57P01` means that the waiting backend

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { citusPlacement } from "../citus/citus-placement.ts";
-import { CitusWorkers } from "../citus/workers.ts";
+import { citus } from "../citus/index.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
+import type { Distribution, StoreWorkers } from "./distribution.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
@@ -10,10 +10,13 @@ import type { Session } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
+/** The extension that may distribute the tables. */
+export const distribution: Distribution = citus;
+
 /** The schema and placement of a store's tables. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
-  readonly workers: CitusWorkers = new CitusWorkers();
+  readonly workers: StoreWorkers = distribution.createWorkers();
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   /** What the placement depends on. */
@@ -43,17 +46,17 @@ export class TableLocation {
   /**
    * Reads the current placement. An operator may distribute the tables, or add workers, at any time.
    *
-   * @throws StoreOpenError as {@link CitusWorkers.find} does
+   * @throws StoreOpenError as {@link StoreWorkers.find} does
    */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    const shards = await this.workers.find(session, schema);
+    const found = await this.workers.find(session, schema);
     const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
-    const layout = { shards, isByDay };
+    const layout = { distributed: found?.layout, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;
     const singlePlacement = isByDay ? singleServerByDay : singleServer;
-    this.#placement = shards === undefined ? singlePlacement(schema) : citusPlacement(schema, shards);
+    this.#placement = found?.place() ?? singlePlacement(schema);
     this.#layout = layout;
   }
 

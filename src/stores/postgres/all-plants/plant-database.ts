@@ -4,8 +4,6 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
-import { distribute, refuseDistributedSchema } from "../../citus/distribute.ts";
-import { CitusWorkers } from "../../citus/workers.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
@@ -16,8 +14,8 @@ import type { SessionTimeouts } from "../server/connect.ts";
 import { namePrefix } from "../server/named-statements.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
-import { TableLocation } from "../table-location.ts";
 import { type Row, Session } from "../server/session.ts";
+import { distribution, TableLocation } from "../table-location.ts";
 import { startImport } from "./import.ts";
 
 /**
@@ -29,7 +27,7 @@ import { startImport } from "./import.ts";
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   const schema = await onSession(server, (session) => retryTransientErrors(session, () => findStore(session)));
-  const openSession = (): Session => new Session(server, undefined, new CitusWorkers());
+  const openSession = (): Session => new Session(server, undefined, distribution.createWorkers());
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
       await onSession(server, (session) => retryTransientErrors(session, () => checkDatabase(session, schema)));
@@ -70,11 +68,11 @@ export async function migratePostgres(
   const server = readServerUrl(url);
   const migrateAll = async (session: Session): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
-    await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
+    await retryTransientErrors(session, () => distribution.checkSchema(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
     // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
-    await retryTransientErrors(session, () => distribute(session, schema));
+    await retryTransientErrors(session, () => distribution.distribute(session, schema));
     await retryTransientErrors(session, async () => {
       // On Citus, nothing drops the partitions that an earlier build may have made.
       const { days } = await new TableLocation().placementOn(session);
@@ -92,7 +90,7 @@ async function onSession<Result>(
   work: (session: Session) => Promise<Result>,
   timeouts?: SessionTimeouts,
 ): Promise<Result> {
-  const session = new Session(server, timeouts, new CitusWorkers());
+  const session = new Session(server, timeouts, distribution.createWorkers());
   try {
     return await work(session);
   } catch (fault) {

@@ -1,0 +1,10 @@
+import type { Distribution } from "../postgres/distribution.ts";
+import { distribute, refuseDistributedSchema } from "./distribute.ts";
+import { CitusWorkers } from "./workers.ts";
+
+/** Citus. */
+export const citus: Distribution = {
+  createWorkers: () => new CitusWorkers(),
+  checkSchema: refuseDistributedSchema,
+  distribute,
+};
