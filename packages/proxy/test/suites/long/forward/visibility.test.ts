@@ -1,10 +1,15 @@
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../mcp/src/index.ts";
 import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
@@ -98,6 +103,22 @@ describe.each(transports)("over $name", ({ open: openTransport }) => {
     expect(await client.waterBed({ bed: 1n, note: "mine" })).toMatchObject({ note: "secret" });
     expect(notes).toEqual(["mine"]);
   });
+});
+
+test("rest.omit applies to an RPC that only another upstream hides", async () => {
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  const descriptors = descriptorSetOf(restrictedGreenhouse(), file_files_v1_files);
+  const other = { upstream: url, descriptors, services: ["files.*"] };
+  const shown = { upstream: url, descriptors: descriptorSetOf(file_greenhouse_v1_greenhouse) };
+  const statusWith = async (omit: readonly string[]): Promise<number> => {
+    await using proxy = await startProxy(url, [], {
+      upstreams: [other, shown],
+      visibility: { allow: ["PREVIEW"] },
+      rest: { omit },
+    });
+    return (await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status;
+  };
+  expect([await statusWith([]), await statusWith([`${GreenhouseService.typeName}.GetReading`])]).toEqual([200, 404]);
 });
 
 describe("over REST", () => {
