@@ -13,18 +13,18 @@ export class AwaitedBody extends RequestBody {
 
 class ReceiverInContext extends AsyncResource implements BodyReceiver {
   readonly #receiver: BodyReceiver;
+  /** Undefined like that of the receiver, because the body otherwise calls it for each piece. */
+  readonly receivedStart?: NonNullable<BodyReceiver["receivedStart"]>;
 
   constructor(receiver: BodyReceiver) {
     super("AwaitedBody");
     this.#receiver = receiver;
+    if (receiver.receivedStart === undefined) return;
+    this.receivedStart = (start, rest) => this.runInAsyncScope(() => receiver.receivedStart?.(start, rest) === true);
   }
 
   received(body: Uint8Array | undefined): void {
     this.runInAsyncScope(() => this.#receiver.received(body));
-  }
-
-  receivedStart(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean {
-    return this.runInAsyncScope(() => this.#receiver.receivedStart?.(start, rest) === true);
   }
 
   dropped(problem: HttpProblem | undefined): void {
