@@ -14,7 +14,7 @@ test("each profile in meta.json has rules", () => {
   expect(rules.map(({ profile }) => profile)).toEqual(expect.arrayContaining(meta.tests));
 });
 
-test("the entry for HttpArena serves all profiles at the same time, drains, and starts again on the same ports", async () => {
+test("the HttpArena entry serves all profiles concurrently, drains, and restarts", async () => {
   const ports = await freePorts();
   for (const _ of ["first start", "second start"]) {
     await using started = await startEntry(ports);

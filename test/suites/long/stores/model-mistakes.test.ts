@@ -10,18 +10,18 @@ const run = { create: createSqlite, sequences: 3, limitMs: waitLimitMs / 2 };
 
 const mistakes: readonly { readonly name: string; readonly delete: (store: PlantStore) => PlantStore["delete"] }[] = [
   {
-    name: "reports a missing plant as deleted",
+    name: "a missing plant reported as deleted",
     delete: (store) => (id, call) => store.delete(id, call).then(() => true),
   },
-  { name: "acknowledges a deletion without performing it", delete: () => () => Promise.resolve(true) },
-  { name: "deletes the next plant", delete: (store) => (id, call) => store.delete(id + 1n, call) },
+  { name: "an acknowledged deletion that is not performed", delete: () => () => Promise.resolve(true) },
+  { name: "a deletion of the next plant", delete: (store) => (id, call) => store.delete(id + 1n, call) },
   {
-    name: "ignores idempotency keys",
+    name: "an ignored idempotency key",
     delete: (store) => (id, call) => store.delete(id, { ...call, idempotencyKey: undefined }),
   },
 ];
 
-test.each(mistakes)("the model notices a store that $name", async (mistake) => {
+test.each(mistakes)("$name fails the model of stores", async (mistake) => {
   const startStore = startInThread((store) => ({ ...store, delete: mistake.delete(store) }));
   await expect(checkStore({ ...run, startStore })).rejects.toThrow(/Property failed/);
 });
