@@ -7,6 +7,10 @@ import { pageTextsOf, textsOf } from "./texts-of.ts";
 const excluded = /(?:^|\/)(?:node_modules|dist|build|gen|generated|vendor|third_party|\.git)$/;
 const testPath = /(?:^|[/._-])(?:tests?|spec|__tests__)(?=[/._-])/;
 
+// Their text is prescribed, so a draw with them would say little about how a project writes.
+const licensesAndDirectives =
+  /^(?:Copyright|@?licen[sc]e|Licensed under|You may obtain a copy|Unless required by applicable law|See the License|WITHOUT WARRANTIES|(?:biome|eslint|prettier|c8|v8|istanbul|deno|ts)-(?:ignore|disable|expect-error|enable))/i;
+
 /** How many commits to read subjects from, the latest first. */
 const subjectsRead = 200;
 
@@ -29,7 +33,7 @@ function textsOfProject(folder: string, name: string): PlacedText[] {
     .flatMap((file) =>
       textsOfFile(readFileSync(join(cwd, file), "utf8"), file).map((text) => ({ ...text, file: join(name, file) })),
     );
-  return [...texts, ...subjectsOf(cwd, name)];
+  return [...texts.filter(({ text }) => !licensesAndDirectives.test(text)), ...subjectsOf(cwd, name)];
 }
 
 function textsOfFile(content: string, file: string): ReturnType<typeof textsOf> {
