@@ -231,10 +231,10 @@ class ForwardedCall
     const caller = context === this.view ? this : this.#callerIn(context);
     return request.stream
       ? await this.#forwardStream(request, context, caller)
-      : await this.#forwardMessage(request, context, caller);
+      : await this.#forwardMessage(request, caller);
   }
 
-  async #forwardMessage(request: UnaryRequest, context: HandlerContext, caller: Caller): Promise<UnaryResponse> {
+  async #forwardMessage(request: UnaryRequest, caller: Caller): Promise<UnaryResponse> {
     const { forwarder } = this.#forwarding;
     const message = caller === this ? (this.#received as Message | Envelope) : request.message;
     const forwarded = this.#toForwarded(message);
@@ -243,7 +243,7 @@ class ForwardedCall
       forwarder.unary(caller, forwarded, { resolve, resolveParts: () => undefined, reject });
     });
     const response = this.#binary === undefined ? forwarder.decode(envelope) : envelope;
-    return new ForwardedResponse(request, context, response, (received) => forwarder.decode(received));
+    return new ForwardedResponse(this, request, response, (received) => forwarder.decode(received));
   }
 
   async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
@@ -321,7 +321,7 @@ class ForwardedCall
     try {
       const header = headersToSend(response.header, wire.responseHeader);
       const trailer = headersToSend(response.trailer, wire.responseTrailer);
-      const message = ForwardedResponse.unread(response) ?? response.message;
+      const message = ForwardedResponse.unread(response, this) ?? response.message;
       written =
         message instanceof Envelope
           ? wire.binary?.writeEnvelope(message, header, trailer)

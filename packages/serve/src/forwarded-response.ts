@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { Envelope, type ResponseParts } from "@plantstore/protocols";
+import type { ViewedCall } from "./call-view.ts";
 
 /** A response's parts, whose message may be an envelope. */
 export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
@@ -13,20 +14,22 @@ export class ForwardedResponse implements UnaryResponse {
   readonly header: Headers;
   readonly trailer: Headers;
   declare readonly message: Message;
+  readonly #call: ViewedCall;
   readonly #decode: (message: Envelope) => Message;
   #received: Message | Envelope;
 
   /** @param received - the message, decoded if the caller's format is not binary */
   constructor(
+    call: ViewedCall,
     { service, method }: UnaryRequest,
-    { responseHeader, responseTrailer }: HandlerContext,
     received: Message | Envelope,
     decode: (message: Envelope) => Message,
   ) {
     this.service = service;
     this.method = method;
-    this.header = responseHeader;
-    this.trailer = responseTrailer;
+    this.header = call.wire.responseHeader;
+    this.trailer = call.wire.responseTrailer;
+    this.#call = call;
     this.#decode = decode;
     this.#received = received;
     Object.defineProperty(this, "message", messageDescriptor);
@@ -38,9 +41,14 @@ export class ForwardedResponse implements UnaryResponse {
     return this.#received;
   }
 
-  /** Returns a response's envelope if the message was not read, otherwise `undefined`. */
-  static unread(response: object): Envelope | undefined {
-    return #received in response && response.#received instanceof Envelope ? response.#received : undefined;
+  /**
+   * Returns the envelope of a call's response if its message was not read, otherwise `undefined`.
+   *
+   * The envelope of another call's response, which an interceptor has kept, may be in a format that `call` cannot write.
+   */
+  static unread(response: object, call: ViewedCall): Envelope | undefined {
+    if (!(#received in response) || response.#call !== call) return undefined;
+    return response.#received instanceof Envelope ? response.#received : undefined;
   }
 }
 

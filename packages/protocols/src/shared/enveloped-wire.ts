@@ -124,9 +124,12 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
   }
 
   encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array> {
-    // Nothing uses a forwarded message after it is sent. A part is never compressed.
-    if (!(message instanceof Envelope)) return markSingleUse(message);
-    return this.encodings.response === undefined ? markSingleUse(message.withPrefix) : this.envelop(message.bytes);
+    const { response } = this.encodings;
+    if (response !== undefined && message instanceof Envelope) return this.envelop(message.bytes);
+    // A part is never compressed.
+    const bytes = message instanceof Envelope ? message.withPrefix : message;
+    // Nothing uses a forwarded message after it is sent, unless an interceptor has kept it.
+    return this.rpc.forward?.intercept === undefined ? markSingleUse(bytes) : bytes;
   }
 
   /** Writes an encoded message in an envelope, compressed if the client accepts it and the message is large enough. */
