@@ -61,6 +61,8 @@ export class StreamResponse<M> {
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #hasBegun = false;
+  /** Whether the header may be sent as soon as the response is known. */
+  #beginsWithoutMessage = false;
   /** Whether nothing may follow, because the end is being written or a write has failed. */
   #isClosed = false;
   /** Whether a flush is scheduled. */
@@ -87,6 +89,7 @@ export class StreamResponse<M> {
     this.#trailer = trailer;
     this.#messages = messages;
     this.#closeMessages = closeMessages;
+    if (this.#beginsWithoutMessage) afterTurn(beginStream, this);
     // While the client may still send messages, the header is not sent early, so that an error in them can set the
     // status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
@@ -160,10 +163,12 @@ export class StreamResponse<M> {
 
   /**
    * Sends the header after this event-loop turn, with the turn's messages, instead of together with the first message.
-   * Has no effect if an error before the first message has its own HTTP status, as on REST.
+   * Waits for {@link respond}, because interceptors may change the header until they return the response. Has no effect
+   * if an error before the first message has its own HTTP status, as on REST.
    */
   beginSoon(): void {
-    if (this.#wire.reportsErrorAtEnd) afterTurn(beginStream, this);
+    this.#beginsWithoutMessage = this.#wire.reportsErrorAtEnd;
+    if (this.#beginsWithoutMessage && this.#messages !== undefined) afterTurn(beginStream, this);
   }
 
   /** Sends the header unless it was already sent. */
