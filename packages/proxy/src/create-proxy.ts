@@ -92,6 +92,9 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   onUpstreamCall: true,
 };
 
+/** Refuses services that new options would serve by throwing an error. */
+type AcceptServices = (next: Pick<ProxyGateway, "services">) => void;
+
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
   /** The services in the current descriptors that are proxied. */
@@ -126,8 +129,11 @@ export interface ProxyGateway extends Gateway {
    * errors of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no
    * upstream has descriptors. Nothing changes then. Concurrent calls are applied in their order. The engine,
    * `trustedProxies`, and the connection limits stay as they were at the start.
+   *
+   * @param accept - called with what the options would serve, before it is served. An error that it throws rejects the
+   * promise like an option that is not valid
    */
-  reconfigure(options: ProxyOptions): Promise<void>;
+  reconfigure(options: ProxyOptions, accept?: AcceptServices): Promise<void>;
 }
 
 /**
@@ -274,10 +280,11 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     isStopped = true;
     return stopServing(current, stopGateway);
   };
-  const reconfigure = inOrder(async (next: ProxyOptions) => {
+  const reconfigure = inOrder(async (next: ProxyOptions, accept?: AcceptServices) => {
     if (isStopped) throw closedError();
     const opened = await openServing(next, current.table);
-    if (isStopped) return await discard(opened);
+    await requireAccepted(opened, accept);
+    if (isStopped) return await discard(opened, closedError());
     const old = current;
     serveBy(opened, server, trustedProxies);
     current = opened;
@@ -335,23 +342,30 @@ function serveBy({ server: opened, table }: Serving, server: Server, trustedProx
   table.server = server;
 }
 
-/**
- * Returns a function that calls `apply` for one argument after the other. A call that rejects does not affect others.
- */
-function inOrder<Argument>(apply: (argument: Argument) => Promise<void>): (argument: Argument) => Promise<void> {
+/** Returns a function that makes one call of `apply` after the other. A call that rejects does not affect others. */
+function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<void>): typeof apply {
   let last: Promise<unknown> = Promise.resolve();
-  return (argument) => {
-    const applied = last.then(() => apply(argument));
+  return (...given) => {
+    const applied = last.then(() => apply(...given));
     last = applied.catch(() => undefined);
     return applied;
   };
 }
 
-/** Closes what `reconfigure` has opened for a proxy that was closed in the meantime. */
-async function discard(opened: Serving): Promise<never> {
+/** Discards what `reconfigure` has opened if `accept` refuses it. @throws the error that `accept` throws */
+async function requireAccepted(opened: Serving, accept: AcceptServices | undefined): Promise<void> {
+  try {
+    accept?.(opened.table);
+  } catch (error) {
+    await discard(opened, error);
+  }
+}
+
+/** Closes what `reconfigure` has opened and does not use. @throws the reason */
+async function discard(opened: Serving, reason: unknown): Promise<never> {
   stopReading(opened);
   await closeAll(opened.upstreams);
-  throw closedError();
+  throw reason;
 }
 
 function closedError(): Error {

@@ -285,7 +285,7 @@ class ProxyServer {
         const proxy = this.#proxy;
         try {
           // Without a proxy, nothing is awaited. The start would serve by the previous parts, which are closed below.
-          if (proxy !== undefined) await proxy.reconfigure(this.#options(parts));
+          await proxy?.reconfigure(this.#options(parts), ({ services }) => requireDefinedScopes(services, parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
           throw error;

@@ -11,6 +11,7 @@ import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-proc
 import { startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
 // The proxy compares the option plantstore.auth.v1.required_scopes with authentication.scopes.
@@ -163,3 +164,72 @@ test("RPCs in new descriptors with other scopes fail", async () => {
   await expect.poll(proxy.command.stderr).toContain(restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"));
   expect(await statusOf()).toBe(500);
 });
+
+test("a reload whose scopes the start would refuse keeps the previous configuration each time", async () => {
+  await using upstream = await startReflectedUpstream(scoped);
+  const configure = (services: readonly DescService[], scopes: string): void => {
+    const upstreams = services.map(({ typeName, file }) => {
+      const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
+      return `- { addresses: ["${upstream.address}"], descriptors: ${descriptors} }`;
+    });
+    const common = ["listen: { port: 0 }", "admin: { port: 0 }", "drain: { delayMs: 0 }"];
+    write(
+      "reloaded.yaml",
+      [...common, "upstreams:", ...upstreams, ...authentication, `  scopes: ${scopes}`].join("\n"),
+    );
+  };
+  configure([OrderService], "{}");
+  await using proxy = await startProxyProcess(["--config", folder.file("reloaded.yaml")]);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const water = async (): Promise<number> =>
+    (await fetch(`${proxy.baseUrl}/${served}/WaterBed`, { method: "POST", headers, body: "{}" })).status;
+  const refused: string[] = [];
+  const refuse = async (problem: string): Promise<void> => {
+    proxy.command.process.kill("SIGHUP");
+    refused.push(problem);
+    await expect.poll(() => linesOf(proxy.command.stderr())).toEqual(refused.map(toRefusal));
+    // A second reload with this reason logs nothing.
+    const reloads = await readReloads(proxy.adminUrl);
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(() => readReloads(proxy.adminUrl)).toBeGreaterThan(reloads);
+    expect(linesOf(proxy.command.stderr())).toEqual(refused.map(toRefusal));
+  };
+  const accept = async (services: readonly DescService[]): Promise<void> => {
+    configure(services, `{ ${served}.*: read watch record, ${served}.WaterBed: water }`);
+    const accepted = proxy.command.stdout().split("configuration reloaded").length;
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(() => proxy.command.stdout().split("configuration reloaded").length).toBe(accepted + 1);
+    expect(await water()).toBe(200);
+  };
+
+  // An upstream is added without scopes.
+  expect(await water()).toBe(404);
+  configure([OrderService, scoped], `{ ${served}.*: read watch record }`);
+  await refuse(restrictedProblem("WaterBed"));
+  expect(await water()).toBe(404);
+  await accept([OrderService, scoped]);
+  // Scopes are removed.
+  configure([OrderService, scoped], `{ ${served}.*: read watch, ${served}.WaterBed: water }`);
+  await refuse(restrictedProblem("RecordReadings"));
+  expect(await water()).toBe(200);
+  await accept([scoped]);
+});
+
+/** Matches the log line for a configuration that was refused with a problem. */
+function toRefusal(problem: string): unknown {
+  const place = "reloaded\\.yaml:\\d+:\\d+";
+  return expect.stringMatching(
+    `^cannot reload the configuration: .*${place}: ${problem}; the previous one stays in use$`,
+  );
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split("\n").slice(0, -1);
+}
+
+/** Returns how often descriptors were read. */
+async function readReloads(adminUrl: string): Promise<number> {
+  const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+  const reads = samples.filter(({ name }) => name === "gateway_descriptors_reloads_total");
+  return reads.reduce((sum, { value }) => sum + value, 0);
+}

@@ -139,9 +139,41 @@ function delayed(name: string): { options: ProxyOptions; started: Promise<void>;
   };
 }
 
-function namesOf({ services }: ProxyGateway): readonly string[] {
+function namesOf({ services }: Pick<ProxyGateway, "services">): readonly string[] {
   return services.flatMap(({ methods }) => methods.map(({ name }) => name));
 }
+
+test("options that accept refuses are discarded each time, and the next ones are served", async () => {
+  const sourceOf = (name: string) => {
+    let watches = 0;
+    const watch = () => {
+      watches++;
+      return () => void watches--;
+    };
+    return { read: () => Promise.resolve(offered(name)), watch, watched: () => watches };
+  };
+  const sources = ["Start", "First", "Second", "Third"].map(sourceOf);
+  const [start, first, second, third] = sources.map((descriptors) => ({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+  }));
+  if (!start || !first || !second || !third) throw new Error("no source was created");
+  const proxy = await createProxy(start);
+  for (const [options, name] of [
+    [first, "First"],
+    [second, "Second"],
+  ] as const) {
+    const accepting = proxy.reconfigure(options, ({ services }) => {
+      throw new RangeError(`refused ${namesOf({ services }).join()}`);
+    });
+    await expect(accepting).rejects.toThrow(new RangeError(`refused ${name}`));
+    expect(namesOf(proxy)).toEqual(["Start"]);
+  }
+  expect(sources.map(({ watched }) => watched())).toEqual([1, 0, 0, 0]);
+  await proxy.reconfigure(third, () => undefined);
+  expect(namesOf(proxy)).toEqual(["Third"]);
+  expect(sources.map(({ watched }) => watched())).toEqual([0, 0, 0, 1]);
+  await proxy.close();
+});
 
 describe("concurrent calls of reconfigure", () => {
   const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: offered("Start") }];
