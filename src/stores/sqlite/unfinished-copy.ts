@@ -23,12 +23,21 @@ export function openUnfinishedCopy(path: string): UnfinishedCopy {
 }
 
 function removeAbandonedCopies(folder: string): void {
-  try {
-    for (const name of readdirSync(folder).filter((one) => copyNames.test(one))) {
-      const copy = join(folder, name);
+  for (const name of namesIn(folder).filter((one) => copyNames.test(one))) {
+    const copy = join(folder, name);
+    try {
       if (Date.now() - statSync(copy).mtimeMs > abandonedMs) rmSync(copy);
+    } catch {
+      // Kept: a file that this process may not remove prevents neither a new copy nor the removal of other files.
     }
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
   } catch {
-    // Kept: a file that this process may not remove does not prevent a new copy.
+    // A folder that cannot be listed can still get a new copy.
+    return [];
   }
 }

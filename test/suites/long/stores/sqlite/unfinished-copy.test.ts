@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
@@ -92,6 +92,18 @@ describe("an unfinished copy", () => {
     expect(kept).toHaveLength(1);
     expect(unfinishedIn(folder)).toEqual([]);
     for (const name of ["running.db", "next.db"]) expect(plantsIn(folder.file(name))).toEqual([1n, 2n, 3n]);
+  });
+
+  test.each(commands)("is removed by $name next to one that cannot be removed", ({ run }) => {
+    using folder = createTempFolder();
+    const source = createPlants(folder);
+    const [kept, removed] = ["a.db.0123456789abcdef.unfinished", "b.db.0123456789abcdef.unfinished"];
+    // A file that even root cannot remove.
+    mkdirSync(folder.file(kept));
+    writeFileSync(folder.file(removed), "");
+    for (const name of [kept, removed]) utimesSync(folder.file(name), 0, 0);
+    run(source, folder.file("copy.db"));
+    expect(unfinishedIn(folder)).toEqual([kept]);
   });
 
   test("is removed only if its name is complete", () => {
