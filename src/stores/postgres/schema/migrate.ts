@@ -104,6 +104,11 @@ async function runStep(migrating: Migrating, version: number, step: Migration, o
   }
 }
 
+// Builds before release 0.1.0 created the table without a primary key. A publication of all tables refuses to update a
+// table without one.
+const primaryKeySql =
+  "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
+
 /** Runs a step and changes the version in one transaction, unless another process has run the step. */
 async function attemptStep({ session, schema, steps }: Migrating, version: number, { sql }: Migration): Promise<void> {
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
@@ -113,6 +118,8 @@ async function attemptStep({ session, schema, steps }: Migrating, version: numbe
     const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);
     if (row?.[0] !== String(version)) return;
     await session.run(sql);
+    const hasKey = (await session.query(primaryKeySql, [schema.versionTable])).length > 0;
+    if (!hasKey) await session.run(`ALTER TABLE ${schema.versionTable} ADD PRIMARY KEY (version)`);
     const next = schemaAfter(steps.slice(0, version));
     await session.run(
       `UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`,
