@@ -76,7 +76,7 @@ export function* compileProxy(
   return {
     routes,
     rest,
-    services: [...proxied],
+    services: assigned.services,
     hiddenRpcs,
     visibilityLabels: new Set(
       [routes.visibilityLabels, ...descriptors.map(({ labels }) => labels)].flatMap((all) => [...all]),

@@ -93,7 +93,7 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
 };
 
 /** Refuses services that new options would serve by throwing an error. */
-type AcceptServices = (next: Pick<ProxyGateway, "services">) => void;
+type AcceptServices = (next: Pick<ProxyGateway, "services" | "descriptorReloads">) => void;
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
@@ -355,7 +355,7 @@ function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<vo
 /** Discards what `reconfigure` has opened if `accept` refuses it. @throws the error that `accept` throws */
 async function requireAccepted(opened: Serving, accept: AcceptServices | undefined): Promise<void> {
   try {
-    accept?.(opened.table);
+    accept?.({ services: opened.table.services, descriptorReloads: opened.table.reloads });
   } catch (error) {
     await discard(opened, error);
   }

@@ -140,7 +140,7 @@ class ProxyServer {
       admin = await this.#openAdmin();
       await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
-      requireDefinedScopes(this.#proxy.services, this.#parts);
+      requireDefinedScopes(this.#proxy, this.#parts);
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportConflicts(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
@@ -285,7 +285,7 @@ class ProxyServer {
         const proxy = this.#proxy;
         try {
           // Without a proxy, nothing is awaited. The start would serve by the previous parts, which are closed below.
-          await proxy?.reconfigure(this.#options(parts), ({ services }) => requireDefinedScopes(services, parts));
+          await proxy?.reconfigure(this.#options(parts), (next) => requireDefinedScopes(next, parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
           throw error;

@@ -2,6 +2,7 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@plantstore/auth";
 import type { Admit } from "@plantstore/gateway";
 import { procedureOf, selectorOf } from "@plantstore/protocols";
+import type { ProxyGateway } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 import type { ServingParts } from "./serving-parts.ts";
@@ -18,15 +19,20 @@ interface UncheckedRpcs {
 }
 
 /**
- * Checks that the settings require the definition's scopes. With reflection, which may add RPCs, {@link
- * refuseUncheckedRpcs} fails calls instead.
+ * Checks that the settings require the scopes in descriptor files. For upstreams with reflection, which may add RPCs,
+ * {@link refuseUncheckedRpcs} fails calls instead.
  *
  * @throws SettingsProblem that names the RPCs
  */
-export function requireDefinedScopes(services: readonly DescService[], parts: CheckedScopes): void {
+export function requireDefinedScopes(
+  { services, descriptorReloads }: Pick<ProxyGateway, "services" | "descriptorReloads">,
+  parts: CheckedScopes,
+): void {
   const { upstreams, problemAt } = parts.settings;
-  if (upstreams.some(({ forwarding }) => forwarding.descriptors === "reflection")) return;
-  const problems = problemsOf(services, parts).map((problem) => problemAt("authentication.scopes", problem).message);
+  const ofFiles = descriptorReloads.filter((_, at) => upstreams[at]?.forwarding.descriptors !== "reflection");
+  const names = new Set(ofFiles.flatMap((each) => each.services));
+  const checked = services.filter(({ typeName }) => names.has(typeName));
+  const problems = problemsOf(checked, parts).map((problem) => problemAt("authentication.scopes", problem).message);
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 

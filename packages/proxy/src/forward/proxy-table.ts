@@ -22,8 +22,8 @@ export interface CompiledTable {
   readonly routes: Routes;
   /** The REST options without the routes that belong to others. */
   readonly rest: RestOptions;
-  /** The services that are served, in upstream order. */
-  readonly services: readonly DescService[];
+  /** The services that each upstream serves. */
+  readonly services: readonly (readonly DescService[])[];
   /** The services and RPCs that the option `visibility` hides, by full name. */
   readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels that visibility rules have, if there are options for them. */
@@ -246,9 +246,9 @@ export class ProxyTable {
     this.#descriptors = descriptors;
     const { routes, services } = this.#compiled;
     if (this.server !== undefined) this.server.routes = routes;
-    this.services = services;
+    this.services = services.flat();
     this.omitted = descriptors.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
-    this.#unknownPaths.setKnown(services, routes);
+    this.#unknownPaths.setKnown(this.services, routes);
     return undefined;
   }
 
@@ -286,10 +286,11 @@ export class ProxyTable {
     const nowMs = Date.now();
     this.reloads = problems.map((error, at) => {
       const { lastSuccessMs, successes = 0, failures = 0 } = this.reloads[at] ?? {};
-      const conflicts = this.#conflictsOf(at);
+      const services = (this.#compiled?.services[at] ?? []).map(({ typeName }) => typeName);
+      const offered = { conflicts: this.#conflictsOf(at), services };
       return error === undefined
-        ? { problem: undefined, lastSuccessMs: nowMs, successes: successes + 1, failures, conflicts }
-        : { problem: messageOf(error), lastSuccessMs, successes, failures: failures + 1, conflicts };
+        ? { problem: undefined, lastSuccessMs: nowMs, successes: successes + 1, failures, ...offered }
+        : { problem: messageOf(error), lastSuccessMs, successes, failures: failures + 1, ...offered };
     });
   }
 
@@ -353,6 +354,7 @@ const neverRead: DescriptorReload = {
   successes: 0,
   failures: 0,
   conflicts: [],
+  services: [],
 };
 
 /** An upstream without descriptors has no services. */

@@ -27,4 +27,6 @@ export interface DescriptorReload {
    * REST routes, such as `route DELETE /v1/orders/7 belongs to dns:orders:50051`.
    */
   readonly conflicts: readonly string[];
+  /** The full names of the services that the upstream serves by its current descriptors. */
+  readonly services: readonly string[];
 }

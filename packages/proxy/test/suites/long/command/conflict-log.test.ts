@@ -6,7 +6,7 @@ test("ConflictLog logs each conflict when it appears, and counts those above 20"
   const log = new ConflictLog({ print: () => undefined, printError: (line) => void lines.push(line) });
   const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {
     const names = conflicts.map((_, at) => `dns:${at}:1`);
-    const reload = { problem: undefined, lastSuccessMs: 1, successes: 1, failures: 0 };
+    const reload = { problem: undefined, lastSuccessMs: 1, successes: 1, failures: 0, services: [] };
     log.record(
       names,
       conflicts.map((each) => ({ ...reload, conflicts: each })),

@@ -8,7 +8,7 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
@@ -34,16 +34,24 @@ function write(name: string, content: string | Uint8Array): string {
   return JSON.stringify(folder.file(name));
 }
 
-/** Runs `--check` with descriptor files, and returns the exit code and what it prints on standard error. */
-async function check(
-  services: readonly DescService[],
-  settings: readonly string[],
-): Promise<{ readonly exitCode: number; readonly errors: readonly string[] }> {
+/** What `--check` returns, and prints on standard error. */
+interface CheckResult {
+  readonly exitCode: number;
+  readonly errors: readonly string[];
+}
+
+/** Runs `--check` with descriptor files. */
+async function check(services: readonly DescService[], settings: readonly string[]): Promise<CheckResult> {
   const upstreams = services.map(({ typeName, file }) => {
     const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
     return `- { addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors} }`;
   });
   write("proxy.yaml", ["upstreams:", ...upstreams, ...settings].join("\n"));
+  return await runCheck();
+}
+
+/** Runs `--check` with the file that was written. */
+async function runCheck(): Promise<CheckResult> {
   const errors: string[] = [];
   const exitCode = await proxyCommand(["--config", folder.file("proxy.yaml"), "--check"], {
     print: () => undefined,
@@ -165,17 +173,46 @@ test("RPCs in new descriptors with other scopes fail", async () => {
   expect(await statusOf()).toBe(500);
 });
 
+const shelves = serviceWithRoutes("shelves.v1.Shelves", { Get: [] });
+
+test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
+  { name: "a file stop the start before an upstream with reflection", from: "file", isFirst: true },
+  { name: "a file stop the start after an upstream with reflection", from: "file", isFirst: false },
+  { name: "reflection are logged next to another upstream with reflection", from: "reflection", isFirst: false },
+])("unchecked RPCs of $name", async ({ from, isFirst }) => {
+  await using greenhouse = await startReflectedUpstream(scoped);
+  await using other = await startReflectedUpstream(shelves);
+  const descriptors = from === "file" ? write("mixed.binpb", descriptorSetOf(scoped.file)) : from;
+  const items = [
+    `- { addresses: ["${greenhouse.address}"], descriptors: ${descriptors}, services: [greenhouse.*] }`,
+    `- { addresses: ["${other.address}"], descriptors: reflection, services: [shelves.*] }`,
+  ];
+  const upstreams = ["upstreams:", ...(isFirst ? items : items.toReversed())];
+  write("proxy.yaml", [...upstreams, ...authentication, `  scopes: { ${served}.*: read watch }`].join("\n"));
+  const problem = restrictedProblem("WaterBed", "RecordReadings");
+  expect(await runCheck()).toEqual(
+    from === "file"
+      ? { exitCode: 2, errors: [expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)] }
+      : {
+          exitCode: 0,
+          errors: [`${problem}; until then, calls of these RPCs fail`],
+        },
+  );
+});
+
 test("a reload whose scopes the start would refuse keeps the previous configuration each time", async () => {
   await using upstream = await startReflectedUpstream(scoped);
+  await using other = await startReflectedUpstream(shelves);
+  const reflected = `- { addresses: ["${other.address}"], descriptors: reflection, services: [shelves.*] }`;
   const configure = (services: readonly DescService[], scopes: string): void => {
-    const upstreams = services.map(({ typeName, file }) => {
+    const fromFiles = services.map(({ typeName, file }) => {
       const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
       return `- { addresses: ["${upstream.address}"], descriptors: ${descriptors} }`;
     });
     const common = ["listen: { port: 0 }", "admin: { port: 0 }", "drain: { delayMs: 0 }"];
     write(
       "reloaded.yaml",
-      [...common, "upstreams:", ...upstreams, ...authentication, `  scopes: ${scopes}`].join("\n"),
+      [...common, "upstreams:", reflected, ...fromFiles, ...authentication, `  scopes: ${scopes}`].join("\n"),
     );
   };
   configure([OrderService], "{}");

@@ -230,12 +230,13 @@ describe("the last reload of two upstreams", () => {
     expect(problems).toEqual([...new Set(problems)]);
     expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
     expect(proxy.descriptorReloads).toEqual(
-      want.map((problem) => ({
+      want.map((problem, at) => ({
         problem: problem && expect.stringMatching(problem),
         lastSuccessMs: problem === undefined ? reloadMs : startMs,
         successes: problem === undefined ? 2 : 1,
         failures: problem === undefined ? 0 : 1,
         conflicts: [],
+        services: [proxy.services[at]?.typeName],
       })),
     );
     const hasFailed = want.some((problem) => problem !== undefined);
