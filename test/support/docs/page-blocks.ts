@@ -144,6 +144,7 @@ export const blockRules: readonly BlockRule[] = [
     page: `docs/how-to/runbooks/${name}.md`,
     run: { by: "test/suites/prometheus/runbooks.test.ts" },
   })),
+  { page: "docs/how-to/citus.md", run: { by: "test/suites/citus/earlier-build.test.ts" } },
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "examples/a2a/README.md", run: { by: "test/suites/a2a/documented-agent.test.ts" } },
   { page: "docs/tutorials/first-service.md", run: { by: "test/suites/package/tutorial.test.ts" } },
