@@ -1,10 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type CommandOf, type CommandOutput, type ParsedFlags, textOf, textsOf } from "@plantstore/command-line";
 import { messageOf } from "@plantstore/http";
-import { createNameFilter, describeBinding, withoutRpcs } from "@plantstore/protocols";
+import { createNameFilter, describeBinding, selectorOf, withoutRpcs } from "@plantstore/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";
 import { compareWith } from "./compare-with.ts";
 import { readAgainst } from "./read-against.ts";
+import { findUnknownSelectors } from "./known-selectors.ts";
 import { readRules } from "./read-rules.ts";
 import { InputError } from "./input-error.ts";
 import { type ReadServices, readServices } from "./read-services.ts";
@@ -18,6 +19,7 @@ import {
   toRestOptions,
 } from "./rest-switches.ts";
 import { type Survey, checkServices } from "./survey.ts";
+import { describeUnusedRules } from "./unused-names.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /**
@@ -104,6 +106,13 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const read = await readServices(file, labelsOf(flags));
   const services = selectServices(read, file);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
+  if (rulesFile !== undefined) {
+    const names = { services: services.map(({ typeName }) => typeName), rpcs: read.declaredRpcs };
+    const unknown = await findUnknownSelectors(rulesFile, rules, names);
+    if (unknown.length > 0) throw new InputError(unknown.join("\n"));
+  }
+  const served = services.flatMap(({ methods }) => methods.map(selectorOf));
+  describeUnusedRules(rules, served, read.hiddenRpcs).forEach((line) => err(line));
   const omit = textsOf(flags["omit"]);
   const given = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true, emptyResponse };
   const rest = withoutRpcs(given, read.hiddenRpcs);

@@ -7,8 +7,9 @@
 export { checkCommand } from "./check-command.ts";
 export { InputError } from "./input-error.ts";
 export { definitionMaxBytes, readDefinition } from "./read-definition.ts";
+export { describeGot, findUnknownSelectors } from "./known-selectors.ts";
 export { readInput } from "./read-input.ts";
-export { readRules, readSelectorPlaces } from "./read-rules.ts";
+export { readRules } from "./read-rules.ts";
 export { type ReadServices, readServices, servicesOf } from "./read-services.ts";
 export {
   parseProfile,
@@ -19,4 +20,5 @@ export {
   toRestOptions,
 } from "./rest-switches.ts";
 export { describeUnusedLabels } from "@plantstore/protobuf";
+export { createDescriber, describeUnusedRules, unlisted } from "./unused-names.ts";
 export { labelsOf, visibilityFlag } from "./visibility-flag.ts";

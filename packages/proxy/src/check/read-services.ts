@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
 import {
+  declaredNames,
   type DescribedServices,
   describeUnusedLabels,
   NotADescriptorSet,
@@ -27,13 +28,15 @@ export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly st
   const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;
   const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${hint}`);
   const warnings = [...omissions, ...describeUnusedLabels(labels ?? [], used)];
-  if (services.length > 0) return { services, hiddenRpcs, warnings };
+  if (services.length > 0) return { services, declaredRpcs: declaredNames(bytes).rpcs, hiddenRpcs, warnings };
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
 
 /** A file's services. */
 export interface ReadServices {
   readonly services: readonly DescService[];
+  /** All RPCs in the file, also those of omitted services and hidden ones, as `package.Service.Method`. */
+  readonly declaredRpcs: readonly string[];
   /** The services and RPCs that visibility hides, by full name. */
   readonly hiddenRpcs: ReadonlySet<string>;
   /** One message for each service that lacks a type, and for each label that is not used. */

@@ -1,12 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@plantstore/command-line";
-import { nearestName, toShortLine } from "@plantstore/http";
 import { type DeclaredNames, declaredNames } from "@plantstore/protobuf";
-import { unmatchedPatterns } from "@plantstore/protocols";
-import { definitionMaxBytes, readSelectorPlaces } from "../check/index.ts";
+import { createNameFilter, unmatchedPatterns } from "@plantstore/protocols";
+import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
 import { SettingsProblem } from "../settings/index.ts";
-import type { ProxySettings, RuleFile } from "./proxy-settings.ts";
-import { lettersPerEdit } from "./unused-names.ts";
+import type { ProxySettings } from "./proxy-settings.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /**
@@ -28,9 +26,14 @@ export async function requireKnownNames({ upstreams, ruleFiles, problemAt }: Pro
     });
   });
   const read = declared.filter((each) => each !== undefined);
-  const rpcs = read.flatMap((each) => each.rpcs);
+  const names = {
+    services: upstreams.flatMap(({ forwarding: { services = [] } }, at) =>
+      (declared[at]?.services ?? []).filter(createNameFilter(services) ?? (() => true)),
+    ),
+    rpcs: read.flatMap((each) => each.rpcs),
+  };
   const checkedFiles = read.length < upstreams.length ? [] : ruleFiles;
-  const ofRules = await Promise.all(checkedFiles.map((file) => findUnknownSelectors(file, rpcs)));
+  const ofRules = await Promise.all(checkedFiles.map(({ path, rules }) => findUnknownSelectors(path, rules, names)));
   const problems = [...ofServices, ...ofRules.flat()];
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
@@ -46,23 +49,6 @@ async function readDeclared({ forwarding: { descriptors } }: UpstreamSettings): 
   } catch {
     return undefined;
   }
-}
-
-/** Returns a problem for each selector of unknown RPCs in a file. */
-async function findUnknownSelectors({ path, rules }: RuleFile, rpcs: readonly string[]): Promise<readonly string[]> {
-  const known = new Set(rpcs);
-  const unknown = rules.map(({ selector = "" }) => selector).filter((selector) => !known.has(selector));
-  if (unknown.length === 0) return [];
-  const places = await readSelectorPlaces(path);
-  return [...new Set(unknown)].map((selector) => {
-    const place = [path, ...(places.get(selector) ?? [])].join(":");
-    return `${place}: selector must be an RPC of the descriptors, ${describeGot(selector, rpcs)}`;
-  });
-}
-
-function describeGot(name: string, known: readonly string[]): string {
-  const nearest = nearestName(name, [...new Set(known)], lettersPerEdit);
-  return `got "${toShortLine(name)}"${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;
 }
 
 /** Returns the patterns that match a service by its package or a parent of the package. */

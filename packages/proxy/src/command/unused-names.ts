@@ -1,14 +1,10 @@
-import { nearestName } from "@plantstore/http";
 import { procedureOf, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
-import { describeUnusedLabels } from "../check/index.ts";
+import { createDescriber, describeUnusedLabels, describeUnusedRules, unlisted } from "../check/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The kinds of RPC that can be tools. */
 const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
-
-/** The letters per edit in names of RPCs. More than for options, because a package's names have many letters in common. */
-export const lettersPerEdit = 10;
 
 /** What {@link describeUnusedNames} needs of a proxy. */
 type ServedNames = Pick<ProxyGateway, "services" | "hiddenRpcs" | "visibilityLabels" | "descriptorReloads">;
@@ -22,7 +18,6 @@ export function describeUnusedNames(
   { upstreams, rest, restServices, configuredMethods, authentication, tools = [], visibility }: ProxySettings,
 ): readonly string[] {
   const { typeNames, rpcs, paths, callableRpcs } = namesOf(services);
-  const ruled = (rest.rules ?? []).map(({ selector = "" }) => selector);
   const selected = selectedServices(upstreams, descriptorReloads);
   const describe = createDescriber(hiddenRpcs);
   return [
@@ -32,12 +27,7 @@ export function describeUnusedNames(
       (name) => `upstreams[].services has no effect for ${name}`,
       "no served service matches this name",
     ),
-    ...describe(
-      unlisted(ruled, rpcs),
-      rpcs,
-      (name) => `the rule for ${name} has no effect`,
-      "no served RPC has this name",
-    ),
+    ...describeUnusedRules(rest.rules ?? [], rpcs, hiddenRpcs),
     ...describe(
       unmatchedPatterns(restServices, typeNames),
       typeNames,
@@ -104,28 +94,4 @@ function selectedServices(
 ): readonly string[] {
   const known = upstreams.filter((_, at) => reloads[at]?.lastSuccessMs !== undefined);
   return known.flatMap(({ forwarding: { services = [] } }) => services);
-}
-
-/** Returns a line for each unused name. @param reason - why it is unused, unless visibility hides it */
-type DescribeUnused = (
-  unused: readonly string[],
-  served: readonly string[],
-  toSubject: (name: string) => string,
-  reason: string,
-) => readonly string[];
-
-function createDescriber(hiddenRpcs: ReadonlySet<string>): DescribeUnused {
-  return (unused, served, toSubject, reason) =>
-    unused.map((name) => {
-      // Open RPCs are paths.
-      const isHidden = hiddenRpcs.has(name.replace(/^\//, "").replace("/", "."));
-      if (isHidden) return `${toSubject(name)}: it is hidden by visibility`;
-      const nearest = nearestName(name, served, lettersPerEdit);
-      return `${toSubject(name)}: ${reason}${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;
-    });
-}
-
-function unlisted(names: readonly string[], served: readonly string[]): readonly string[] {
-  const known = new Set(served);
-  return names.filter((name) => !known.has(name));
 }

@@ -38,7 +38,7 @@ export function formatOf(flags: ParsedFlags, path: string | undefined): Document
  * @throws UsageError, InputError, or the `createOpenApi` errors
  */
 export async function createDocument(
-  read: Omit<ReadServices, "warnings">,
+  read: Pick<ReadServices, "services" | "hiddenRpcs">,
   flags: ParsedFlags,
   format: DocumentFormat,
   warn: (text: string) => void,

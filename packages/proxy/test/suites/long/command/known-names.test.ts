@@ -7,6 +7,7 @@ import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-s
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
@@ -20,10 +21,19 @@ const set = folder.write("greenhouse.binpb", descriptorSetOf(file_greenhouse_v1_
 const restricted = restrictedServices().map(({ file }) => file);
 const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
 
+interface Result {
+  readonly exitCode: number;
+  readonly errors: string;
+}
+
 /** Runs `--check`, and returns its exit code and what it prints on standard error. */
-async function check(...args: readonly string[]): Promise<{ readonly exitCode: number; readonly errors: string }> {
+function check(...args: readonly string[]): Promise<Result> {
+  return run(...args, "--check");
+}
+
+async function run(...args: readonly string[]): Promise<Result> {
   const errors: string[] = [];
-  const exitCode = await proxyCommand([...args, "--check"], {
+  const exitCode = await proxyCommand(args, {
     print: () => undefined,
     printError: (text) => void errors.push(text),
     stopRequested: () => new Promise(() => undefined),
@@ -72,32 +82,89 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
         withRules(
           "rules.yaml",
           `http:\n  rules:\n  - { selector: ${served}.GetReading, get: "/r/{sensor}" }\n` +
-            `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: other.v1.Other.Get }\n`,
+            `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: greenhouse.v1.Other.Get }\n`,
         ),
       ),
     want:
       `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
       `${served}.GetReading?\n` +
-      'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "other.v1.Other.Get"',
+      'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "greenhouse.v1.Other.Get"',
   },
   {
     name: "a misspelled selector of rules in JSON",
     args: () =>
-      configure([`descriptors: ${set}`], withRules("rules.json", '{"rules": [\n{"selector":"a.B.C","get":"/"}]}')),
-    want: 'DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "a.B.C"',
+      configure(
+        [`descriptors: ${set}`],
+        withRules("rules.json", `{"rules": [\n{"selector":"${served}.X","get":"/"}]}`),
+      ),
+    want: `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`,
   },
   {
     name: "a misspelled selector of JSON that is not YAML",
     args: () =>
       configure(
         [`descriptors: ${set}`],
-        withRules("repeated.json", '{"name": "a", "name": "b", "http": {"rules": [{"selector":"a.B.C","get":"/"}]}}'),
+        withRules(
+          "repeated.json",
+          `{"name": "a", "name": "b", "http": {"rules": [{"selector":"${served}.X","get":"/"}]}}`,
+        ),
       ),
-    want: 'DIR/repeated.json: selector must be an RPC of the descriptors, got "a.B.C"',
+    want: `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
   },
 ])("$name is refused with its place and the nearest name", async ({ args, want }) => {
   const { exitCode, errors } = await check(...args());
   expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
+});
+
+const mixins = ["google.longrunning.Operations.GetOperation", "google.cloud.location.Locations.ListLocations"];
+const noEffect = (selector: string): string => `the rule for ${selector} has no effect: no served RPC has this name`;
+const mistaken = (selector: string): string =>
+  `DIR/selectors.yaml:3:15: selector must be an RPC of the descriptors, got "${selector}"`;
+
+test.each<{ name: string; selectors: readonly string[]; exitCode: number; errors: readonly string[] }>([
+  { name: "of mixins are logged", selectors: mixins, exitCode: 0, errors: mixins.map(noEffect) },
+  {
+    name: "of a misspelled package are logged with the nearest name",
+    selectors: ["grenhouse.v1.GreenhouseService.WaterBed"],
+    exitCode: 0,
+    errors: [`${noEffect("grenhouse.v1.GreenhouseService.WaterBed")}, did you mean ${served}.WaterBed?`],
+  },
+  {
+    name: "of a subpackage are logged",
+    selectors: ["greenhouse.v1.admin.Admin.Get"],
+    exitCode: 0,
+    errors: [noEffect("greenhouse.v1.admin.Admin.Get")],
+  },
+  {
+    name: "of a misspelled service in a served package are refused",
+    selectors: ["greenhouse.v1.GreenhosueService.WaterBed", ...mixins],
+    exitCode: 2,
+    errors: [`${mistaken("greenhouse.v1.GreenhosueService.WaterBed")}, did you mean ${served}.WaterBed?`],
+  },
+  {
+    name: "of a misspelled RPC are refused",
+    selectors: [`${served}.WaterBd`],
+    exitCode: 2,
+    errors: [`${mistaken(`${served}.WaterBd`)}, did you mean ${served}.WaterBed?`],
+  },
+  { name: "with a wildcard are refused", selectors: [`${served}.*`], exitCode: 2, errors: [mistaken(`${served}.*`)] },
+  { name: "without a service are refused", selectors: ["WaterBed"], exitCode: 2, errors: [mistaken("WaterBed")] },
+])("by the start and by the command check, unknown selectors $name", async ({ selectors, exitCode, errors }) => {
+  const items = selectors.map((selector, at) => `  - selector: ${JSON.stringify(selector)}\n    get: /x/${at}\n`);
+  const rules = withRules("selectors.yaml", `http:\n  rules:\n${items.join("")}`);
+  const want = { exitCode, errors: errors.join("\n") };
+  expect(await check(...configure([`descriptors: ${set}`], rules))).toEqual(want);
+  expect(await run("check", set, "--rules", folder.file("selectors.yaml"))).toEqual(want);
+});
+
+test("by the start and by the command check, selectors of declared packages that are not selected are logged", async () => {
+  const selectors = ["greenhouse.v1.GreenhouseService.WaterBed", "greenhouse.v1.GreenhouseService.WaterBd"];
+  const items = selectors.map((selector, at) => `  - { selector: ${selector}, get: /x/${at} }\n`);
+  const both = folder.write("both.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse, OrderService.file));
+  const rules = withRules("unselected.yaml", `http:\n  rules:\n${items.join("")}`);
+  const want = { exitCode: 0, errors: selectors.map(noEffect).join("\n") };
+  expect(await check(...configure([`descriptors: ${both}, services: ["orders.*"]`], rules))).toEqual(want);
+  expect(await run("check", both, "--service", "orders.*", "--rules", folder.file("unselected.yaml"))).toEqual(want);
 });
 
 const ruleFor = (selector: string, path: string): string => `- { selector: greenhouse.v1.${selector}, get: ${path} }\n`;

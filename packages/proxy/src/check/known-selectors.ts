@@ -1,0 +1,46 @@
+import { nearestName, toShortLine } from "@plantstore/http";
+import type { ExternalHttpRule } from "@plantstore/protocols";
+import { readSelectorPlaces } from "./read-rules.ts";
+import { lettersPerEdit } from "./unused-names.ts";
+
+/** The names that selectors may have. */
+export interface SelectableRpcs {
+  /** The services that are served, by full name. */
+  readonly services: readonly string[];
+  /** The RPCs in the descriptors, also those that are not served, as `package.Service.Method`. */
+  readonly rpcs: readonly string[];
+}
+
+/**
+ * Returns a problem with its place for each selector in a file of HTTP rules that names an unknown service or RPC of a
+ * served package. Unknown names of other packages are not mistakes: a service config of Google also has rules for
+ * mixins, such as google.longrunning.Operations, which some server of the API implements.
+ */
+export async function findUnknownSelectors(
+  path: string,
+  rules: readonly ExternalHttpRule[],
+  { services, rpcs }: SelectableRpcs,
+): Promise<readonly string[]> {
+  const known = new Set(rpcs);
+  const packages = new Set(services.map(parentOf));
+  const isMistake = (selector: string): boolean =>
+    !known.has(selector) && (!selector.includes(".") || packages.has(parentOf(parentOf(selector))));
+  const mistakes = new Set(rules.map(({ selector = "" }) => selector).filter(isMistake));
+  if (mistakes.size === 0) return [];
+  const places = await readSelectorPlaces(path);
+  return [...mistakes].map((selector) => {
+    const place = [path, ...(places.get(selector) ?? [])].join(":");
+    return `${place}: selector must be an RPC of the descriptors, ${describeGot(selector, rpcs)}`;
+  });
+}
+
+/** Returns how a message about an unknown name ends: with the name, and the nearest known one. */
+export function describeGot(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, [...new Set(known)], lettersPerEdit);
+  return `got "${toShortLine(name)}"${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;
+}
+
+/** Returns the package of a service, or the service of an RPC, by full name. */
+function parentOf(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf(".")));
+}

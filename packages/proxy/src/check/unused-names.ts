@@ -1,0 +1,46 @@
+import { nearestName } from "@plantstore/http";
+import type { ExternalHttpRule } from "@plantstore/protocols";
+
+/** The letters per edit in names of RPCs. More than for options, because a package's names have many letters in common. */
+export const lettersPerEdit = 10;
+
+/** Returns a line for each unused name. @param reason - why it is unused, unless visibility hides it */
+type DescribeUnused = (
+  unused: readonly string[],
+  served: readonly string[],
+  toSubject: (name: string) => string,
+  reason: string,
+) => readonly string[];
+
+/** Creates a function that describes names without an effect. @param hiddenRpcs - what visibility hides, by full name */
+export function createDescriber(hiddenRpcs: ReadonlySet<string>): DescribeUnused {
+  return (unused, served, toSubject, reason) =>
+    unused.map((name) => {
+      // Open RPCs are paths.
+      const isHidden = hiddenRpcs.has(name.replace(/^\//, "").replace("/", "."));
+      if (isHidden) return `${toSubject(name)}: it is hidden by visibility`;
+      const nearest = nearestName(name, served, lettersPerEdit);
+      return `${toSubject(name)}: ${reason}${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;
+    });
+}
+
+/** Returns a line for each rule whose RPC is not served. @param rpcs - the served RPCs, as `package.Service.Method` */
+export function describeUnusedRules(
+  rules: readonly ExternalHttpRule[],
+  rpcs: readonly string[],
+  hiddenRpcs: ReadonlySet<string>,
+): readonly string[] {
+  const selectors = rules.map(({ selector = "" }) => selector);
+  return createDescriber(hiddenRpcs)(
+    unlisted(selectors, rpcs),
+    rpcs,
+    (name) => `the rule for ${name} has no effect`,
+    "no served RPC has this name",
+  );
+}
+
+/** Returns the names that are not served. */
+export function unlisted(names: readonly string[], served: readonly string[]): readonly string[] {
+  const known = new Set(served);
+  return names.filter((name) => !known.has(name));
+}
