@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { addAbortSignal } from "node:stream";
+import { firstStopSignal } from "@plantstore/command-line";
 import { exitCode, type Terminal } from "./command.ts";
-import { firstStopSignal } from "./stop-signals.ts";
 
 /** Returns this process's terminal. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {

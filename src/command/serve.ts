@@ -1,3 +1,4 @@
+import { firstStopSignal } from "@plantstore/command-line";
 import {
   bindOptionsOf,
   type Configuration,
@@ -15,7 +16,6 @@ import {
 } from "../server/index.ts";
 import { exitCode, type Command, type ParsedFlags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
-import { firstStopSignal } from "./stop-signals.ts";
 import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { listedSettings, sourcesOf } from "./setting-flags.ts";

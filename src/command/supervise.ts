@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { firstStopSignal } from "@plantstore/command-line";
 import {
   type BindOptions,
   type Configuration,
@@ -10,7 +11,6 @@ import {
   type SharedPort,
 } from "../server/index.ts";
 import { exitCode, type Terminal } from "./command.ts";
-import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
 import { collectFromWorkers, findProblemsOfWorkers } from "./worker-metrics.ts";
 

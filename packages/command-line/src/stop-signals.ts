@@ -1,5 +1,3 @@
-import { exitCode } from "./command.ts";
-
 /**
  * Milliseconds within which a repeated signal counts as the same request to stop.
  *
@@ -25,7 +23,7 @@ export function firstStopSignal(onSecondSignal: () => void = () => undefined): P
       }
       if (signal === first.signal && performance.now() - first.atMs < sameRequestMs) return;
       onSecondSignal();
-      process.exit(exitCode.failure);
+      process.exit(1);
     };
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
   });
