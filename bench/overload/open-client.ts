@@ -7,7 +7,7 @@ import { openRestCalls } from "./rest-calls.ts";
 
 const order: OpenOrder = JSON.parse(process.argv[2] ?? "");
 
-/** The most open calls. Further calls are queued in the client. */
+/** Maximum number of open calls. Further calls are queued in the client. */
 const openMax = order.connections ?? 2_000;
 
 const openCalls = order.protocol === "grpc" ? openGrpcCalls : openRestCalls;

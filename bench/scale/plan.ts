@@ -73,7 +73,7 @@ const { busyMax, commitMs, copies, shardsOfWorker, connectionsMax, diskPagesPerS
   assumed;
 /** The store's limits. */
 const [batchMax, batchesOfProcess] = [1_024, 2];
-/** The most workers in a plan. */
+/** Maximum number of workers in a plan. */
 const workersMax = 10_000;
 const daySeconds = 86_400;
 

@@ -5,7 +5,7 @@ import type { Skill } from "./agent-service.ts";
 import { type Step, text } from "./agent-task.ts";
 import { a2aError } from "./errors.ts";
 
-/** The most liters of a task. */
+/** Maximum number of liters of a task. */
 const litersMax = 100;
 
 /** How long one liter takes. */

@@ -1,9 +1,9 @@
 import { isRecord, type Json } from "./case.ts";
 
-/** The most differences that are reported for one message. */
+/** Maximum number of differences that are reported for one message. */
 const differencesLimit = 8;
 
-/** The most characters of a value that a difference shows. */
+/** Maximum number of characters of a value that a difference shows. */
 const shownLimit = 200;
 
 /**

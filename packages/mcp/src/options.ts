@@ -64,7 +64,7 @@ export interface McpToolHints {
 
 /** The limits for a server stream's result, which ends with an error when one is exceeded. */
 export interface McpStreamLimits {
-  /** The most messages. Default 100. */
+  /** Maximum number of messages. Default 100. */
   readonly messagesMax: number;
   /** Maximum bytes in all messages as JSON. Default 262,144. */
   readonly bytesMax: number;

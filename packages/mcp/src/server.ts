@@ -12,7 +12,7 @@ import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
-/** The most tools in a `tools/list` page. 100, because a page with usual definitions has 200 KB. */
+/** Maximum number of tools in a `tools/list` page. 100, because a page with usual definitions has 200 KB. */
 const pageTools = 100;
 
 /** The bytes after which a `tools/list` page ends. 1 MiB, because a client reads it as one message. */

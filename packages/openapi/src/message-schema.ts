@@ -21,7 +21,7 @@ export interface MessageSchemaOptions {
   readonly isStream?: boolean;
 }
 
-/** The most messages and enums in a schema. 200: Google's largest requests have 150. */
+/** Maximum number of messages and enums in a schema. 200: Google's largest requests have 150. */
 const definitionsMax = 200;
 
 /** Maximum fields in all messages, and values in all enums, in a schema. 2,000: more than a model can use. */

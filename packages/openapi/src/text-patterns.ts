@@ -38,7 +38,7 @@ function digitsFrom(low: number, high: number): string {
   return low === high ? String(low) : `[${low}-${high}]`;
 }
 
-/** The most seconds that a google.protobuf.Duration can have (duration.proto). */
+/** Maximum number of seconds that a google.protobuf.Duration can have (duration.proto). */
 const durationSecondsMax = "315576000000";
 
 const seconds = `([0-9]{1,${durationSecondsMax.length - 1}}|${digitsUpTo(durationSecondsMax)})`;

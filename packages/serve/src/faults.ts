@@ -86,16 +86,16 @@ function causeOf(error: unknown): string {
   }
 }
 
-/** The most causes remembered per callback. A callback with more probably puts request data into its messages. */
+/** Maximum causes remembered per callback. A callback with more probably puts request data into its messages. */
 const causesMax = 64;
 
-/** The most faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */
+/** Maximum faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */
 const printedMax = 20;
 /** Milliseconds after which the limit for printed faults is reset. */
 const printingMs = 10_000;
-/** The most characters that an error prints: about fifty lines, because the error may quote a complete body. */
+/** Maximum characters that an error prints: about fifty lines, because the error may quote a complete body. */
 const printedLengthMax = 4096;
-/** The most causes that an error prints: enough for a driver's error inside a store's error. */
+/** Maximum number of causes that an error prints: enough for a driver's error inside a store's error. */
 const printedCausesMax = 5;
 
 /** Creates a function that prints faults on standard error, or on the platform's console. The function never throws. */

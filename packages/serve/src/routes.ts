@@ -254,7 +254,7 @@ function shownMethod({ httpMethod }: RequestHead): string {
   return httpMethod.length <= shownMethodMax ? httpMethod : "this method";
 }
 
-/** The most characters that an error quotes from a method. In HTTP/2, a method may fill the whole header. */
+/** Maximum number of characters that an error quotes from a method. In HTTP/2, a method may fill the whole header. */
 const shownMethodMax = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {

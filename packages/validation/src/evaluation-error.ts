@@ -43,7 +43,7 @@ export function findTypeErrors(
 
 /** The time after which a rule's failure is reported again, in milliseconds. A log is read by the minute. */
 const repeatMs = 60_000;
-/** The most failures reported in {@link repeatMs}, because an error may quote the message. */
+/** Maximum number of failures reported in {@link repeatMs}, because an error may quote the message. */
 const failuresMax = 64;
 
 /** A gateway's rules whose evaluation has failed, which it reports to `onFault` once a minute each. */

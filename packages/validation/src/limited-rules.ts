@@ -4,7 +4,7 @@ import { withCode } from "@plantstore/http";
 import type { MessageCheck } from "@plantstore/serve";
 import type { Rules } from "./rules.ts";
 
-/** The most fields, oneofs and messages with rules: more than APIs have, and compiled in less than a second. */
+/** Maximum fields, oneofs and messages with rules: more than APIs have, and compiled in less than a second. */
 const ownersMax = 2000;
 /** Maximum characters in all patterns. Compiling 1,000 characters takes up to 0.15 s. */
 const patternCharactersMax = 10_000;

@@ -8,7 +8,7 @@ import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_deta
 import type { Protovalidate } from "./protovalidate.ts";
 
 /**
- * The most violations in an error's details, which are header fields in gRPC: 20 take about 3 kB, and many clients
+ * Maximum violations in an error's details, which are header fields in gRPC: 20 take about 3 kB, and many clients
  * accept no more than 8 KiB in header fields.
  */
 const violationsMax = 20;

@@ -45,7 +45,7 @@ export interface Attempt {
 /** Only deletions in the same lane share a batch. */
 export interface Lanes {
   of(id: bigint): number;
-  /** The most batches in one lane that are committed at the same time. */
+  /** Maximum number of batches in one lane that are committed at the same time. */
   readonly inFlightMax: number;
   /** Whether a lane is still used. */
   isUsed(lane: number): boolean;

@@ -35,7 +35,7 @@ export interface ImportOptions {
 
 /** An import in progress. Ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
-  /** The most ids per {@link add} call. */
+  /** Maximum number of ids per {@link add} call. */
   readonly batchMax: number;
   /**
    * Stores one batch durably. If it rejects, a part of the batch may be stored. Adding the same batch again is safe.

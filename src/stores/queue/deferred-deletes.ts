@@ -16,7 +16,7 @@ export interface DeferredDeletesOptions {
   /** The shortest time for an attempt, in milliseconds. */
   readonly attemptMsMin: number;
   readonly batchMax: number;
-  /** The most deletions that wait. Further ones are refused. */
+  /** Maximum number of deletions that wait. Further ones are refused. */
   readonly waitingMax: number;
 }
 

@@ -13,7 +13,7 @@ export interface DeleteQueueOptions {
   /** Called with each deletion that a batch has deferred, and the batch's deadline. */
   readonly defer: (one: Deletion, deadlineMs: number) => void;
   readonly batchMax: number;
-  /** The most deletions that may wait for a batch. Further ones are refused. Under overload, the limit is lower. */
+  /** Maximum deletions that may wait for a batch. Further ones are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
   readonly inFlightMax: number;
   readonly onBatch?: OnBatch | undefined;
@@ -22,7 +22,7 @@ export interface DeleteQueueOptions {
 }
 
 /**
- * The most deletions that are answered in one event-loop turn, which takes about half a millisecond, so that other
+ * Maximum deletions that are answered in one event-loop turn, which takes about half a millisecond, so that other
  * requests do not wait for the whole batch, and the first callers can join the next batch.
  */
 const answeredPerTurn = 64;

@@ -8,9 +8,9 @@ import type { OnBatch } from "../contract/durable-store-options.ts";
 
 /** Options for {@link queuedStore}. They apply to every backend. */
 export interface QueueOptions {
-  /** The most deletions in a batch. Default {@link batchMaxDefault}. */
+  /** Maximum number of deletions in a batch. Default {@link batchMaxDefault}. */
   readonly batchMax?: number;
-  /** The most deletions that wait for a batch in each lane, and that are deferred. Default {@link waitingMaxDefault}. */
+  /** Maximum deletions that wait for a batch in each lane, and that are deferred. Default {@link waitingMaxDefault}. */
   readonly waitingMax?: number;
   readonly onBatch?: OnBatch | undefined;
 }
@@ -19,7 +19,7 @@ export interface QueueOptions {
 const batchMaxDefault = 1_024;
 
 /**
- * The most deletions that wait by default, which take a tenth to a third of a second. Callers that would have to wait
+ * Maximum deletions that wait by default, which take a tenth to a third of a second. Callers that would have to wait
  * longer get an error and should retry later.
  */
 export const waitingMaxDefault = 16_384;

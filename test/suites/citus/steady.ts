@@ -30,7 +30,7 @@ const callers = 256;
 /** How many plants are added when fewer remain. */
 const supply = 100_000;
 const lookIntervalMs = 500;
-/** The most records that are dropped in a transaction. The store itself drops fewer on Citus. */
+/** Maximum number of records that are dropped in a transaction. The store itself drops fewer on Citus. */
 const sliceMax = 20_000;
 const refusedPauseMs = 100;
 

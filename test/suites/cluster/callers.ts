@@ -47,7 +47,7 @@ const deletionLimitMs = 60_000;
 
 const pollIntervalMs = 200;
 
-/** The most earlier calls whose plants may be deleted a second time. */
+/** Maximum number of earlier calls whose plants may be deleted a second time. */
 const recentMax = 1_000;
 
 /** Callers that delete plants on all replicas until they are stopped, and record a history. */

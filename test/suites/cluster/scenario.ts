@@ -25,7 +25,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** The most broken guarantees to print. */
+/** Maximum number of broken guarantees to print. */
 const shownMax = 20;
 
 const [folder = ""] = positionals;

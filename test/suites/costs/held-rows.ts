@@ -144,7 +144,7 @@ const healthCall = (id: number, rpc: string): Frame =>
 // A nearly complete 16 KiB handshake record (RFC 8446 §5.1).
 const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
 
-/** The most messages that can be requested. */
+/** Maximum number of messages that can be requested. */
 const endless = 2 ** 31 - 1;
 const text16k = "s".repeat(16_000);
 const text100k = "s".repeat(100_000);

@@ -24,7 +24,7 @@ const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 const connections = 16;
 const concurrentCalls = 256;
 
-/** The most bytes on a connection between two cuts, enough for the responses to the calls in flight. */
+/** Maximum number of bytes on a connection between two cuts, enough for the responses to the calls in flight. */
 const bytesMax = 4_096;
 
 /** The limit for connections with one call at a time. */

@@ -74,7 +74,7 @@ export const pieces: Readonly<Record<string, string>> = {
     ],`,
 };
 
-/** The most sessions that read at the same time. */
+/** Maximum number of sessions that read at the same time. */
 export const readsMax = 2;
 
 /** What each file does for the stores' new method, and for the tests: the code, and the code that it precedes. */

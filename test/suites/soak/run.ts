@@ -17,7 +17,7 @@ import { openSqliteDatabase } from "./sqlite-database.ts";
 
 const stores = { sqlite: openSqliteDatabase, postgres: openPostgresDatabase, citus: openCitusDatabase };
 
-/** The most problems to print for each store. */
+/** Maximum number of problems to print for each store. */
 const shownMax = 20;
 
 const { values } = parseArgs({

@@ -81,5 +81,5 @@ export class ReloadRecord {
   }
 }
 
-/** The most problems with one file in a log line. */
+/** Maximum number of problems with one file in a log line. */
 const problemsLoggedMax = 20;

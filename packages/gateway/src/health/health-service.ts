@@ -17,7 +17,7 @@ export interface HealthOptions {
 const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, services: required };
 
 /**
- * The most bytes in a `grpc.health.v1.Health` request. Pass it as `readMaxBytes` where the service is registered.
+ * Maximum bytes in a `grpc.health.v1.Health` request. Pass it as `readMaxBytes` where the service is registered.
  *
  * 512 bytes fit any service's full name. Health checks need no credential, so with the limit for other messages anyone
  * could make the server hold that many bytes on each of a connection's streams.
@@ -27,7 +27,7 @@ export const healthRequestBytesMax = 512;
 /** Milliseconds between two readiness checks for watchers. Probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
-/** The most watching streams across all connections. They need no credential, and each takes about 35 KB. */
+/** Maximum number of watching streams across all connections. They need no credential, and each takes about 35 KB. */
 const watchersMax = 1_000;
 
 /** A watching stream. */

@@ -128,9 +128,9 @@ const cr = 0x0d;
 const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
-/** The most digits in a chunk size, including leading zeros. 13 hexadecimal digits are 52 bits, which are exact. */
+/** Maximum digits in a chunk size, including leading zeros. 13 hexadecimal digits are 52 bits, which are exact. */
 const digitsMax = 13;
 
-/** The most bytes that a body's chunk extensions may have in total. They are ignored (RFC 9112 §7.1.1). */
+/** Maximum number of bytes that a body's chunk extensions may have in total. They are ignored (RFC 9112 §7.1.1). */
 // node's limit: enough for chunk signatures.
 const extensionBytesMax = 16 * 1024;

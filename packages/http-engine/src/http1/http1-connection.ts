@@ -372,7 +372,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 }
 
-/** The most bytes that are read ahead while a response is pending. */
+/** Maximum number of bytes that are read ahead while a response is pending. */
 // As much as node reads from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 

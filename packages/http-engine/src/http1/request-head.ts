@@ -281,14 +281,14 @@ const capitalZ = 0x5a;
 // Most sections from browsers or with JWTs are shorter. Parsing a longer one each time costs a few microseconds.
 const cachedSectionBytesMax = 4 * 1024;
 /**
- * The most fields that are cached. Small fields take ten times their bytes in memory. Clients and proxies send some 30.
+ * Maximum fields that are cached. Small fields take ten times their bytes in memory. Clients and proxies send some 30.
  */
 const cachedFieldsMax = 64;
-/** The most empty lines before a request. Old clients send one after a body. */
+/** Maximum number of empty lines before a request. Old clients send one after a body. */
 const emptyLinesMax = 16;
 const emptyLineBytes = 2;
 const noBytes = Buffer.alloc(0);
-/** The most bytes in a request line without its target: method, spaces and version. */
+/** Maximum number of bytes in a request line without its target: method, spaces and version. */
 const requestLineBytes = 64;
 
 // Single spaces, and a target without white space, control characters and non-ASCII bytes (RFC 9112 §3). Every

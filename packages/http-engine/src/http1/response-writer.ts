@@ -162,8 +162,8 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
   return all;
 }
 
-/** The most bytes in one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
+/** Maximum bytes in one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
 const sliceBytes = 256 * 1024;
 
-/** The most bytes that are copied into one buffer. Above this size, the copy costs more than another writev entry. */
+/** Maximum bytes that are copied into one buffer. Above this size, the copy costs more than another writev entry. */
 const joinedBytesMax = 4096;

@@ -1,4 +1,4 @@
-/** The most characters that a message quotes from a foreign string. */
+/** Maximum number of characters that a message quotes from a foreign string. */
 const quotedMax = 200;
 
 /** Returns a string from a server or a client as messages quote it: on one line, and truncated. */

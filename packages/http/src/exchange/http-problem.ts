@@ -109,7 +109,7 @@ export function longMethodProblem(request: string): HttpProblem | undefined {
 }
 
 /**
- * The most characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may have longer ones.
+ * Maximum characters in a method. The longest registered one has 17 (RFC 9110 §16.1.1). Services may have longer ones.
  */
 const methodCharactersMax = 32;
 const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

@@ -19,7 +19,7 @@ export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | 
 
 /** How a whole body is read. */
 export interface BodyPlan {
-  /** The most bytes that the body may have. */
+  /** Maximum number of bytes that the body may have. */
   readonly limitBytes: number;
   readonly memory: BodyMemory;
   /**

@@ -24,13 +24,13 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
   }
 }
 
-/** The most characters in an element, which has four parameters. A host alone has up to 261 characters. */
+/** Maximum number of characters in an element, which has four parameters. A host alone has up to 261 characters. */
 const elementLengthMax = 1024;
 
-/** The most characters that are read in total: about 200 per proxy. Clients may fill a whole header. */
+/** Maximum number of characters that are read in total: about 200 per proxy. Clients may fill a whole header. */
 const readLengthMax = 4 * 1024;
 
-/** The most parameters in an element: the four in RFC 7239 §5, and extensions. One costs as much as 100 characters. */
+/** Maximum parameters in an element: the four in RFC 7239 §5, and extensions. One costs as much as 100 characters. */
 const parametersMax = 16;
 
 /**

@@ -17,10 +17,10 @@ export type ProxyHeader =
 const needsMoreBytes: ProxyHeader = { kind: "more" };
 const malformedHeader: ProxyHeader = { kind: "malformed" };
 
-/** The most bytes in a version 1 header with its line break (proxy-protocol.txt §2.1). */
+/** Maximum number of bytes in a version 1 header with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
 /**
- * The most bytes that addresses and TLVs take in version 2. Eight times what a receiver must accept (§2.2), enough for
+ * Maximum bytes that addresses and TLVs take in version 2. Eight times what a receiver must accept (§2.2), enough for
  * the certificate names in TLVs.
  */
 const binaryBytesMax = 4096;

@@ -47,7 +47,7 @@ interface Hop {
 }
 
 /**
- * The most proxies that a request is traced back through: twice as many as any request passes. Further items to the
+ * Maximum proxies that a request is traced back through: twice as many as any request passes. Further items to the
  * left are not read, because clients may fill a whole header with them.
  */
 const hopsMax = 20;
@@ -133,5 +133,5 @@ function hostOf(text: string | undefined): string | undefined {
   return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
 }
 
-/** The most characters in a DNS name (RFC 1035 §2.3.4) and a port. */
+/** Maximum number of characters in a DNS name (RFC 1035 §2.3.4) and a port. */
 const hostLengthMax = 255 + 6;

@@ -16,7 +16,7 @@ export interface StdioClient {
 /** Maximum characters in a line. 8 MiB: twice the default message limit. */
 const lineLengthMax = 8 * 1024 * 1024;
 
-/** The most requests that run at the same time. 32: agents call a few tools concurrently. Other requests are queued. */
+/** Maximum requests that run at the same time. 32: agents call a few tools concurrently. Other requests are queued. */
 const runningMax = 32;
 
 /** Maximum characters in queued requests. Further requests are refused. 16 Mi: two of the longest lines. */

@@ -34,7 +34,7 @@ const insert = ({ plants }: StoreSchema): string => `
 // COPY costs half as much as INSERT, but fails if any id exists.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
-// The most ids per transaction. Enough to make the commit's cost small, and few enough to hold locks only briefly.
+// Maximum ids per transaction. Enough to make the commit's cost small, and few enough to hold locks only briefly.
 const batchMax = 10_000;
 
 // The SQLSTATEs if a COPY failed because of other transactions, the server or the connection.

@@ -5,7 +5,7 @@ const daysAhead = 3;
 // is returned.
 const countedBytesMax = 64 * 2 ** 20;
 
-// The most rows outside day partitions that are dropped together: a few milliseconds.
+// Maximum number of rows outside day partitions that are dropped together: a few milliseconds.
 const sliceMax = 1_000;
 
 // The functions run with their owner's privileges, so they check that the caller itself may insert or delete records.

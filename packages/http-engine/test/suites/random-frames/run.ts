@@ -26,7 +26,7 @@ const concurrency = 256;
 /** How many sequences run for warm-up. Afterwards, code is compiled and tables have grown. */
 const warmSequences = 10_000;
 
-/** The most bytes that may be retained after the warm-up, 16 for each of half a million sequences. */
+/** Maximum number of bytes that may be retained after the warm-up, 16 for each of half a million sequences. */
 const growthBytesMax = 8 * 1024 * 1024;
 
 const problems: string[] = [];

@@ -28,7 +28,7 @@ const directions = [
   { from: postgres, to: postgres },
 ].map(({ from, to }) => ({ name: `from ${from.kind} to ${to.kind}`, from, to }));
 
-/** The most time until a server that writes without pause is found, in milliseconds. */
+/** Maximum time until a server that writes without pause is found, in milliseconds. */
 const servedMs = 5_000;
 
 async function deleteWithoutPause(store: PlantStore, signal: AbortSignal): Promise<void> {

@@ -97,7 +97,7 @@ interface HeldServer extends AsyncDisposable {
   readonly held: { readonly connection: ScriptedConnection; readonly id: number }[];
   /** Responds to the oldest request. */
   respond(): void;
-  /** The most concurrent requests that a connection had. */
+  /** Maximum number of concurrent requests that a connection had. */
   readonly most: number;
 }
 
