@@ -92,8 +92,11 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   onUpstreamCall: true,
 };
 
-/** Refuses services that new options would serve by throwing an error. */
-type AcceptServices = (next: Pick<ProxyGateway, "services" | "descriptorReloads">) => void;
+/** What new options would serve. */
+type NextServices = Pick<ProxyGateway, "services" | "descriptorReloads" | "descriptorSets">;
+
+/** Refuses services that new options would serve by throwing an error, or by returning a promise that rejects. */
+type AcceptServices = (next: NextServices) => void | Promise<void>;
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
@@ -130,8 +133,8 @@ export interface ProxyGateway extends Gateway {
    * upstream has descriptors. Nothing changes then. Concurrent calls are applied in their order. The engine,
    * `trustedProxies`, and the connection limits stay as they were at the start.
    *
-   * @param accept - called with what the options would serve, before it is served. An error that it throws rejects the
-   * promise like an option that is not valid
+   * @param accept - called with what the options would serve, before it is served. If it throws or rejects, the options
+   * are not valid
    */
   reconfigure(options: ProxyOptions, accept?: AcceptServices): Promise<void>;
 }
@@ -355,7 +358,8 @@ function inOrder<Given extends unknown[]>(apply: (...given: Given) => Promise<vo
 /** Discards what `reconfigure` has opened if `accept` refuses it. @throws the error that `accept` throws */
 async function requireAccepted(opened: Serving, accept: AcceptServices | undefined): Promise<void> {
   try {
-    accept?.({ services: opened.table.services, descriptorReloads: opened.table.reloads });
+    const { services, reloads, descriptorSets } = opened.table;
+    await accept?.({ services, descriptorReloads: reloads, descriptorSets });
   } catch (error) {
     await discard(opened, error);
   }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@plantstore/command-line";
+import { noBytes } from "@plantstore/http";
 import { type DeclaredNames, declaredNames } from "@plantstore/protobuf";
 import { createNameFilter, unmatchedPatterns } from "@plantstore/protocols";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
@@ -11,11 +12,15 @@ import type { UpstreamSettings } from "./upstream-settings.ts";
  * Checks the names of services and RPCs in the settings against the descriptor files. An upstream with reflection may
  * add services later, so its `services` are not checked, and rules only if all upstreams have descriptor files.
  *
+ * @param sets - the descriptor set of each upstream, as it is served. Empty if it is not known
  * @throws SettingsProblem that lists the names that no descriptor declares, with their places
  */
-export async function requireKnownNames({ upstreams, ruleFiles, problemAt }: ProxySettings): Promise<void> {
+export async function requireKnownNames(
+  { upstreams, ruleFiles, problemAt }: ProxySettings,
+  sets: readonly Uint8Array[],
+): Promise<void> {
   if (ruleFiles.length === 0 && upstreams.every(({ forwarding: { services = [] } }) => services.length === 0)) return;
-  const declared = await Promise.all(upstreams.map(readDeclared));
+  const declared = upstreams.map((upstream, at) => (isOfFile(upstream) ? namesIn(sets[at]) : undefined));
   const ofServices = upstreams.flatMap(({ forwarding: { services = [] } }, at) => {
     const known = declared[at]?.services;
     if (known === undefined) return [];
@@ -38,14 +43,32 @@ export async function requireKnownNames({ upstreams, ruleFiles, problemAt }: Pro
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/**
- * Returns the names in an upstream's descriptor file, or `undefined` for reflection, and for a file that `createProxy`
- * reports.
- */
-async function readDeclared({ forwarding: { descriptors } }: UpstreamSettings): Promise<DeclaredNames | undefined> {
-  if (!(descriptors instanceof URL)) return undefined;
+/** Checks the names in settings that no proxy serves yet, for which it reads the files. @throws SettingsProblem */
+export async function requireNamesInFiles(settings: ProxySettings): Promise<void> {
+  await requireKnownNames(settings, await Promise.all(settings.upstreams.map(readSet)));
+}
+
+/** @throws SettingsProblem for unknown names, which may have caused an error, or otherwise the error */
+export async function failByNames({ settings }: { readonly settings: ProxySettings }, error: unknown): Promise<never> {
+  await requireNamesInFiles(settings);
+  throw error;
+}
+
+/** Returns the content of an upstream's descriptor file. Empty for reflection, and for a file that cannot be read. */
+async function readSet({ forwarding: { descriptors } }: UpstreamSettings): Promise<Uint8Array> {
+  if (!(descriptors instanceof URL)) return noBytes;
+  return await readRegularFile(fileURLToPath(descriptors), definitionMaxBytes).catch(() => noBytes);
+}
+
+function isOfFile({ forwarding: { descriptors } }: UpstreamSettings): boolean {
+  return descriptors !== "reflection";
+}
+
+/** Returns the names in a descriptor set, or `undefined` if it is not known or `createProxy` reports that it is invalid. */
+function namesIn(set: Uint8Array = noBytes): DeclaredNames | undefined {
+  if (set.length === 0) return undefined;
   try {
-    return declaredNames(await readRegularFile(fileURLToPath(descriptors), definitionMaxBytes));
+    return declaredNames(set);
   } catch {
     return undefined;
   }

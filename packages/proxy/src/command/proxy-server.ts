@@ -15,20 +15,23 @@ import {
   Metrics,
 } from "@plantstore/telemetry/metrics";
 import { surveyRestRoutes } from "@plantstore/protocols";
+import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
+import { failByNames, requireNamesInFiles } from "./known-names.ts";
 import { ConflictLog } from "./conflict-log.ts";
 import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
 import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
+import { requireServable } from "./servable-settings.ts";
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
-import { describeUncheckedScopes, refuseUncheckedRpcs, requireDefinedScopes } from "./unchecked-scopes.ts";
+import { describeUncheckedScopes, refuseUncheckedRpcs } from "./unchecked-scopes.ts";
 import { describeUnusedNames } from "./unused-names.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
@@ -140,7 +143,7 @@ class ProxyServer {
       admin = await this.#openAdmin();
       await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
-      requireDefinedScopes(this.#proxy, this.#parts);
+      await requireServable(this.#proxy, this.#parts);
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportConflicts(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
@@ -181,7 +184,7 @@ class ProxyServer {
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const parts = this.#parts;
-      const opening = createProxy(this.#options(parts));
+      const opening = createProxy(this.#options(parts)).catch((error: unknown) => failByNames(parts, error));
       try {
         const proxy = await Promise.race([opening, stop]);
         // Reading the descriptors may never finish. If it finishes after the stop, only this code can close the proxy.
@@ -205,7 +208,7 @@ class ProxyServer {
 
   /** Returns whether an error is a mistake in the configuration, which another attempt does not correct. */
   #isMistake(error: unknown): boolean {
-    if (error instanceof TypeError || error instanceof RangeError) return true;
+    if ([TypeError, RangeError, SettingsProblem].some((type) => error instanceof type)) return true;
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const hasRules = (this.#settings.rest.rules ?? []).length > 0;
     return code === "ERR_OPTIONS" || (code === "ERR_HTTP_RULES" && hasRules);
@@ -281,14 +284,16 @@ class ProxyServer {
     await this.#file?.reload(
       () => this.#settings,
       async (settings) => {
+        // Before a proxy serves the settings, which checks them.
+        if (this.#proxy === undefined) await requireNamesInFiles(settings);
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
           // Without a proxy, nothing is awaited. The start would serve by the previous parts, which are closed below.
-          await proxy?.reconfigure(this.#options(parts), (next) => requireDefinedScopes(next, parts));
+          await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
-          throw error;
+          return await failByNames(parts, error);
         }
         const old = this.#parts;
         this.#parts = parts;

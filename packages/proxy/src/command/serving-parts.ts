@@ -7,7 +7,6 @@ import type { openValidation } from "@plantstore/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type Admission, challengedPathsOf, mcpPath, openAdmission } from "./admission.ts";
-import { requireKnownNames } from "./known-names.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -44,7 +43,6 @@ export async function openParts(
   previous?: ServingParts,
 ): Promise<ServingParts> {
   requireAddresses(settings);
-  await requireKnownNames(settings);
   const shared =
     previous !== undefined && isAdmissionShared(previous.settings, settings) ? previous.admission : undefined;
   const admission = shared ?? (await openAdmission(settings, output));

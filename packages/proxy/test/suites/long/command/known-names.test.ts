@@ -1,8 +1,11 @@
+import { renameSync } from "node:fs";
+import type { DescFile } from "@bufbuild/protobuf";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createSigningKey, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
@@ -204,6 +207,52 @@ test("names are reported and accepted with reflection, which may add services", 
       "upstreams[].services has no effect for shelves.*: no served service matches this name\n" +
       "the rule for other.v1.Other.Get has no effect: no served RPC has this name",
   });
+});
+
+function countOf(text: string, part: string): number {
+  return text.split(part).length - 1;
+}
+
+test("names are checked in the content that is served, even if a file changes during the start or a reload", async () => {
+  const key = await createSigningKey("RS256", "1");
+  using issuer = await startIdentityProvider(key);
+  const descriptors = folder.file("replaced.binpb");
+  const replaceSet = (...files: readonly DescFile[]): void => {
+    folder.write("replaced.next", descriptorSetOf(...files));
+    renameSync(folder.file("replaced.next"), descriptors);
+  };
+  // The keys are fetched after the configuration was read, and before descriptors are served.
+  const replaceDuringFetch = (...files: readonly DescFile[]): void => {
+    issuer.answer = (_, response) => {
+      issuer.answer = undefined;
+      replaceSet(...files);
+      response.end(JSON.stringify({ keys: [key.jwk] }));
+    };
+  };
+  const configureAudience = (audience: string): void => {
+    const jwt = `{ issuer: ${issuer.issuer}, keysUrl: ${issuer.keysUrl}, audiences: [${audience}] }`;
+    const services = 'services: ["orders.*", "greenhouse.*"]';
+    const upstream = `{ addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors}, ${services} }`;
+    const settings = [`upstreams: [${upstream}]`, `authentication: { jwt: [${jwt}] }`];
+    folder.write("replaced.yaml", ["listen: { port: 0 }", "admin: { port: 0 }", ...settings].join("\n"));
+  };
+  const both = [OrderService.file, file_greenhouse_v1_greenhouse];
+  replaceSet(OrderService.file);
+  configureAudience("start");
+  replaceDuringFetch(...both);
+  await using proxy = await startProxyProcess(["--config", folder.file("replaced.yaml")]);
+  for (const [at, audience] of ["first", "second"].entries()) {
+    configureAudience(audience);
+    replaceDuringFetch(OrderService.file);
+    proxy.command.process.kill("SIGHUP");
+    const problem =
+      'services[1] must match a service of the descriptors, got "greenhouse.*"; the previous one stays in use';
+    await expect.poll(() => countOf(proxy.command.stderr(), problem), { timeout: 5_000 }).toBe(at + 1);
+    replaceSet(...both);
+    configureAudience(`${audience}-valid`);
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(() => countOf(proxy.command.stdout(), "configuration reloaded"), { timeout: 5_000 }).toBe(at + 1);
+  }
 });
 
 test("a reload with an unknown name keeps the previous configuration", async () => {
