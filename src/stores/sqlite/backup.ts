@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { openDatabase } from "./database.ts";
 import { createPrivateFile } from "./file-path.ts";
-import { fileProblemOf } from "./problem.ts";
+import { storeErrorOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
@@ -26,7 +26,7 @@ export function backUp(file: string, copy: string): void {
     syncFolderOf(copy);
   } catch (fault) {
     if (hasCopy) rmSync(copy);
-    throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
+    throw storeErrorOf(`cannot write ${copy}`, fault);
   } finally {
     db.close();
   }

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { checkDatabaseFile } from "./database.ts";
-import { fileProblemOf } from "./problem.ts";
+import { storeErrorOf } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 // The longest wait for the lock, in milliseconds: several times as long as a batch of a server or an import holds it.
@@ -32,8 +32,7 @@ export function checkSqliteStore(file: string): readonly string[] {
   try {
     assertWritable(file);
   } catch (fault) {
-    const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
-    throw new StoreOpenError(`cannot write ${file}: ${text}`, { cause: fault });
+    throw storeErrorOf(`cannot write ${file}`, fault);
   }
   return [];
 }

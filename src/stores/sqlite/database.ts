@@ -3,11 +3,12 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../contract/store-open-error.ts";
+import { inChunks } from "../records/in-chunks.ts";
 import { assertSingleName } from "./file-names.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
-import { assertUndamaged, fileProblemOf } from "./problem.ts";
+import { assertUndamaged, storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
 // The write-ahead log is truncated to this size after a checkpoint, in bytes: twice its usual size.
@@ -88,8 +89,7 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
     assertUsablePath(path);
     return work(path);
   } catch (fault) {
-    const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
-    throw new StoreOpenError(`cannot open ${file}: ${text}`, { cause: fault });
+    throw storeErrorOf(`cannot open ${file}`, fault);
   }
 }
 
@@ -174,6 +174,14 @@ export function makeDurable(db: DatabaseSync): void {
   if (found?.["journal_mode"] !== "wal" || found["synchronous"] !== 2n) {
     throw new StoreOpenError("its file system does not support a write-ahead log, so commits would not be durable");
   }
+}
+
+/** Reads all plant ids in ascending order. They are from one snapshot, because one statement reads them. */
+export function idsIn(db: DatabaseSync): Generator<readonly bigint[]> {
+  const ids = db.prepare("SELECT id FROM plants ORDER BY id");
+  // Rows are read as arrays, because creating an object per row would cost more than reading the row.
+  ids.setReturnArrays(true);
+  return inChunks(ids.iterate(), (row) => toBigInt(row[0]));
 }
 
 /** Returns the value of a column of integers, which are read as bigint. Any other type is a bug. */

@@ -4,8 +4,8 @@ import { inChunks } from "../records/in-chunks.ts";
 import type { DeletionRecord, LockedStore, StoreCounts } from "../contract/locked-store.ts";
 import { batchNumberOf } from "../records/moved-batch.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { openDatabase, toBigInt } from "./database.ts";
-import { fileProblemOf, isLocked } from "./problem.ts";
+import { idsIn, openDatabase, toBigInt } from "./database.ts";
+import { isLocked, storeErrorOf } from "./problem.ts";
 
 /**
  * Opens a store's file, and locks it until it is disposed of. Other processes can neither read nor write it.
@@ -34,8 +34,7 @@ function lock(db: DatabaseSync, file: string): void {
     // it. With EXTRA, a commit also syncs the journal's removal.
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE");
   } catch (fault) {
-    if (!isLocked(fault))
-      throw new StoreOpenError(`cannot open ${file}: ${fileProblemOf(fault).text}`, { cause: fault });
+    if (!isLocked(fault)) throw storeErrorOf(`cannot open ${file}`, fault);
     throw new StoreOpenError(`another process has ${file} open; stop the server first`, { cause: fault });
   }
 }
@@ -66,9 +65,7 @@ class LockedSqlite implements LockedStore {
   }
 
   async *plants(): AsyncGenerator<readonly bigint[]> {
-    const ids = this.#db.prepare("SELECT id FROM plants ORDER BY id");
-    ids.setReturnArrays(true);
-    yield* this.#chunks(inChunks(ids.iterate(), (row) => toBigInt(row[0])));
+    yield* this.#chunks(idsIn(this.#db));
   }
 
   async *records(): AsyncGenerator<readonly DeletionRecord[]> {
@@ -99,15 +96,9 @@ class LockedSqlite implements LockedStore {
       );
       // Retention may have left a row with the key, see migrations.ts.
       const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
-      const isInserted = ({
-        plantId,
-        deletedAtUs,
-        subject,
-        requestId,
-        batch,
-        idempotencyKey,
-      }: DeletionRecord): boolean => {
-        const deletedAtMs = deletedAtUs / usPerMs;
+      const isInserted = (record: DeletionRecord): boolean => {
+        const { plantId, subject, requestId, batch, idempotencyKey } = record;
+        const deletedAtMs = record.deletedAtUs / usPerMs;
         if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
         return idempotencyKey === undefined || keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
       };
@@ -128,7 +119,7 @@ class LockedSqlite implements LockedStore {
     try {
       return work();
     } catch (fault) {
-      throw this.#toStoreError(fault);
+      throw storeErrorOf(`cannot use ${this.name}`, fault);
     }
   }
 
@@ -138,11 +129,6 @@ class LockedSqlite implements LockedStore {
       if (next.done === true) return;
       yield next.value;
     }
-  }
-
-  #toStoreError(fault: unknown): StoreOpenError {
-    if (fault instanceof StoreOpenError) return fault;
-    return new StoreOpenError(`cannot use ${this.name}: ${fileProblemOf(fault).text}`, { cause: fault });
   }
 }
 

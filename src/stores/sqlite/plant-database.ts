@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../records/in-chunks.ts";
 import { wrapErrors } from "../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-database.ts";
-import { openAnother, openDatabase, toBigInt } from "./database.ts";
+import { idsIn, openAnother, openDatabase, toBigInt } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -16,7 +16,9 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openDatabase({ file });
   return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
     startImport: async (options = {}) => startImport(openAnother(file), options),
-    exportPlants: () => exportPlants(db),
+    exportPlants: async function* () {
+      yield* idsIn(db);
+    },
     listDeletions: (filter = {}) => listDeletions(db, filter),
     [Symbol.asyncDispose]: async () => db.close(),
   });
@@ -33,14 +35,6 @@ export function migrateSqlite(file: string): { readonly from: number; readonly t
   using db = openDatabase({ file, migrates: true }, (from) => (migratedFrom = from));
   const { version: to } = versionOf(db);
   return { from: migratedFrom ?? to, to };
-}
-
-// One statement reads one snapshot, however long it takes.
-async function* exportPlants(db: DatabaseSync): AsyncGenerator<readonly bigint[]> {
-  const ids = db.prepare("SELECT id FROM plants ORDER BY id");
-  // Rows are read as arrays, because creating an object per row would cost more than reading the row.
-  ids.setReturnArrays(true);
-  yield* inChunks(ids.iterate(), (row) => toBigInt(row[0]));
 }
 
 async function* listDeletions(

@@ -33,11 +33,16 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [26, { text: "the file is not an SQLite database", isTemporary: false }],
 ]);
 
-/** Describes a `node:sqlite` error. Any other error is a bug, and permanent. */
+/** Describes a `node:sqlite` error. Any other error is permanent: a `StoreOpenError` or a bug. */
 export function fileProblemOf(fault: unknown): StoreProblem {
   if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
+}
+
+/** Returns the error for an operator, when something that `what` describes has failed, such as "cannot open a.db". */
+export function storeErrorOf(what: string, fault: unknown): StoreOpenError {
+  return new StoreOpenError(`${what}: ${fileProblemOf(fault).text}`, { cause: fault });
 }
 
 /**

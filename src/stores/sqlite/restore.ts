@@ -7,7 +7,7 @@ import { readDatabaseFile, readOnlyUrl } from "./database.ts";
 import { assertSingleName } from "./file-names.ts";
 import { assertUsablePath } from "./file-path.ts";
 import { assertUsable, versionOf } from "./migrate.ts";
-import { assertUndamaged, fileProblemOf, isLocked } from "./problem.ts";
+import { assertUndamaged, isLocked, storeErrorOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
@@ -29,8 +29,7 @@ export function restore(file: string, backup: string): void {
     copyBackup(backup, unfinished.path);
     replace(path, unfinished.path);
   } catch (fault) {
-    const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
-    throw new StoreOpenError(`cannot restore ${file}: ${text}`, { cause: fault });
+    throw storeErrorOf(`cannot restore ${file}`, fault);
   }
 }
 

@@ -2,11 +2,6 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** A copy's place until the copy is complete. Disposing of it removes a copy that has not been renamed. */
-export interface UnfinishedCopy extends Disposable {
-  readonly path: string;
-}
-
 const copyNames = /\.[0-9a-f]{16}\.unfinished(?:-journal)?$/;
 
 /** The time without a write after which a copy is abandoned, in milliseconds: a day. */
@@ -14,9 +9,9 @@ const abandonedMs = 24 * 3_600_000;
 
 /**
  * Returns a new path, next to `path`, for a copy that will be renamed to `path`. Removes the copies that killed
- * processes have left in the folder.
+ * processes have left in the folder. Disposing of the path removes a copy that has not been renamed.
  */
-export function openUnfinishedCopy(path: string): UnfinishedCopy {
+export function openUnfinishedCopy(path: string): Disposable & { readonly path: string } {
   removeAbandonedCopies(dirname(path));
   const copy = `${path}.${randomBytes(8).toString("hex")}.unfinished`;
   return { path: copy, [Symbol.dispose]: () => rmSync(copy, { force: true }) };
