@@ -7,6 +7,7 @@
  */
 import { type OptionNames, refuseUnknownOptions, required, requireName, requireObject } from "@plantstore/http";
 import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
+import type { Versions } from "./contract/schema-version.ts";
 import { checkSqliteStore } from "./sqlite/check-store.ts";
 import { openLockedSqlite } from "./sqlite/locked-store.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
@@ -70,12 +71,6 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   onUpkeep: true,
   plantsWhenCreated: { first: true, last: true },
 };
-
-/** A schema's versions before and after a migration. */
-interface Versions {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** What one store kind does at a location. */
 interface StoreKind<Location> {

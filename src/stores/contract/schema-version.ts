@@ -14,6 +14,13 @@ export interface SchemaStep {
   readonly breaking?: true;
 }
 
+/** A schema's version before a migration, and after it. */
+export interface Versions {
+  readonly from: number;
+  /** Greater than the release's version if a newer schema was left unchanged. */
+  readonly to: number;
+}
+
 /** No schema, as in an empty database. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 

@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../records/in-chunks.ts";
 import { wrapErrors } from "../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-database.ts";
+import type { Versions } from "../contract/schema-version.ts";
 import { idsIn, openAnother, openDatabase, toBigInt } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
@@ -30,7 +31,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
  *
  * @throws StoreOpenError that names the file and the problem
  */
-export function migrateSqlite(file: string): { readonly from: number; readonly to: number } {
+export function migrateSqlite(file: string): Versions {
   let migratedFrom: number | undefined;
   using db = openDatabase({ file, migrates: true }, (from) => (migratedFrom = from));
   const { version: to } = versionOf(db);

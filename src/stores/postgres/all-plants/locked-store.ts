@@ -181,8 +181,8 @@ class LockedPostgres implements LockedStore {
     } while (rows.length === chunkRowsMax);
   }
 
-  async #query(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    return await this.#run(() => this.#session.query(sql, values));
+  async #query(sql: string): Promise<readonly Row[]> {
+    return await this.#run(() => this.#session.query(sql));
   }
 
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {

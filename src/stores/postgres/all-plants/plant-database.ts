@@ -1,4 +1,4 @@
-import { schemaAfter } from "../../contract/schema-version.ts";
+import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { randomUUID } from "node:crypto";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { chunkRowsMax } from "../../records/in-chunks.ts";
@@ -8,7 +8,7 @@ import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
-import { migrate, type OnWaiting, type Versions } from "../schema/migrate.ts";
+import { migrate, type OnWaiting } from "../schema/migrate.ts";
 import { type Migration, migrations } from "../schema/migrations.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import { namePrefix } from "../server/named-statements.ts";

@@ -71,9 +71,9 @@ export async function attemptBatch(
     // Only now, because if a plant's first call was cancelled during the lookup, the next one inherits the token.
     if (isInDoubt) for (const one of batch.firstOf.values()) one.doubt(token);
     hasBegun = true;
-    const fates = isCareful
+    const fates: ReadonlyMap<bigint, PlantFate> = isCareful
       ? await deleteUnlocked(session, batch, mode)
-      : fatesOf(await placement.deletePlants(session, batch), "deleted");
+      : new Map((await placement.deletePlants(session, batch)).map((id) => [id, "deleted"]));
     // The deletions are committed. If a lookup below fails, the next attempt finds their records.
     isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
@@ -222,10 +222,6 @@ async function findRecorded(
   const toSql = (condition: string): string => findRecordedSql(placement.schema, condition);
   const rows = await placement.runLookup(session, toSql, [ids, token]);
   return toIds(rows.filter(([id, key]) => (firstOf.get(toId(id))?.call.idempotencyKey ?? null) === key));
-}
-
-function fatesOf(ids: readonly bigint[], fate: PlantFate): Map<bigint, PlantFate> {
-  return new Map(ids.map((id) => [id, fate]));
 }
 
 function missingIn({ firstOf }: PreparedBatch, fates: ReadonlyMap<bigint, PlantFate>): bigint[] {

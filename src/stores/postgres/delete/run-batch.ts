@@ -145,13 +145,14 @@ class BatchRun {
    * @param token - only if the part is in doubt
    */
   async #split(part: readonly Deletion[], fault: unknown, token: string | undefined): Promise<void> {
-    // If an earlier attempt was committed, it recorded only each plant's first deletion. For the other deletions
-    // nothing was done.
-    const included = token === undefined ? part : firstsOf(part);
+    let included = part;
     if (token !== undefined) {
-      doubt(included, token);
-      const firsts = new Set(included);
-      for (const one of part) if (!firsts.has(one)) one.defer();
+      // If an earlier attempt was committed, it recorded only each plant's first deletion. For the other deletions
+      // nothing was done.
+      const { firstOf } = prepareBatch(token, part);
+      included = [...firstOf.values()];
+      for (const one of included) one.doubt(token);
+      for (const one of part) if (firstOf.get(one.id) !== one) one.defer();
     }
     const [only] = included;
     if (only !== undefined && included.length === 1) return await this.#endRefused(only, fault, token);
@@ -198,15 +199,6 @@ function endOpen(part: readonly Deletion[], ending: FailedEnding): void {
 
 function answer(part: readonly Deletion[]): void {
   for (const one of part) one.answer();
-}
-
-/** Returns the deletions that a statement contains: the first one for each plant and key. */
-function firstsOf(part: readonly Deletion[]): readonly Deletion[] {
-  return [...prepareBatch("", part).firstOf.values()];
-}
-
-function doubt(part: readonly Deletion[], token: string): void {
-  for (const one of part) one.doubt(token);
 }
 
 function endingOf(fault: unknown, isInDoubt: boolean): FailedEnding {

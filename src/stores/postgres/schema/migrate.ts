@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../contract/schema-version.ts";
+import { assertUsableSchema, schemaAfter, type SchemaVersion, type Versions } from "../../contract/schema-version.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
@@ -28,13 +28,6 @@ const canPartitionSql = `
   SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
     AND pg_catalog.current_setting('server_version_num')::integer >= 130000
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`;
-
-/** The schema's version before a migration, and after it. */
-export interface Versions {
-  readonly from: number;
-  /** Greater than the release's version if a newer schema was left unchanged. */
-  readonly to: number;
-}
 
 /** The session, which has no timeouts, the schema, and the steps from version 1. */
 export interface Migrating {
