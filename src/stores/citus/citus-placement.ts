@@ -29,8 +29,7 @@ const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY
 // Rows per transaction. Few, because a shard compares each plant id with each `seq`.
 const droppedMax = 1_000;
 
-// No SKIP LOCKED, because Citus supports it only for one shard at a time. So concurrent processes may wait for each
-// other.
+// No SKIP LOCKED, because Citus supports it only for one shard at a time. So processes may wait for each other.
 const oldRecordsSql = ({ deletions }: StoreSchema): string => `
   SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
   ORDER BY deleted_at LIMIT $2::integer`;
@@ -87,8 +86,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // No pauses. Dropping a record costs half as much as the deletion that adds it, so with pauses records could
-    // accumulate.
+    // No pauses. Dropping a record costs half as much as adding it, so with pauses records could accumulate.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>

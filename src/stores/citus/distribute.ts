@@ -50,10 +50,7 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
   });
 }
 
-/**
- * Returns the statements that prepare the tables for deletions on Citus, or an empty array if they are already
- * prepared.
- */
+/** Returns the statements that the tables still need before plants can be deleted on Citus. */
 async function missingSql(session: Session): Promise<readonly string[]> {
   const [[state] = []] = await session.query(stateSql, [functionBody]);
   if (state === "otherwise") throw new StoreOpenError(distributedDifferently);

@@ -2,10 +2,7 @@ import type { DeleteCall, StoreConnections, StoreFile } from "../../service/inde
 import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
-/**
- * What is behind a store's queue. A new backend implements this, and adds its kind to index.ts. {@link queuedStore}
- * makes it a `PlantStore`.
- */
+/** What is behind a store's queue, see {@link queuedStore}. A new backend implements this, and is added to index.ts. */
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;

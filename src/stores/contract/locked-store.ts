@@ -49,8 +49,6 @@ export interface LockOptions {
   readonly isRead: boolean;
   /** The identity that must not be opened. */
   readonly refused?: string | undefined;
-  /**
-   * How long to watch for servers that use a store in PostgreSQL, in milliseconds. By default until each has written.
-   */
+  /** How long to watch for servers on PostgreSQL, in milliseconds. By default until each has tried to write. */
   readonly watchMs?: number | undefined;
 }

@@ -38,10 +38,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
-/**
- * The error for a store whose schema does not contain the oldest server. The schema is older than schema version 1 in
- * 0.1.0.
- */
+/** The error for a store whose schema does not contain the oldest server, so it is older than release 0.1.0. */
 export function preReleaseStore(): StoreOpenError {
   return new StoreOpenError(
     "it was created by a plantstore before release 0.1.0, which no release can migrate: " +

@@ -69,10 +69,7 @@ export class StoreHealth {
     return this.problem === undefined && this.#graceEndMs === undefined && (await this.#checkAndReport());
   }
 
-  /**
-   * Records a problem immediately, without a grace period. Unless it is permanent, the store is checked until it can
-   * delete again.
-   */
+  /** Records a problem without a grace period. Unless it is permanent, the store is checked until it can delete. */
   report(problem: StoreProblem): void {
     // Problems after a permanent problem follow from it, and are ignored.
     if (this.problem?.isTemporary === false) return;

@@ -40,8 +40,7 @@ export const watchIntervalMs = 5_000;
  * until a check succeeds. The store does so immediately if the server refuses everything. If the server is unavailable
  * from the start, the store opens in this state.
  *
- * If the tables are distributed and a single server is unavailable, only the deletions on it fail. The store has no
- * `problem`.
+ * If a single server of distributed tables is unavailable, only its deletions fail, and the store has no `problem`.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */

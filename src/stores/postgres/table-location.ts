@@ -28,10 +28,7 @@ export class TableLocation {
     return this.#placement;
   }
 
-  /**
-   * Returns the schema. The schema is determined only once, so that a later change of the search_path does not move the
-   * store.
-   */
+  /** Returns the schema, which is determined once, so that a changed search_path does not move the store. */
   async schemaOn(session: Session): Promise<StoreSchema> {
     const schema = this.#schema ?? (await findSchema(session));
     return (this.#schema ??= schema);

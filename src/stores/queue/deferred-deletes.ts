@@ -43,10 +43,7 @@ export class DeferredDeletes {
     this.#options = options;
   }
 
-  /**
-   * Whether no deletion waits here. If any does, other batches do not wait for locks, because other plants may be
-   * locked, too.
-   */
+  /** Whether no deletion waits here. If one does, batches do not wait for locks, because more plants may be locked. */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
   }

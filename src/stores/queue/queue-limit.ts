@@ -94,10 +94,7 @@ export class QueueLimit {
     this.#max = this.current = this.kept = max;
   }
 
-  /**
-   * The most deletions in the next batch. While the limit is lowered, a batch is short, because its deletions also
-   * wait.
-   */
+  /** The most deletions in the next batch: few while the limit is lowered, because the deletions in it also wait. */
   get batchMax(): number {
     if (this.#ratesPerMs.length < ratesKnownMin) return growthMax * this.#lastSize;
     if (this.kept === this.#max) return Number.POSITIVE_INFINITY;

@@ -2,8 +2,7 @@ import type { ImportCounts, ImportOptions, PlantDatabase } from "../contract/pla
 import { readIds } from "./read-ids.ts";
 
 /**
- * Imports plants from text with one id per line. Each batch is durable before the next one is read, so an interrupted
- * import can be run again.
+ * Imports plants from text with one id per line. A batch is durable before the next one is read.
  *
  * @param options - `onBatch` is called with a batch's number of ids, and the counts so far, once the batch is durable
  * @returns the whole import's counts

@@ -78,10 +78,7 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
   }
 }
 
-/**
- * Runs `work` with a file's absolute path, after a check that the path is usable. Any error becomes a `StoreOpenError`
- * that names the file.
- */
+/** Runs `work` with a file's absolute path, once it is usable. Any error becomes a `StoreOpenError` with the file. */
 function withUsablePath<Result>(file: string, work: (path: string) => Result): Result {
   // Absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(file);
@@ -160,8 +157,7 @@ function hasFixedWal(version: string): boolean {
 }
 
 /**
- * Makes every commit durable. Both settings are read back, because SQLite silently keeps the old journal mode if it
- * cannot change it.
+ * Makes every commit durable. The settings are read back, because SQLite silently keeps a mode it cannot change.
  *
  * @throws StoreOpenError when a setting could not be changed
  */

@@ -6,8 +6,7 @@ import { beginWrite } from "./transaction.ts";
 
 /**
  * Deletions that share a commit, as columns, because a batch is copied to another thread and columns are cheap to copy.
- * The ids are a plain array, because for a typed array its whole buffer is copied, which costs more than all ids in a
- * usual batch.
+ * The ids are a plain array, because a typed array's whole buffer is copied, which costs more than a usual batch.
  */
 export interface DeleteBatch {
   readonly ids: readonly bigint[];
@@ -45,9 +44,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const runTransaction = prepareTransaction(db, lockTimeoutMs);
   return (batch) => {
     const endings: FileEnding[] = [];
-    /**
-     * Deletes the plants from an index up to another, and appends their endings. Returns the failure that stopped it.
-     */
+    /** Deletes the plants from an index up to another, and appends their endings. Returns the failure, if any. */
     const deleteRange = (from: number, to: number): BatchFailure | undefined => {
       const result = runTransaction(batch, from, to);
       if (result.kind === "committed") {

@@ -76,8 +76,7 @@ export class FileIdentity {
     const index = this.#integrity.readIndex();
     if (typeof this.#file.find() === "string") return fileGone;
     const log = this.#log.find();
-    // If there is another log with this name, another process is using it, and two logs must not be copied into one
-    // file.
+    // Another process uses the other log with this name, and two logs must not be copied into one file.
     if (log === "other") return uncheckpointedLogMissing;
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;

@@ -7,8 +7,7 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 const ownerOnly = 0o600;
 
 /**
- * Checks that an absolute path can be a store's file, whether or not it exists. SQLite itself would only report "unable
- * to open database file".
+ * Checks that an absolute path can be a store's file, whether or not it exists. SQLite itself would not say why.
  *
  * @throws StoreOpenError with the problem, without the path
  */

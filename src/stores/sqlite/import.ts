@@ -51,8 +51,7 @@ const neverDeleted = (): IsDeleted => () => false;
  * Copies the deletion records' ids into a temporary table. Returns a function that copies newer records' ids. The
  * function must be called in the insert's transaction, so that no plant is deleted between lookup and insert.
  *
- * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much, and imports
- * are rare.
+ * An index on the records would make the copy unnecessary, but each deletion would cost 1.5 times as much.
  */
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`

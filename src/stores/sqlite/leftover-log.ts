@@ -32,8 +32,7 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
     const initialMs = timeOf(index);
     using files = new DisposableStack();
     // A read-only connection, because the connection that is closed last copies the log into the file and deletes it,
-    // unless it is read-only. If commits were copied that a power loss then removes from the log, the file would be
-    // damaged.
+    // unless it is read-only. The file would be damaged if a power loss then removed copied commits from the log.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
     const isFirst = timeOf(index) !== initialMs && files.use(new WalIndexFile(index)).read()?.commits === 0;

@@ -50,10 +50,7 @@ export class LogIntegrity {
     this.#indexFile[Symbol.dispose]();
   }
 
-  /**
-   * Returns whether the log contains all frames in the index. If the index has no frames, the log may contain older
-   * ones.
-   */
+  /** Returns whether the log contains all frames in the index. If the index has none, the log may have older ones. */
   #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
     if (frames === 0) return true;
     if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;

@@ -2,9 +2,7 @@ import { type SchemaVersion, schemaAfter, type SchemaStep } from "../contract/sc
 
 /** One step to a newer schema. While it runs, the previous release's servers wait for the lock. */
 export interface Migration extends SchemaStep {
-  /**
-   * Runs in one transaction with all remaining steps. The step must take less than a second, even for a large store.
-   */
+  /** Runs in one transaction with all remaining steps. Must take less than a second, even for a large store. */
   readonly sql: string;
 }
 

@@ -42,8 +42,7 @@ async function* listDeletions(
   db: DatabaseSync,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // All records are read even for one plant, because these queries are rare, and an index would make every deletion
-  // more expensive.
+  // All records are read even for one plant, because an index would make every deletion more expensive.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );

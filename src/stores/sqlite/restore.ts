@@ -11,8 +11,7 @@ import { assertUndamaged, isLocked, storeErrorOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
- * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is
- * complete and on disk.
+ * Replaces a store that no process has open by a copy of a backup, once the copy is complete and on disk.
  *
  * @throws StoreOpenError when the backup is damaged or not a plant store, or the store is open or not writable
  */

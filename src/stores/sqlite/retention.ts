@@ -20,8 +20,7 @@ const afterAllKeys = new Uint8Array();
  * milliseconds until the next call is due, and does not throw. The function reports to `onUpkeep` when no expired
  * records remain, and after an error.
  *
- * The newest record is never dropped, because SQLite derives the next `seq` from it, and a running import requires that
- * no `seq` is reused.
+ * The newest record is kept. SQLite derives the next `seq` from it, and an import requires that none is reused.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;
@@ -55,8 +54,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
 }
 
 /**
- * Prepares the function that drops keys whose records were dropped. Call it in the transaction that drops records, with
- * their number.
+ * Prepares the function that drops the keys of dropped records. Call it in their transaction, with their number.
  *
  * The function scans all keys in order, one slice per call, and then starts again. Keys may be dropped late, because a
  * key without a record is ignored. Clock jumps do not matter, because a key that is older than the oldest record has no

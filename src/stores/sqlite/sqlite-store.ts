@@ -80,8 +80,7 @@ class SqliteBackend implements Backend {
   }
 
   async commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
-    // The deferred deletions have left the queue, so they are sent after the check even if their call is cancelled
-    // meanwhile.
+    // The deferred deletions have left the queue, so they are sent after the check even if their call is cancelled.
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // The deferred deletions were requested before the store stopped writing.
     const refusal = refusalOf(this);

@@ -1,10 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
-/**
- * The default timeout for another process's lock, in milliseconds: 100 times as long as an import's transaction holds
- * it.
- */
+/** The default timeout for another process's lock, in milliseconds: 100 times as long as an import holds it. */
 export const lockTimeoutMsDefault = 5_000;
 
 /**

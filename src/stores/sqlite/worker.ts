@@ -130,9 +130,7 @@ function serve(
   }
 }
 
-/**
- * Makes a commit that changes nothing, to check whether commits work and the schema is still usable by this release.
- */
+/** Makes a commit that changes nothing, to check whether commits work and this release can use the schema. */
 function findWriteProblem(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
   const writeVersion = (): void => {
     assertUsable(db);

@@ -77,8 +77,7 @@ async function addBatch(
   const { session } = target;
   // Sorted, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // The ids that attempts with an unknown outcome may have added. If a retry finds that they exist, they count as
-  // added.
+  // The ids that attempts with an unknown outcome may have added. They count as added if a retry finds them.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));

@@ -130,10 +130,7 @@ async function* listDeletions(
   }
 }
 
-/**
- * Reads a query's rows in chunks, all from one snapshot. Closes the session afterwards, even when the reader stops
- * early.
- */
+/** Reads a query's rows in chunks, all from one snapshot. Closes the session, even when the reader stops early. */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
   // Another client of a pooler may have left a cursor on the connection (WITH HOLD), with any name.
   const cursorName = `"${namePrefix}${randomUUID()}"`;

@@ -109,9 +109,7 @@ export class Retention {
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 
-  /**
-   * Retries a task if a table is locked. The task waits only briefly for the lock, because deletions queue behind it.
-   */
+  /** Retries a task if a table is locked. A task waits only briefly for the lock, because deletions queue behind it. */
   async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
     for (let attempts = 1; ; attempts++) {
       try {

@@ -10,8 +10,7 @@ type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: S
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
 // The parameters for all statements: how long records are kept, and the time in µs at which the search starts. The
-// index still has entries for dropped records before that time, and reading them for each slice would take longer and
-// longer.
+// index still has entries for dropped records before that time, which each slice would read again.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 // The time as an integer, in µs.
@@ -27,8 +26,7 @@ const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "cti
 
 const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, pinnedCondition, "seq");
 
-// A row is found by its `ctid` without an index. But only PostgreSQL has a `ctid`, and it is unique only within one
-// table.
+// A `ctid` finds a row without an index. But only PostgreSQL has it, and it is unique only within one table.
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
 
 // Where the next slice starts. The µs are calculated outside the subquery, and so for a single record only.
@@ -79,8 +77,7 @@ async function dropUnlocked(
 ): Promise<Dropped> {
   const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
   const [count = 0, reachedTimeUs = 0] = row.map(Number);
-  // A trigger may keep every record in a slice. Then the next slice starts after it, unless all its records have the
-  // same time.
+  // If a trigger keeps a whole slice, the next one starts after it, unless all its records have the same time.
   return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
 }
 

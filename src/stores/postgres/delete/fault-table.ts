@@ -133,8 +133,7 @@ const classes = /^(?:0[01238ABFLPZ9]|10|2[0-8BDF]|3[489BDF]|4[024]|5[3-578]|72|F
 const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row.sqlState, row]));
 
 /**
- * Returns the verdict on a statement's error. An error without a SQLSTATE is a connection error. The statement may or
- * may not have succeeded.
+ * Returns the verdict on a statement's error. Without a SQLSTATE, the connection failed, perhaps after the commit.
  *
  * A conflict in the idempotency key index does not mean that a plant is refused. Another transaction has used the key
  * at the same time, and a retry finds its record.

@@ -37,8 +37,7 @@ export interface Placement {
    * rest are deleted permanently, even after a failover.
    *
    * A deletion may be visible on its server before the standbys have it, if its backend is terminated while waiting for
-   * them, or the server restarts. So this waits for another commit, because standbys that have it also have all earlier
-   * commits.
+   * them, or the server restarts. So this waits for another commit. Standbys that have it also have all earlier ones.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**
@@ -51,10 +50,7 @@ export interface Placement {
     toSql: (condition: string) => string,
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
-  /**
-   * Waits until the standbys have these plants' deletions. The plants do not exist, and no statement in the batch has
-   * deleted them.
-   */
+  /** Waits until the standbys have the deletions of plants that do not exist, and that the batch has not deleted. */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if durable, `seq` from the records with these deletions' keys. */
   findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;

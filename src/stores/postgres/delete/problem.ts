@@ -13,8 +13,7 @@ export function problemOf(fault: unknown): StoreProblem {
   return { text: textOf(fault), isTemporary: true, mayBeBrief };
 }
 
-// Why the server cancelled a statement. The server's message does not contain the reason, and may be in another
-// language.
+// Why the server cancelled a statement. Its message does not contain the reason, and may be translated.
 const reasons: ReadonlyMap<string | undefined, string> = new Map([
   ["55P03", "another transaction holds a lock on a table or its rows: "],
   ["57014", "a statement was cancelled, probably because it took too long: "],

@@ -40,8 +40,7 @@ interface Statements {
 function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, hasKeys: boolean): Statements {
   const columns = ["subject", "request_id", ...(hasKeys ? [keyColumn] : [])];
   const arrays = ["$2", "$3", ...(hasKeys ? ["$5"] : [])].map(textArray);
-  // The ids whose keys are not used. A deletion without a key has an empty string as its key here, which is not in any
-  // record.
+  // The ids whose keys are not used. A deletion without a key has an empty key here, which is in no record.
   const unused = hasKeys
     ? `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
         WHERE key <> ALL(ARRAY(SELECT ${keyColumn} FROM ${deletions} WHERE ${keysSql(isByDay, "$5")})))`
@@ -98,10 +97,7 @@ function textArray(parameter: string): string {
   return `${parameter}::pg_catalog.text[]`;
 }
 
-/**
- * Returns the condition for records whose keys are in a parameter. Day partitions are excluded, because they contain no
- * keys.
- */
+/** Returns the condition for records whose keys are in a parameter. Day partitions have no keys, and are excluded. */
 function keysSql(isByDay: boolean, parameter: string): string {
   return `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
 }

@@ -4,8 +4,7 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * Checks that the settings in the database URL's `options` are in effect. Settings that the session overrides are
- * ignored.
+ * Checks that the settings in the database URL's `options` are in effect, except those that the session overrides.
  *
  * @throws StoreOpenError that names the first setting that did not reach the server
  */

@@ -1,8 +1,7 @@
 // The number of days whose partitions are created in advance: longer than a dump or an outage of all servers.
 const daysAhead = 3;
 
-// The largest partition, in bytes, whose rows are counted before it is dropped. For larger ones, the server's estimate
-// is returned.
+// The largest partition, in bytes, whose rows are counted before it is dropped. Larger ones have an estimate.
 const countedBytesMax = 64 * 2 ** 20;
 
 // Maximum number of rows outside day partitions that are dropped together: a few milliseconds.

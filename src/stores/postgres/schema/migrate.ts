@@ -38,8 +38,7 @@ export interface Migrating {
 
 /**
  * Migrates the database to the newest schema, step by step, and returns the versions before and after. If several
- * processes migrate at the same time, each step is run by one of them. A newer schema that the release can use is left
- * unchanged.
+ * processes migrate at the same time, each step is run by one. A newer schema that the release can use is not changed.
  *
  * @throws StoreOpenError when the release cannot use the schema, or the database is unsuitable for a store
  */
@@ -68,8 +67,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
     else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();
-    // Ignored if the version has changed. Another process has run the step, or the server has committed it despite the
-    // error.
+    // Ignored if the version has changed, because another process has run the step, or it was committed after all.
     if ((await versionOf(session, schema)).version === version) throw fault;
   }
   return true;
@@ -97,8 +95,7 @@ async function runStep(migrating: Migrating, version: number, step: Migration, o
   }
 }
 
-// Builds before release 0.1.0 created the table without a primary key. A publication of all tables refuses to update a
-// table without one.
+// Builds before release 0.1.0 created the table without a key. A publication of all tables then refuses updates.
 const primaryKeySql =
   "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
 

@@ -63,9 +63,7 @@ const findSchemaSql = `
   WHERE path.name NOT LIKE 'pg|_temp|_%' ESCAPE '|'
   ORDER BY nspname IS NULL, place LIMIT 1`;
 
-/**
- * Returns the statement after which unqualified names in a transaction refer to a schema, for example in migrations.
- */
+/** Returns the statement after which unqualified names in a transaction, such as a migration, refer to a schema. */
 export function searchPathSql({ quoted }: StoreSchema): string {
   return `SET LOCAL search_path = ${quoted}, pg_temp`;
 }

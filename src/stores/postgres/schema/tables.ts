@@ -11,10 +11,7 @@ const recordColumns = `
 
 const numberedBy = "seq bigint GENERATED ALWAYS AS IDENTITY";
 
-/**
- * Creates the indexes on a deletion records table: by plant for retries and imports, by time for `deletions` and
- * retention.
- */
+/** Creates a record table's indexes: by plant for retries and imports, by time for `deletions` and retention. */
 const recordIndexesSql = (table: string): string => `
   CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
   CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
@@ -53,8 +50,7 @@ const partitionsSql = `
 /**
  * Returns the statements that create the tables for schema version 1, in the first schema in the `search_path`.
  *
- * Without partitions, they create only plain tables and b-trees, which other databases with the PostgreSQL protocol
- * also support.
+ * Without partitions, they create only plain tables and b-trees, for other databases with the PostgreSQL protocol.
  *
  * @param isByDay - whether deletion records are partitioned by day, as on PostgreSQL itself
  */

@@ -20,10 +20,7 @@ export interface SessionTimeouts {
   readonly lockTimeoutMs: number;
   /** For running one statement. The server cancels it. */
   readonly statementTimeoutMs: number;
-  /**
-   * For waiting for a response, in case the server's timeouts do not cancel the statement. The connection is then
-   * closed.
-   */
+  /** For waiting for a response, if the server does not cancel the statement. The connection is then closed. */
   readonly responseTimeoutMs: number;
 }
 

@@ -8,10 +8,7 @@ declare module "pg" {
   }
 }
 
-/**
- * A `COPY … FROM STDIN` from a buffer (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY), as a
- * node-postgres query.
- */
+/** A `COPY … FROM STDIN` as a node-postgres query (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY). */
 export class CopyIn implements Submittable {
   readonly #text: string;
   readonly #bytes: Buffer;

@@ -23,8 +23,7 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 }
 
 /**
- * Checks that a new URL differs from a usable one only in user and password. A half-written URL may begin like another
- * database's URL.
+ * Checks that a new URL differs only in user and password. A half-written URL may begin like another database's.
  *
  * @throws StoreOpenError when anything else differs
  */

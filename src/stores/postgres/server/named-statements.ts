@@ -26,9 +26,7 @@ export class NamedStatements {
   readonly #onRefused: (problem: string) => void;
   #areKept = true;
 
-  /**
-   * @param onRefused - called once, with the server's error message. Must not throw
-   */
+  /** @param onRefused - called once, with the server's error message. Must not throw */
   constructor(onRefused: (problem: string) => void) {
     this.#onRefused = onRefused;
   }
@@ -37,10 +35,7 @@ export class NamedStatements {
     return this.#areKept;
   }
 
-  /**
-   * Returns whether a statement failed because of its name. If so, it was not run, and statements are no longer sent by
-   * name.
-   */
+  /** Returns whether a statement was not run because of its name. If so, statements are no longer sent by name. */
   isRefused(fault: unknown): boolean {
     if (!(fault instanceof Error) || !isRefusal(fault)) return false;
     if (this.#areKept) this.#onRefused(fault.message);

@@ -17,8 +17,7 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Parses a database URL's `options`: settings, and other server switches, such as `-e`. Neon also accepts the name of
- * its endpoint there.
+ * Parses a database URL's `options`: settings, other server switches such as `-e`, and the name of a Neon endpoint.
  *
  * @throws StoreOpenError for anything else
  */

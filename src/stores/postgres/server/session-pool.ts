@@ -11,9 +11,7 @@ export class SessionPool {
   readonly #idle: Session[] = [];
   readonly #waiting: ((session: Session) => void)[] = [];
 
-  /**
-   * @param max - the most sessions. Further callers wait for one. By default there is no limit, and callers have one
-   */
+  /** @param max - the most sessions. Further callers wait for one. By default there is no limit */
   constructor(open: () => Session, max: number = Number.POSITIVE_INFINITY) {
     this.#open = open;
     this.#max = max;

@@ -40,10 +40,7 @@ export interface Workers {
   readonly settings: ReadonlyMap<string, string>;
   /** Returns why a commit may not be on a worker's standbys, or `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
-  /**
-   * Records that a server process may still wait for a worker, although its statement was cancelled, or `null` for an
-   * unknown process id.
-   */
+  /** Records that a server process, or `null` for an unknown one, may still wait for a worker after a cancellation. */
   addPossibleWait(processId: number | null): void;
   /** Called with each new connection, to cancel such waits. Must not reject. */
   cancelWaits(session: Session): Promise<void>;

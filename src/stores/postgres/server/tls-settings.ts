@@ -71,8 +71,7 @@ export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonl
     case "verify-ca":
       return [withAuthority];
     case "verify-full":
-      // The host name is passed explicitly. The client does not pass it to TLS, which would then expect "localhost" in
-      // the certificate.
+      // Passed explicitly, because the client does not pass the host to TLS, which would then expect "localhost".
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
