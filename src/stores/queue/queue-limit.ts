@@ -13,8 +13,12 @@ const commitsPerBatch = 12;
 /** Milliseconds per deletion above which a store is slow. A faster store empties a full queue in one or two seconds. */
 const slowDeletionMs = 0.1;
 
-/** For how long all batches must be late, in milliseconds, to count as overload rather than a pause or a failover. */
-const overloadedAfterMs = 1_000;
+/**
+ * CoDel's interval, in milliseconds. If all batches were late for so long, the store is overloaded, and has not only
+ * paused. Overload ends when no deletion was refused for as long, or when the store is idle. A late batch lowers the
+ * limit for as long.
+ */
+const intervalMs = 1_000;
 
 /** The rates of this many larger batches are kept: few, to notice a slower store soon. The highest counts. */
 const ratesKept = 4;
@@ -43,12 +47,6 @@ const longCommits = 3;
 /** The factor by which such a batch's rate may be higher. The rate may be half as high, because rates vary. */
 const rateRiseMax = 1.5;
 
-/**
- * Overload ends when no deletion was refused for this many milliseconds, or when the store is idle. A late batch lowers
- * the limit for the same time.
- */
-const recoveryMs = 1_000;
-
 /** A batch that is durable. */
 interface Committed {
   readonly size: number;
@@ -58,12 +56,12 @@ interface Committed {
 }
 
 /**
- * Decides how many deletions may wait for a batch.
+ * Decides how many deletions may wait for a batch, by Little's law: the store's rate times the longest wait.
  *
  * Normally the limit is the number that fits into memory. If the store cannot keep up, it is the number that the store
  * deletes in a batch's longest duration. A longer queue would delay all callers without any gain, since larger batches
  * would take longer and not be more efficient. As in CoDel (RFC 8289), overload is detected by the queue's delay, and
- * only if the delay persists.
+ * only if the delay persists for an interval.
  *
  * The detection takes a second to detect overload. Meanwhile, thousands of deletions would be queued, only to be
  * refused afterwards. So as soon as a growing batch shows the store's rate, the limit is the number that the store
@@ -107,7 +105,7 @@ export class QueueLimit {
 
   /** Records that a batch is durable. Its duration includes retries. */
   recordCommit(batch: Committed, nowMs: number): void {
-    if (nowMs - this.#refusedAtMs > recoveryMs) this.#isOverloaded = false;
+    if (nowMs - this.#refusedAtMs > intervalMs) this.#isOverloaded = false;
     if (batch.size <= smallBatchMax) this.#recordSmallBatch(batch.durationMs);
     else this.#recordLargeBatch(batch, nowMs);
     if (batch.isLast) this.#reset();
@@ -116,9 +114,9 @@ export class QueueLimit {
       this.kept = this.#capacityIn(Math.max(keptMs, this.#batchMsMax));
       this.current = this.#capacityIn(this.#batchMsMax);
     } else {
-      const isRateKnown = nowMs - Math.max(this.#rateKnownAtMs, this.#lastLateAtMs) <= recoveryMs;
+      const isRateKnown = nowMs - Math.max(this.#rateKnownAtMs, this.#lastLateAtMs) <= intervalMs;
       this.kept = isRateKnown ? this.#capacityIn(keptMs) : this.#max;
-      this.current = nowMs - this.#lastLateAtMs > recoveryMs ? this.kept : Math.min(this.kept, burstCapacity);
+      this.current = nowMs - this.#lastLateAtMs > intervalMs ? this.kept : Math.min(this.kept, burstCapacity);
     }
   }
 
@@ -172,7 +170,7 @@ export class QueueLimit {
     const isLate = this.#isLate(batch);
     if (isLate && this.#hasUsualRate(batch)) this.#lastLateAtMs = nowMs;
     this.#lateSinceMs = isLate ? (this.#lateSinceMs ?? nowMs) : undefined;
-    if (this.#lateSinceMs === undefined || nowMs - this.#lateSinceMs < overloadedAfterMs) return;
+    if (this.#lateSinceMs === undefined || nowMs - this.#lateSinceMs < intervalMs) return;
     this.#isOverloaded = true;
     this.#refusedAtMs = nowMs;
     this.#lateSinceMs = undefined;
