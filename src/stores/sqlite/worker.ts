@@ -40,9 +40,7 @@ if (work !== undefined) serve(work, port);
 /** The functions that are prepared once the file is open. */
 interface Work {
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
-  readonly checkWrite: () => StoreProblem | undefined;
-  readonly names: FileNames;
-  readonly checkpoints: CheckpointWatch;
+  readonly checkWrite: () => StorageReply;
   readonly db: DatabaseSync;
   readonly identity: FileIdentity;
   readonly dropOldDeletions: (nowMs: number) => number;
@@ -63,11 +61,15 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     const names = new FileNames(options.file, onUpkeep);
     const checkpoints = new CheckpointWatch(db, () => identity.readIndex(), onUpkeep);
-    const checkWrite = (): StoreProblem | undefined =>
-      identity.findProblem() ??
-      checkpoints.findProblem(performance.now()) ??
-      findWriteProblem(db, options.lockTimeoutMs);
-    return { db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions };
+    const checkWrite = (): StorageReply => {
+      const problem =
+        identity.findProblem() ??
+        checkpoints.findProblem(performance.now()) ??
+        findWriteProblem(db, options.lockTimeoutMs);
+      const file = { hasSecondName: names.check(), areCheckpointsStalled: checkpoints.isStalled };
+      return { kind: "checked", problem, file };
+    };
+    return { db, identity, deleteBatch, checkWrite, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -75,10 +77,7 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 }
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
-function serve(
-  { db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions }: Work,
-  requests: MessagePort,
-): void {
+function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
   let hasDeleted = false;
   let nextSliceMs = dropSlice();
   let repliedMs = Number.NEGATIVE_INFINITY;
@@ -106,19 +105,13 @@ function serve(
     return nowMs + Math.max(dueMs, pauseMs);
   }
 
-  function replyChecked(): void {
-    const problem = checkWrite();
-    const file = { hasSecondName: names.check(), areCheckpointsStalled: checkpoints.isStalled };
-    reply({ kind: "checked", problem, file });
-  }
-
   function handle(request: StorageRequest): void {
     switch (request.kind) {
       case "deleteBatch":
         hasDeleted = true;
         return reply({ kind: "ran", result: deleteBatch(request.batch) });
       case "checkWrite":
-        return replyChecked();
+        return reply(checkWrite());
       case "close":
         return identity.close();
       case "open":

@@ -106,7 +106,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
   ],
   [pathOf("worker.ts")]: [
-    ["readonly has: (id: bigint) => boolean | StoreProblem;\n  ", "readonly names: FileNames;"],
+    ["readonly has: (id: bigint) => boolean | StoreProblem;\n  ", "readonly db: DatabaseSync;"],
     [
       `const hasPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
     const has = (id: bigint): boolean | StoreProblem => {
@@ -119,8 +119,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     `,
       "const names = new FileNames(",
     ],
-    ["has, ", "db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions };"],
-    ["has, ", "db, identity, names, checkpoints, deleteBatch, checkWrite, dropOldDeletions }: Work"],
+    ["has, ", "db, identity, deleteBatch, checkWrite, dropOldDeletions };"],
+    ["has, ", "db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work"],
     [`case "has":\n        return reply({ kind: "found", found: has(request.id) });\n      `, 'case "checkWrite":'],
   ],
   "src/stores/sqlite/sqlite-store.ts": [

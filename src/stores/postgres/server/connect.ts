@@ -159,11 +159,8 @@ export async function abortStatement(client: Client): Promise<boolean> {
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
 /** Returns the `options` that every session sets, after the URL's, which they override. */
-export function sessionOptions({
-  timeouts,
-  cachesPlans,
-  settings,
-}: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
+export function sessionOptions(options: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
+  const { timeouts, cachesPlans, settings } = options;
   // Set in `options`, because node-postgres cannot send timeout 0, which is needed to override the role's.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
