@@ -1,5 +1,5 @@
 import { existsSync, globSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { type FileSuite, filePatternsOf, isFileSuite } from "../../packages/testing/src/suite.ts";
@@ -14,21 +14,67 @@ function filesOf(suite: FileSuite): string[] {
   return globSync(include, { cwd: projectFolder, exclude });
 }
 
+const testFiles = globSync("{test,packages/*/test}/**/*.test.ts", {
+  cwd: projectFolder,
+  exclude: ["**/node_modules/**"],
+});
+
 /** Returns the suite that a test file's path shows. */
 function suiteOf(file: string): string {
   return /\/suites\/([^/]+)\//.exec(file)?.[1] ?? "unit";
 }
 
 test("every test file belongs to the suite of its path", () => {
-  const files = globSync("{test,packages/*/test}/**/*.test.ts", {
-    cwd: projectFolder,
-    exclude: ["**/node_modules/**"],
-  });
-  const want = files.map((file) => `${suiteOf(file)} ${file}`);
+  const want = testFiles.map((file) => `${suiteOf(file)} ${file}`);
   const found = fileSuites
     .filter(({ repeats }) => repeats === undefined)
     .flatMap((suite) => filesOf(suite).map((file) => `${suite.name} ${file}`));
   expect(found.toSorted()).toEqual(want.toSorted());
+});
+
+/** Folders for one subject, whose tests may have the name of a source elsewhere. */
+const subjects = [
+  // What each option or setting changes.
+  /\/effects\//,
+  // What holds over every protocol, and for every store.
+  /^test\/contract\//,
+  /^test\/stores\/contract\/(?:commands|\w+-store)\./,
+  // What only the HTTP engine does.
+  /^packages\/http\/test\/engine\//,
+  // The suite for google.api.http on handlers of grpc-js.
+  /\/transcoding\//,
+];
+
+/** Tests of something else than the source of their name. */
+const homonyms = [
+  // Not the workers of Citus, but processes of a server.
+  "test/suites/long/command/workers.test.ts",
+  // Not the header field, but keys in the database.
+  "test/suites/long/stores/postgres/idempotency-key.test.ts",
+  // A whole store on a failing PostgreSQL.
+  "test/suites/long/stores/postgres/store-health.test.ts",
+];
+
+/** Returns the folder in src/ that corresponds to a test's, and the name of the source that it tests. */
+function sourceOf(file: string): { folder: string; name: string } {
+  const path = file.replace(/(^|\/)test\/(?:suites\/long\/)?/, "$1src/");
+  return { folder: path.slice(0, -basename(path).length), name: basename(path, ".test.ts") };
+}
+
+test("a test with the name of a source is in the folder of the source's path", () => {
+  const sources = Map.groupBy(globSync("{src,packages/*/src}/**/*.ts", { cwd: projectFolder }), (source) =>
+    basename(source, ".ts"),
+  );
+  const misplaced = testFiles.filter((file) => {
+    const isOtherSuite = /\/suites\/(?!long\/)/.test(file);
+    if (isOtherSuite || homonyms.includes(file) || subjects.some((subject) => subject.test(file))) return false;
+    const { folder, name } = sourceOf(file);
+    const root = folder.slice(0, folder.indexOf("src/") + 4);
+    const named = (sources.get(name) ?? []).filter((source) => source.startsWith(root));
+    return named.length > 0 && !named.includes(`${folder}${name}.ts`);
+  });
+  expect(misplaced).toEqual([]);
+  expect(homonyms.filter((file) => !testFiles.includes(file))).toEqual([]);
 });
 
 test.each(fileSuites)("the suite $name has test files", (suite) => {

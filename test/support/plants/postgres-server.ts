@@ -34,7 +34,7 @@ export interface PostgresServer extends AsyncDisposable {
   createSchema(): Promise<string>;
   /**
    * Creates a schema with the tables that `migrate` creates, and these plants, and returns its URL. One script creates
-   * it, in a quarter of a migration's time. `test/suites/long/stores/postgres/migrate.test.ts` compares the two.
+   * it, in a quarter of a migration's time. `test/suites/long/stores/postgres/schema/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**

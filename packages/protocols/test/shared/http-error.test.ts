@@ -1,0 +1,21 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { HttpProblem } from "../../../http/src/exchange/index.ts";
+import { errorCodeOf } from "../../../protobuf/src/errors/problem.ts";
+import { httpError } from "../../src/shared/http-error.ts";
+import { httpStatusOf } from "../../src/rest/rules/index.ts";
+
+test.each([
+  { name: "has the code and status of its identifier", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
+  { name: "has the specified status", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
+  {
+    name: "has the specified code and status",
+    more: { code: "Internal" as const, httpStatus: 502 },
+    code: Code.Internal,
+    httpStatus: 502,
+  },
+])("the error of an HTTP problem $name", ({ more, code, httpStatus }) => {
+  const error = httpError(new HttpProblem("ERR_HEADER_TOO_LARGE", "as said", more));
+  expect(error).toMatchObject({ code, rawMessage: "as said" });
+  expect([errorCodeOf(error), httpStatusOf(error)]).toEqual(["ERR_HEADER_TOO_LARGE", httpStatus]);
+});

@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { importPlants } from "../../../src/stores/records/import-plants.ts";
+import type { ImportOptions, PlantDatabase, PlantImport } from "../../../src/stores/contract/plant-database.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
+import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+/** Opens a file's database, which imports 10,000 ids per batch. */
+async function openInBatches(file: string): Promise<PlantDatabase> {
+  const database = await openSqliteDatabase(file);
+  const startImport = async (options?: ImportOptions): Promise<PlantImport> => {
+    return { ...(await database.startImport(options)), batchMax: 10_000 };
+  };
+  return { ...database, startImport };
+}
+
+async function* textOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+describe("importing plants", () => {
+  test("sums the counts over batches, and reports each batch once durable", async () => {
+    using folder = createTempFolder();
+    openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
+    await using database = await openInBatches(folder.file("plants.db"));
+    const text = Array.from({ length: 12_000 }, (_, i) => `${i % 11_000}\n`).join("");
+    const batches: unknown[] = [];
+    const onBatch = (ids: number): void => void batches.push([ids, plantsIn(folder.file("plants.db")).length]);
+    const counts = await importPlants(database, textOf(text), { onBatch });
+    expect(counts).toEqual({ added: 11_000, present: 1_000, deleted: 0 });
+    expect(batches).toEqual([
+      [10_000, 10_000],
+      [2_000, 11_000],
+    ]);
+  });
+
+  test("counts skipped deleted plants over all batches, or restores them with restore", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 20_999n } });
+    const ids = [1n, 2n, 15_000n, 20_500n];
+    await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    await store.close();
+    await using database = await openInBatches(file);
+    const lines = Array.from({ length: 21_000 }, (_, i) => `${i}\n`).join("");
+    const present = 20_996;
+    await expect(importPlants(database, textOf(lines))).resolves.toEqual({ present, added: 0, deleted: 4 });
+    const restored = importPlants(database, textOf(lines), { restore: true });
+    await expect(restored).resolves.toEqual({ present, added: 4, deleted: 0 });
+    expect(plantsIn(file)).toHaveLength(21_000);
+  });
+
+  test("stops at an invalid line, keeps earlier batches, and can be repeated", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    await using database = await openInBatches(file);
+    const lines = Array.from({ length: 15_000 }, (_, i) => `${i}\n`);
+    const bad = importPlants(database, textOf(lines.join(""), "oak\n"));
+    await expect(bad).rejects.toThrow('line 15001 is not a plant id: "oak"');
+    expect(plantsIn(file)).toHaveLength(10_000);
+    const again = await importPlants(database, textOf(lines.join("")));
+    expect(again).toMatchObject({ added: 5_000, present: 10_000 });
+    expect(plantsIn(file)).toHaveLength(15_000);
+  });
+});

@@ -1,0 +1,125 @@
+import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } from "fast-check";
+import { describe, expect, test } from "vitest";
+import { InvalidLineError, readIds } from "../../../src/stores/records/read-ids.ts";
+
+const batchMax = 10_000;
+
+/** Reads the text in chunks of `size` bytes. */
+async function read(text: string, size = Number.POSITIVE_INFINITY): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for await (const batch of readIds(chunksOf(Buffer.from(text), size), batchMax)) ids.push(...batch);
+  return ids;
+}
+
+async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+describe("reading ids", () => {
+  test.each([
+    { name: "one id per line", text: "1\n-2\n0\n", want: [1n, -2n, 0n] },
+    { name: "a last line without a line feed", text: "1\n2", want: [1n, 2n] },
+    { name: "CRLF", text: "1\r\n2\r\n", want: [1n, 2n] },
+    { name: "empty lines", text: "\n1\n\r\n\n2\n\n", want: [1n, 2n] },
+    { name: "an empty file", text: "", want: [] },
+    {
+      name: "the limits of int64",
+      text: "-9223372036854775808\n9223372036854775807\n",
+      want: [-(2n ** 63n), 2n ** 63n - 1n],
+    },
+  ])("with $name succeeds", async ({ text, want }) => {
+    await expect(read(text)).resolves.toEqual(want);
+  });
+
+  test.each([
+    { name: "a word", text: "1\n2\nrose\n", message: 'line 3 is not a plant id: "rose"' },
+    { name: "a letter after digits", text: "12a\n", message: 'line 1 is not a plant id: "12a"' },
+    { name: "a sign after digits", text: "12/\n", message: 'line 1 is not a plant id: "12/"' },
+    { name: "a leading zero", text: "01\n", message: 'line 1 is not a plant id: "01"' },
+    { name: "minus zero", text: "-0\n", message: 'line 1 is not a plant id: "-0"' },
+    { name: "a plus sign", text: "+1\n", message: 'line 1 is not a plant id: "+1"' },
+    { name: "a space before the id", text: " 1\n", message: 'line 1 is not a plant id: " 1"' },
+    { name: "a minus sign alone", text: "-\n", message: 'line 1 is not a plant id: "-"' },
+    { name: "a leading zero of a negative", text: "-01\n", message: 'line 1 is not a plant id: "-01"' },
+    { name: "two minus signs", text: "--1\n", message: 'line 1 is not a plant id: "--1"' },
+    { name: "two ids on one line", text: "1,2\n", message: 'line 1 is not a plant id: "1,2"' },
+    { name: "a fraction", text: "1.0\n", message: 'line 1 is not a plant id: "1.0"' },
+    { name: "an id above int64", text: "9223372036854775808\n", message: /^line 1 .*"9223372036854775808"$/ },
+    { name: "an id below int64", text: "-9223372036854775809\n", message: /^line 1 .*"-9223372036854775809"$/ },
+    { name: "digits of another script", text: "٧\n", message: /^line 1 is not/ },
+    {
+      name: "a byte order mark",
+      text: "\uFEFF1\n",
+      message: /^line 1 starts with a byte order mark; save the file as UTF-8 without one$/,
+    },
+    { name: "64 digits", text: `${"7".repeat(64)}\n`, message: /^line 1 is not a plant id: "7{64}"$/ },
+    { name: "a very long line", text: `1\n${"7".repeat(100_000)}`, message: /^line 2 is not a plant id: "7{64}…"$/ },
+  ])("refuses $name with the line number", async ({ text, message }) => {
+    await expect(read(text)).rejects.toThrow(InvalidLineError);
+    await expect(read(text)).rejects.toThrow(message);
+    await expect(read(text, 1)).rejects.toThrow(message);
+  });
+
+  test("yields no empty batch", async () => {
+    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), batchMax).next()).resolves.toMatchObject({ done: true });
+  });
+
+  test("refuses a very long line before its end arrives", async () => {
+    let chunks = 0;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      // The text ends, in case the reader does not stop.
+      while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
+    }
+    const reading = (async () => {
+      for await (const ids of readIds(endless(), batchMax)) expect(ids).toEqual([]);
+    })();
+    await expect(reading).rejects.toThrow(/^line 1 is not a plant id: "7{64}…"$/);
+    expect(chunks).toBe(2);
+  });
+
+  test("yields no ids from the batch with the invalid line", async () => {
+    const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
+    const received: bigint[] = [];
+    const reading = (async () => {
+      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) received.push(...ids);
+    })();
+    await expect(reading).rejects.toThrow("line 10011 is not a plant id");
+    expect(received).toEqual(Array<bigint>(10_000).fill(5n));
+  });
+
+  test("reads all ids however the text is chunked", async () => {
+    await assert(
+      asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
+        expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
+      }),
+    );
+  });
+
+  test("refuses the first line that is not a BigInt's canonical text", async () => {
+    const line = oneof(
+      anyId.map(String),
+      stringMatching(/^-?[0-9]{1,20}$/),
+      stringMatching(/^[0-9]{0,12}[-/:x][0-9]{0,9}$/),
+    );
+    await assert(
+      asyncProperty(array(line, { maxLength: 5 }), async (lines) => {
+        const bad = lines.findIndex((text) => !isWrittenId(text));
+        const reading = read(lines.map((text) => `${text}\n`).join(""));
+        if (bad < 0) expect(await reading).toEqual(lines.map(BigInt));
+        else await expect(reading).rejects.toThrow(`line ${bad + 1} is not a plant id: "${lines[bad]}"`);
+      }),
+    );
+  });
+});
+
+/** Ids with every length, and ids near the parsers' limits. */
+const anyId = oneof(
+  bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  bigInt({ min: -(10n ** 10n), max: 10n ** 10n }),
+  bigInt({ min: 9_223_372_035_999_999_990n, max: 9_223_372_036_000_000_009n }),
+  bigInt({ min: -20n, max: 200n }),
+);
+
+function isWrittenId(text: string): boolean {
+  return /^-?[0-9]+$/.test(text) && String(BigInt.asIntN(64, BigInt(text))) === text;
+}

@@ -1,0 +1,385 @@
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { singleServer, singleServerByDay } from "../../../../../../src/stores/postgres/delete/single-server.ts";
+import { Retention } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
+import { retentionIntervalMs } from "../../../../../../src/stores/contract/retention.ts";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import type { Upkeep } from "../../../../../../src/stores/contract/upkeep.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { collect } from "../../../../../../packages/testing/src/collect.ts";
+import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
+import { startHangingProxy } from "../../../../../support/plants/postgres-proxy.ts";
+import { deleteCall } from "../../../../../support/plants/delete-call.ts";
+import { openClient, runSql } from "../../../../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../../../../support/plants/schema-of.ts";
+import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
+import type { Placement } from "../../../../../../src/stores/postgres/delete/placement.ts";
+import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+
+const server = await startPostgresOfFile();
+
+const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
+
+describe("the retention of deletion records in PostgreSQL", () => {
+  /** Creates a database with this many records, one per minute. The newest is half a minute old. */
+  async function createRecords(count: number): Promise<string> {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT i, now() - i * interval '1 minute' + interval '30 seconds', '', '', gen_random_uuid() FROM generate_series(1, ${count}) AS i`,
+    );
+    return url;
+  }
+
+  test.each([
+    { name: "one table", placement: singleServer, mayBeMore: true },
+    { name: "partitions by day", placement: singleServerByDay, mayBeMore: false },
+  ])("with records in $name drops the oldest first and skips locked ones", async (row) => {
+    const { mayBeMore } = row;
+    const url = await createRecords(1_500);
+    const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
+    // The session has no timeouts, as behind PgBouncer.
+    const session = new Session(readServerUrl(url));
+    const placement = row.placement(schemaOf(session));
+    const { reachedTimeUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
+    expect(slice).toEqual({ count: 1_000, isMore: true });
+    const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
+    expect(rows).toEqual([{ count: "500", max: "490" }]);
+    await other.end();
+    // The next slice continues where the last one ended. Locked records are dropped later.
+    const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
+    expect(next).toMatchObject({ count: 430, isMore: mayBeMore });
+    await session.close();
+  });
+
+  test("continues past records from a single second that a trigger keeps", async () => {
+    const url = await createRecords(100);
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       SELECT -i, '2026-01-02T03:04:05Z'::timestamptz + i * interval '40 us', '', '', gen_random_uuid() FROM generate_series(1, 24000) AS i;
+       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id < 0) EXECUTE FUNCTION keep()`,
+    );
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    await expect.poll(() => countRecords(url)).toBe(24_060);
+    await store.close();
+  });
+
+  test.each([
+    // The first slice ends at that time.
+    { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
+    { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
+  ])("drops records from the same time ($moment) slice by slice", async ({ moment, slices }) => {
+    const url = await createRecords(250);
+    await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
+    const session = new Session(readServerUrl(url));
+    const counts: number[] = [];
+    let fromUs: number | undefined;
+    for (let isMore = true; isMore;) {
+      const slice = await singleServerByDay(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
+      counts.push(slice.count);
+      ({ isMore, reachedTimeUs: fromUs } = slice);
+    }
+    await session.close();
+    expect(counts).toEqual(slices);
+  });
+
+  test("drops different records in concurrent processes", async () => {
+    const url = await createRecords(45_000);
+    const dropAll = async (): Promise<number> => {
+      const session = new Session(readServerUrl(url));
+      let dropped = 0;
+      let fromUs: number | undefined;
+      for (let isMore = true; isMore;) {
+        const placement = singleServerByDay(schemaOf(session));
+        const slice = await placement.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        dropped += slice.count;
+        ({ isMore, reachedTimeUs: fromUs } = slice);
+      }
+      await session.close();
+      return dropped;
+    };
+    const dropped = await Promise.all([dropAll(), dropAll(), dropAll()]);
+    expect(dropped.reduce((sum, count) => sum + count)).toBe(44_940);
+    expect(await countRecords(url)).toBe(60);
+  });
+
+  test("continues in another process when one hangs before its commit", async () => {
+    const url = await createRecords(100);
+    await using proxy = await startHangingProxy(server.socketFolder);
+    const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    const dropped = singleServerByDay(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
+    dropped.catch(() => undefined);
+    await proxy.hangs;
+    const session = new Session(readServerUrl(url));
+    const drop = async (): Promise<number> =>
+      (await singleServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+    await expect.poll(drop).toBe(40);
+    await expect(dropped).rejects.toThrow();
+    await Promise.all([session.close(), hanging.close()]);
+  });
+
+  test("does not read the remaining records for each slice, even without statistics", async () => {
+    const url = await createRecords(45_000);
+    const reports: Upkeep[] = [];
+    const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
+    const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
+    await expect.poll(() => reports).toMatchObject([{ count: 44_880 }]);
+    await store.close();
+    // A record is read twice, and its page once more when it is written and when it is dropped.
+    const readSql = `
+      SELECT seq_tup_read, (SELECT idx_tup_read < 91000 FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('deletions_by_row_by_time')) AS twice,
+        (SELECT heap_blks_hit < 100000 FROM pg_statio_user_tables AS io WHERE io.relid = records.relid) AS once
+      FROM pg_stat_user_tables AS records WHERE relid = 'deletions_by_row'::regclass AND n_tup_del = 44880`;
+    await expect.poll(() => runSql(url, readSql)).toEqual([{ seq_tup_read: "0", twice: true, once: true }]);
+  });
+
+  test("continues past records that a trigger keeps, and attempts each only once", async () => {
+    const url = await createRecords(45_000);
+    await runSql(
+      url,
+      `CREATE SEQUENCE looks;
+       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM nextval('looks'); RETURN NULL; END $$;
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id > 24990) EXECUTE FUNCTION keep()`,
+    );
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    // The trigger keeps slightly more records than a slice has.
+    await expect.poll(() => countRecords(url)).toBe(20_070);
+    await store.close();
+    expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
+  });
+
+  test("lists the oldest records first, in whatever order they were written", async () => {
+    await using database = await openPostgresDatabase(await createRecords(3));
+    const listed = await collect(database.listDeletions());
+    expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
+  });
+
+  test("lists records from exactly the given time", async () => {
+    const url = await createRecords(1);
+    await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05.678Z'");
+    await using database = await openPostgresDatabase(url);
+    const listed = await collect(database.listDeletions({ since: new Date("2026-01-02T03:04:05.678Z") }));
+    expect(listed.flat()).toHaveLength(1);
+  });
+
+  test("stops dropping, and cancels the running statement", async () => {
+    const url = await createRecords(1);
+    await using locked = await shortenLocked(url, url);
+    await locked.retention.stop();
+    await expect.poll(() => runSql(url, locked.waiting)).toEqual([]);
+    expect(await countRecords(url)).toBe(1);
+    expect(locked.reports).toEqual([]);
+  });
+
+  test("stops although the server does not respond", async () => {
+    const url = await createRecords(1);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await using locked = await shortenLocked(url, url.replace(server.socketFolder, proxy.socketFolder));
+    proxy.freeze();
+    await locked.retention.stop();
+  });
+
+  test("reports the dropped records before its stop on an unresponsive server", async () => {
+    const url = await createRecords(30_000);
+    const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
+    await runSql(
+      url,
+      `CREATE SEQUENCE slices;
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('slices') > 1 THEN PERFORM pg_advisory_xact_lock(1); END IF;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON deletions EXECUTE FUNCTION wait()`,
+    );
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
+    const reports: Upkeep[] = [];
+    const retention = new Retention(new Session(through), {
+      keptMs: 3_600_000,
+      placementOn: onSingleServer,
+      onUpkeep: (upkeep) => void reports.push(upkeep),
+    });
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    proxy.freeze();
+    await retention.stop();
+    expect(reports).toMatchObject([{ kind: "records-dropped", count: 20_000 }]);
+    await locking.end();
+  });
+
+  test.each([
+    { name: "pauses after a slice during deletions, and stops in the pause", hasDeleted: true, remaining: 25_000 },
+    { name: "does not pause without deletions", hasDeleted: false, remaining: 60 },
+  ])("$name", async ({ hasDeleted, remaining }) => {
+    const url = await createRecords(45_000);
+    const requested = Promise.withResolvers<void>();
+    const reports: Upkeep[] = [];
+    let slices = 0;
+    const placementOn = (own: Session): Promise<Placement> => {
+      const placement = singleServerByDay(schemaOf(own));
+      return Promise.resolve({
+        ...placement,
+        dropPause: 1_000_000,
+        dropOldRecords: (...slice) => {
+          slices++;
+          return placement.dropOldRecords(...slice);
+        },
+      });
+    };
+    const retention = new Retention(new Session(readServerUrl(url)), {
+      keptMs: 3_600_000,
+      placementOn,
+      hasDeletedSince: () => {
+        requested.resolve();
+        return hasDeleted;
+      },
+      onUpkeep: (upkeep) => void reports.push(upkeep),
+    });
+    await requested.promise;
+    await nextTurn();
+    expect(slices).toBe(hasDeleted ? 1 : 2);
+    if (!hasDeleted) await expect.poll(() => countRecords(url)).toBe(remaining);
+    await retention.stop();
+    expect(await countRecords(url)).toBe(remaining);
+    expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - remaining }]);
+  });
+
+  test("pauses in a store that deletes meanwhile", async () => {
+    const url = await createRecords(20_200);
+    await runSql(
+      url,
+      `INSERT INTO plants VALUES (7);
+       CREATE TABLE slices (begun timestamptz);
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         INSERT INTO slices VALUES (clock_timestamp());
+         WHILE NOT pg_try_advisory_xact_lock(2) LOOP PERFORM pg_sleep(0.01); END LOOP;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION wait()`,
+    );
+    const gate = await openClient(url, "SELECT pg_advisory_lock(2)");
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%deletions%'";
+    await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+    const heldFromMs = performance.now();
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await delay(100);
+    const heldMs = performance.now() - heldFromMs;
+    await gate.end();
+    await expect.poll(() => countRecords(url)).toBe(61);
+    await store.close();
+    const [apart] = await runSql(
+      url,
+      `SELECT extract(epoch FROM lead(begun) OVER (ORDER BY begun) - begun)::float8 * 1000 AS ms FROM slices ORDER BY begun LIMIT 1`,
+    );
+    // A timer may be a millisecond early.
+    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + singleServerByDay(storeSchema("public")).dropPause) * heldMs - 2);
+  });
+
+  test("stops when its store is closed", async () => {
+    const url = await createRecords(200_000);
+    // Each slice takes a second.
+    await runSql(
+      url,
+      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
+       CREATE TRIGGER rest BEFORE DELETE ON deletions FOR EACH STATEMENT EXECUTE FUNCTION rest()`,
+    );
+    const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
+    const sessions = `SELECT FROM pg_stat_activity WHERE application_name = 'plantstore' AND query LIKE '%deletions%'`;
+    await expect.poll(() => runSql(url, `${sessions} AND wait_event = 'PgSleep'`)).not.toEqual([]);
+    await store.close();
+    await expect.poll(() => runSql(url, sessions)).toEqual([]);
+    // The running slice's records are dropped, and one or two of nine other slices if the test was late.
+    expect(await countRecords(url)).toBeGreaterThan(100_000);
+  });
+
+  test("keeps no connection between runs, and affects nothing else after an error", async () => {
+    const url = await createRecords(1);
+    const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
+    await runSql(url, "ALTER TABLE deletions RENAME TO gone");
+    const reports: Upkeep[] = [];
+    const session = new Session(readServerUrl(`${url}&application_name=keeper`));
+    const retention = new Retention(session, {
+      keptMs: 3_600_000,
+      placementOn: onSingleServer,
+      onUpkeep: (upkeep) => void reports.push(upkeep),
+    });
+    const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
+    await expect.poll(() => reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+    await expect.poll(() => runSql(url, sessions)).toEqual([]);
+    await retention.stop();
+  });
+
+  test("repeats at its interval", async () => {
+    const url = await createRecords(1);
+    const reports: Upkeep[] = [];
+    const session = new Session(readServerUrl(url));
+    using intervals = vi.spyOn(globalThis, "setInterval");
+    using cleared = vi.spyOn(globalThis, "clearInterval");
+    const retention = new Retention(session, {
+      keptMs: 1,
+      placementOn: onSingleServer,
+      onUpkeep: (upkeep) => void reports.push(upkeep),
+    });
+    const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
+    const timer = intervals.mock.results.at(-1)?.value;
+    expect(intervalMs).toBe(retentionIntervalMs);
+    await expect.poll(() => reports).toHaveLength(1);
+    await runSql(url, recordSql);
+    shorten?.();
+    await expect.poll(() => reports).toMatchObject([{ count: 1 }, { count: 1 }]);
+    expect(await countRecords(url)).toBe(0);
+    await retention.stop();
+    // A running timer would keep a closed store in memory.
+    expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
+  });
+
+  test("reports the records that were dropped before an error", async () => {
+    const url = await createRecords(45_000);
+    await runSql(
+      url,
+      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'kept'; END$$;
+       CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 1) EXECUTE FUNCTION keep()`,
+    );
+    const reports: Upkeep[] = [];
+    await new Promise<void>((resolve) => {
+      const onUpkeep = (upkeep: Upkeep): void => {
+        reports.push(upkeep);
+        if (upkeep.kind === "retention-failed") resolve(retention.stop());
+      };
+      const options = { keptMs: 1, placementOn: onSingleServer, onUpkeep };
+      const retention = new Retention(new Session(readServerUrl(url)), options);
+    });
+    const lastedMs = expect.any(Number);
+    expect(reports).toEqual([
+      { kind: "records-dropped", count: 40_000, lastedMs },
+      { kind: "retention-failed", problem: "kept", lastedMs },
+    ]);
+  });
+});
+
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
+
+/** Starts to drop records that another transaction has locked. */
+async function shortenLocked(url: string, through: string) {
+  const locking = await openClient(url, "BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
+  const reports: Upkeep[] = [];
+  const retention = new Retention(new Session(readServerUrl(through)), {
+    keptMs: 3_600_000,
+    placementOn: onSingleServer,
+    onUpkeep: (upkeep) => void reports.push(upkeep),
+  });
+  const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
+  await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
+  return { retention, reports, waiting, [Symbol.asyncDispose]: () => locking.end() };
+}
+
+async function countRecords(url: string): Promise<number> {
+  return Number((await runSql(url, "SELECT count(*) FROM deletions"))[0]?.["count"]);
+}

@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
+import { findSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { collect } from "../../../../../../packages/testing/src/collect.ts";
+import { deleteCall } from "../../../../../support/plants/delete-call.ts";
+import { factsOfOwnDatabase } from "../../../../../support/plants/describe-durable-store.ts";
+import { describePlantDatabase } from "../../../../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../../../../support/plants/describe-plant-store.ts";
+import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
+import { readPlants } from "../../../../../support/plants/postgres-of-file.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../../../../support/plants/postgres-server.ts";
+import { runCommand } from "../../../../../support/process/run-command.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+  await runSql(await server.createSchema(), decoySql);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/**
+ * Creates a schema whose tables are named like a store's tables, and whose functions are named like the server's
+ * functions. Using one fails.
+ */
+const decoySql = `
+  CREATE SCHEMA decoy;
+  CREATE VIEW decoy.plants AS SELECT 1::bigint AS id;
+  CREATE VIEW decoy.deletions AS SELECT 1::bigint AS plant_id;
+  DO $do$ DECLARE one record; BEGIN
+    FOR one IN
+      SELECT proname, pg_get_function_identity_arguments(oid) AS arguments, prorettype::regtype AS result FROM pg_proc
+      WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind <> 'p'
+    LOOP
+      BEGIN
+        EXECUTE format('CREATE FUNCTION decoy.%I(%s) RETURNS %s LANGUAGE plpgsql AS $$ BEGIN RAISE %L; END $$',
+          one.proname, one.arguments, one.result, 'the decoy of ' || one.proname || ' was used');
+      EXCEPTION WHEN OTHERS THEN
+        -- What only the server itself can call or create.
+      END;
+    END LOOP;
+  END $do$`;
+
+/** Returns the URL with another `search_path`, separated by commas. */
+function withSearchPath(url: string, searchPath: string): string {
+  return url.replace(/search_path%3D\w+/, `search_path%3D${encodeURIComponent(searchPath)}`);
+}
+
+function nameOf(url: string): string {
+  return readServerUrl(url).settings.get("search_path") ?? "";
+}
+
+/** Creates a store whose tables are not found by unqualified names. */
+async function createBehindDecoys(): Promise<{ readonly url: string; readonly through: string }> {
+  const url = await server.createPlants();
+  return { url, through: withSearchPath(url, `decoy,pg_catalog,${nameOf(url)}`) };
+}
+
+describe("with other tables and functions first in the search_path", () => {
+  describePlantStore(
+    async (ids) => {
+      const { url, through } = await createBehindDecoys();
+      await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+      const store = await openPostgresStore({ url: through });
+      return {
+        store,
+        plants: () => readPlants(url),
+        reopen: () => openPostgresStore({ url: through }),
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    { lacks: factsOfOwnDatabase },
+  );
+
+  describePlantDatabase(async () => {
+    const { through } = await createBehindDecoys();
+    return {
+      store: await openPostgresStore({ url: through }),
+      database: await openPostgresDatabase(through),
+    };
+  });
+
+  test("migrate creates the same tables and indexes as usual", async () => {
+    const [url, other] = [await server.createSchema(), await server.createSchema()];
+    await migratePostgres(withSearchPath(url, `${nameOf(url)},decoy,pg_catalog`));
+    await migratePostgres(other);
+    const tables = `SELECT relname, relkind FROM pg_class WHERE relnamespace = current_schema()::regnamespace ORDER BY 1`;
+    expect(await runSql(url, tables)).toEqual(await runSql(other, tables));
+  });
+});
+
+test("every command works on a schema with any name", async () => {
+  const name = String.raw`We"ird \'schema' of Plants.deletions`;
+  const base = await server.createSchema();
+  await runSql(base, `CREATE SCHEMA "${name.replaceAll('"', '""')}"`);
+  const path = `"${name.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, "\\$&");
+  const url = withSearchPath(base, path);
+  await migratePostgres(url);
+  await using database = await openPostgresDatabase(url);
+  await using running = await database.startImport();
+  await running.add([1n, 2n, 3n]);
+  const store = await openPostgresStore({ url });
+  const calls = [deleteCall(), deleteCall({ idempotencyKey: "a" }), deleteCall({ idempotencyKey: "a" })];
+  for (const call of calls) await expect(store.delete(1n, call)).resolves.toBe(call === calls[0]);
+  await expect(store.delete(2n, deleteCall({ idempotencyKey: "b" }))).resolves.toBe(true);
+  await expect(store.delete(2n, deleteCall({ idempotencyKey: "b" }))).resolves.toBe(true);
+  await store.close();
+  expect(await collect(database.exportPlants())).toEqual([[3n]]);
+  expect((await collect(database.listDeletions())).flat().map(({ plantId }) => plantId)).toEqual([1n, 2n]);
+});
+
+/** Finds a store's schema on a connection after running SQL on it. */
+async function find(url: string, sql = ""): Promise<string> {
+  const session = new Session(readServerUrl(url));
+  try {
+    await session.run(sql);
+    return (await findSchema(session)).name;
+  } finally {
+    await session.close();
+  }
+}
+
+describe("a store's schema", () => {
+  test("is the first store in the search_path, or else the first schema", async () => {
+    const [empty, store, other] = [
+      await server.createSchema(),
+      await server.createPlants(),
+      await server.createPlants(),
+    ];
+    const path = (...urls: readonly string[]): string => withSearchPath(empty, urls.map(nameOf).join());
+    await expect(find(path(empty, store, other))).resolves.toBe(nameOf(store));
+    await expect(find(path(other, store))).resolves.toBe(nameOf(other));
+    await expect(find(withSearchPath(empty, `nowhere,${nameOf(empty)}`))).resolves.toBe(nameOf(empty));
+    await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path contains no schema/);
+  });
+
+  test("does not depend on another pooler client's settings and tables", async () => {
+    const [url, other] = [await server.createPlants(), await server.createPlants()];
+    const role = `found_${nameOf(url)}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
+    const byRole = url.replace("user=tester", `user=${role}`).replace(/&options=.*/, "");
+    await expect(find(byRole, `SET search_path = ${nameOf(other)}`)).resolves.toBe(nameOf(url));
+    await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
+  });
+
+  test("stays while a server runs, even if the role's search_path changes", async () => {
+    const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
+    const role = `moved_${nameOf(url)}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
+    const byRole = url.replace("user=tester", `user=${role}`).replace(/&options=.*/, "");
+    const store = await openPostgresStore({ url: byRole });
+    const location = new TableLocation();
+    const [first, second] = [new Session(readServerUrl(byRole)), new Session(readServerUrl(byRole))];
+    const schema = await location.schemaOn(first);
+    await runSql(url, `ALTER ROLE ${role} SET search_path = ${nameOf(other)}`);
+    await expect(location.schemaOn(second)).resolves.toBe(schema);
+    await Promise.all([first.close(), second.close()]);
+    await runSql(url, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '${role}'`);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(await runSql(other, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+});
+
+describe("settings in the options of the database URL", () => {
+  /** Starts a pooler that replaces its clients' `options`, by default with spaces. */
+  const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
+    startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.once("data", (startup) => {
+        const text = startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, replace);
+        upstream.write(Buffer.from(text, "latin1"));
+        client.pipe(upstream);
+      });
+      upstream.pipe(client);
+    });
+
+  test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
+    "are checked by %s, which refuses to start without them",
+    async (command) => {
+      const url = await server.createPlants([1n]);
+      await using pooler = await startDropping();
+      const through = url.replace(server.socketFolder, pooler.socketFolder);
+      const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
+      const { exitCode, err } = await runCommand([command], environment, "7\n");
+      expect(exitCode).toBe(1);
+      expect(err.join("\n")).toContain(
+        "the options in the database URL set search_path, but the server did not get this setting",
+      );
+      expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+    },
+  );
+
+  test.each([
+    { options: "-c work_mem=5MB", name: "work_mem" },
+    { options: "-cwork_mem=5MB", name: "work_mem" },
+    { options: "--work-mem=5MB", name: "work_mem" },
+    { options: "-c DateStyle=SQL,DMY", name: "datestyle" },
+    { options: "-c log_connections=on", name: "log_connections" },
+    { options: "-c plants.color=green", name: "plants.color" },
+    { options: String.raw`-c search_path="$user",\ nowhere`, name: "search_path" },
+    { options: "-c no_such_setting=1", name: "no_such_setting" },
+    { options: "-c lock_timeout=5s", name: "lock_timeout" },
+    { options: "-c enable_seqscan=off", name: "enable_seqscan" },
+    // Each session sets this itself, after the URL's options.
+    { options: "-c client_min_messages=error", name: undefined },
+    { options: "-e", name: undefined },
+  ])("are detected when a pooler drops $options from them", async ({ options, name }) => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    const found = findSchema(session);
+    if (name === undefined) await expect(found).resolves.toMatchObject({ name: "public" });
+    else await expect(found).rejects.toThrow(`the options in the database URL set ${name}, but the server did not get`);
+    await session.close();
+  });
+
+  test.each([
+    { command: "check", isRefused: false },
+    { command: "deletions", isRefused: true },
+    { command: "export", isRefused: true },
+    { command: "import", isRefused: true },
+    { command: "migrate", isRefused: false },
+  ])("are checked by $command unless it sets them itself (refused: $isRefused)", async ({ command, isRefused }) => {
+    const [base = ""] = (await server.createSchema()).split("&options=");
+    const name = `own_${command}`;
+    await runSql(base, `CREATE DATABASE ${name}`);
+    const url = base.replace("/postgres?", `/${name}?`);
+    await migratePostgres(url);
+    await using pooler = await startDropping();
+    const through = `${url.replace(server.socketFolder, pooler.socketFolder)}&options=-cstatement_timeout%3D9s`;
+    const { exitCode, err } = await runCommand([command], { DATABASE_URL: through }, "7\n");
+    const refusal = "the options in the database URL set statement_timeout, but the server did not get this setting";
+    expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
+  });
+
+  test("are detected if a pooler starts its connections with other values", async () => {
+    await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
+    await expect(findSchema(session)).rejects.toThrow(
+      "the options in the database URL set work_mem, but the server did not get",
+    );
+    await session.close();
+  });
+
+  test("are checked continually; a store is unhealthy once a pooler drops them", async () => {
+    let drops = false;
+    await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
+    const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
+    const store = await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` });
+    drops = true;
+    for (const socket of pooler.sockets) socket.destroy();
+    await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, but the server did not get/);
+    await store.close();
+  });
+
+  test.each([
+    "-c work_mem=5120kB",
+    "--work-mem=5120",
+    "-c DateStyle=sql,dmy",
+    "-c log_connections=true",
+    "-c plants.color=green",
+    String.raw`-c search_path="$user",\ public`,
+  ])("are accepted when the server normalizes %s to another spelling", async (options) => {
+    const [url] = (await server.createPlants()).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted if a pooler sets them on the connection", async () => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`));
+    await session.run("SET IntervalStyle = sql_standard");
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted if a pooler drops them but the role agrees", async () => {
+    const url = await server.createPlants();
+    const role = `same_${nameOf(url)}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)};
+       ALTER ROLE ${role} SET work_mem = '5MB'`,
+    );
+    await using pooler = await startDropping();
+    const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
+    const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));
+    // Another client's settings on this connection do not matter.
+    await session.run("SET work_mem = '7MB'; SET search_path = public");
+    await expect(findSchema(session)).resolves.toMatchObject({ name: nameOf(url) });
+    await session.close();
+  });
+});

@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { freePort } from "../../../../../../packages/testing/src/process/free-port.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../../../../support/plants/postgres-server.ts";
+
+let server: PostgresServer;
+let port: number;
+beforeAll(async () => {
+  port = await freePort();
+  server = await startPostgres([], { tls: { certificate: createCertificate("PostgreSQL"), port } });
+  const url = await server.createSchema();
+  await runSql(
+    url,
+    `CREATE ROLE scram LOGIN PASSWORD 'secret'; CREATE ROLE plain LOGIN PASSWORD 'secret';
+     SET password_encryption = 'md5'; CREATE ROLE hashed LOGIN PASSWORD 'secret'`,
+  );
+  const rules = join(server.socketFolder, "data/pg_hba.conf");
+  const own = ["scram scram-sha-256", "plain password", "hashed md5"].map((rule) => {
+    const [user, method] = rule.split(" ");
+    return `host all ${user} 127.0.0.1/32 ${method}\n`;
+  });
+  writeFileSync(rules, `${own.join("")}${readFileSync(rules, "utf8")}`);
+  await server.stop("fast");
+  await server.start();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Connects, and returns the user's name. */
+async function connectAs(user: string, parameters: string, to = port): Promise<unknown> {
+  const session = new Session(readServerUrl(`postgres://${user}:secret@127.0.0.1:${to}/postgres?${parameters}`));
+  try {
+    return await session.query("SELECT current_user");
+  } finally {
+    await session.close();
+  }
+}
+
+test.each(["sslmode=require&channel_binding=require", "channel_binding=require", "channel_binding=prefer"])(
+  "with %s, a server with SCRAM over TLS is accepted",
+  async (parameters) => {
+    await expect(connectAs("scram", parameters)).resolves.toEqual([["scram"]]);
+    await expect(connectAs("scram", parameters)).resolves.toEqual([["scram"]]);
+  },
+);
+
+test.each([
+  { user: "scram", parameters: "&sslmode=disable", reason: "offers only SCRAM-SHA-256" },
+  { user: "plain", parameters: "", reason: "requests the password" },
+  { user: "hashed", parameters: "", reason: "requests an MD5 hash of the password" },
+  { user: "tester", parameters: "", reason: "does not authenticate the user" },
+])("a server that $reason is refused with channel_binding=require", async ({ user, parameters, reason }) => {
+  const connecting = connectAs(user, `channel_binding=require${parameters}`);
+  await expect(connecting).rejects.toThrow(`channel_binding is require, but the server ${reason}`);
+  await expect(connectAs(user, `channel_binding=prefer${parameters}`)).resolves.toEqual([[user]]);
+});
+
+test("channel_binding=require sends no password to a server that requests it in cleartext", async () => {
+  const received: string[] = [];
+  const plain = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (data) => {
+      received.push(data.toString("latin1"));
+      // AuthenticationCleartextPassword.
+      socket.write(Buffer.from("R\0\0\0\x08\0\0\0\x03", "latin1"));
+    });
+  });
+  await once(plain.listen(0, "127.0.0.1"), "listening");
+  const address = plain.address();
+  const to = typeof address === "object" ? address?.port : undefined;
+  await expect(connectAs("tester", "sslmode=disable&channel_binding=require", to)).rejects.toThrow(
+    "requests the password",
+  );
+  await once(plain.close(), "close");
+  expect(received).toHaveLength(1);
+  expect(received.join("")).not.toContain("secret");
+});

@@ -1,0 +1,128 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import type { OnUpkeep } from "../../../../../../src/stores/contract/upkeep.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { deleteCall } from "../../../../../support/plants/delete-call.ts";
+import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
+import { runSql } from "../../../../../support/plants/postgres-server.ts";
+import { refusalOf } from "../../../../../support/plants/refusal.ts";
+import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+
+const server = await startPostgresOfFile(["-c", "autovacuum=off"]);
+
+const ids = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
+
+/** A trigger that runs SQL on the connection that deletes plant 1, before the deletion. */
+const atFirst = (statements: string): string => `
+  CREATE FUNCTION at_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statements} RETURN OLD; END $$;
+  CREATE TRIGGER at_first BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION at_first()`;
+
+async function openWith(plants: readonly bigint[], change = "") {
+  const url = await server.createPlants(plants);
+  await runSql(url, change);
+  const onUpkeep = vi.fn<OnUpkeep>();
+  const store = await openPostgresStore({ url, onUpkeep });
+  const deleteOne = (id: bigint): Promise<boolean> => store.delete(id, deleteCall());
+  return {
+    url,
+    store,
+    deleteOne,
+    refusals: () =>
+      onUpkeep.mock.calls.map(([upkeep]) => upkeep).filter(({ kind }) => kind === "prepared-statements-refused"),
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+describe("the statements of deletions", () => {
+  test("are sent as text once per connection, and then by name", async () => {
+    const url = await server.createPlants(ids);
+    let result = "";
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data) => (result += data.toString("latin1")));
+      client.pipe(upstream).pipe(client);
+    });
+    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    expect(result.split("WITH deleted")).toHaveLength(2);
+    await store.close();
+  });
+
+  test("are sent as text after the server lost them, reported once", async () => {
+    await using opened = await openWith(ids, atFirst("EXECUTE 'DEALLOCATE ALL';"));
+    for (const id of ids) await expect(opened.deleteOne(id)).resolves.toBe(true);
+    const problem = expect.stringMatching(/^prepared statement "plantstore_.*" does not exist$/);
+    expect(opened.refusals()).toEqual([{ kind: "prepared-statements-refused", lastedMs: expect.any(Number), problem }]);
+    expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: String(ids.length) }]);
+  });
+
+  test("are never confused with another client's statements with their names", async () => {
+    const url = await server.createPlants(ids);
+    await runSql(
+      url,
+      `CREATE TABLE left_names (name text);
+       ${atFirst("INSERT INTO left_names SELECT name FROM pg_prepared_statements;")}`,
+    );
+    const before = await openPostgresStore({ url });
+    await before.delete(1n, deleteCall());
+    await before.close();
+    // While the statement without a key runs, its trigger prepares another statement under the name that the next
+    // connection uses.
+    await runSql(
+      url,
+      `INSERT INTO plants VALUES (1);
+       CREATE OR REPLACE FUNCTION at_first() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE left_name text; BEGIN
+         EXECUTE 'DEALLOCATE ALL';
+         FOR left_name IN SELECT name FROM left_names LOOP
+           EXECUTE format('PREPARE %I AS DELETE FROM plants RETURNING id', left_name);
+         END LOOP;
+         RETURN OLD; END $$`,
+    );
+    const onUpkeep = vi.fn<OnUpkeep>();
+    const store = await openPostgresStore({ url, onUpkeep });
+    await expect(store.delete(1n, deleteCall({ idempotencyKey: "other-statement" }))).resolves.toBe(true);
+    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(onUpkeep.mock.calls).toEqual([
+      [
+        {
+          kind: "prepared-statements-refused",
+          lastedMs: expect.any(Number),
+          problem: expect.stringContaining("already exists"),
+        },
+      ],
+    ]);
+    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: String(ids.length - 2) }]);
+  });
+
+  test("are sent as text after a table change has changed their result", async () => {
+    await using opened = await openWith(ids);
+    // Two connections at the same time, both of which get the error.
+    const deleteTwo = (id: bigint): Promise<boolean[]> => Promise.all([id, id + 1n].map(opened.deleteOne));
+    await expect(deleteTwo(1n)).resolves.toEqual([true, true]);
+    await runSql(opened.url, "ALTER TABLE deletions ALTER plant_id TYPE numeric");
+    await expect(deleteTwo(3n)).resolves.toEqual([true, true]);
+    expect(opened.refusals()).toMatchObject([{ problem: "cached plan must not change result type" }]);
+  });
+
+  test.each(["26000", "42P05"])("keep their names when a trigger raises SQLSTATE %s in a deletion", async (state) => {
+    await using opened = await openWith(ids, atFirst(`RAISE 'no' USING ERRCODE = '${state}';`));
+    expect((await refusalOf(opened.deleteOne(1n))).code).toBe(Code.Unavailable);
+    expect(opened.refusals()).toEqual([]);
+  });
+
+  test("find a plant by index although planned on an empty table", async () => {
+    const url = await server.createPlants(ids);
+    await runSql(url, "DELETE FROM plants");
+    await runSql(url, "VACUUM ANALYZE plants");
+    const store = await openPostgresStore({ url });
+    // After five executions, the server decides on a plan for all further executions.
+    for (const id of ids) await store.delete(id, deleteCall());
+    await runSql(url, "INSERT INTO plants SELECT generate_series(1, 50000)");
+    for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    await store.close();
+    const read = `SELECT n_tup_del, seq_tup_read < 50000 AS by_index FROM pg_stat_user_tables
+      WHERE relid = 'plants'::regclass`;
+    // The first plants were deleted above.
+    await expect.poll(() => runSql(url, read)).toEqual([{ n_tup_del: String(2 * ids.length), by_index: true }]);
+  });
+});

@@ -1,0 +1,365 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { Client, type ClientConfig } from "pg";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+
+const certificate = createCertificate("PostgreSQL");
+
+const misspelt =
+  "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password";
+
+describe("readServerUrl", () => {
+  test.each([
+    {
+      url: "postgres://ann:s%40cret@db.example:6543/plants",
+      name: "db.example:6543/plants",
+      way: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
+    },
+    { url: "postgresql://db/plants", name: "db:5432/plants", way: { host: "db", port: 5432, database: "plants" } },
+    { url: "postgres://[::1]:1/p", name: "[::1]:1/p", way: { host: "::1", port: 1 } },
+    {
+      url: "postgres:///p?host=/run/pg&port=7&user=u&password=w",
+      name: "/run/pg:7/p",
+      way: { host: "/run/pg", port: 7, user: "u", password: "w" },
+    },
+    { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", way: { host: "/run/pg", user: "ann" } },
+    { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", way: { host: "/run/pg" } },
+    { url: "postgres://:7/p", name: "localhost:7/p", way: { host: "localhost", port: 7 } },
+    { url: "postgres://db:65535/p", name: "db:65535/p", way: { port: 65_535 } },
+    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/ann", way: { user: "ann", password: "a+b+?" } },
+    { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
+    { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
+    {
+      url: "postgres://db/p?channel_binding=require",
+      name: "db:5432/p",
+      way: { enableChannelBinding: true, requiresChannelBinding: true },
+    },
+    { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", way: { enableChannelBinding: false } },
+    {
+      url: "postgres://db/p?application_name=a&options=-c%20x=1",
+      name: "db:5432/p",
+      way: { application_name: "a", options: "-c x=1" },
+    },
+    // An unreachable server is detected sooner than after the system's default of two hours.
+    { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
+    { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
+  ])("reads $url like libpq", ({ url, name, way }) => {
+    const server = readServerUrl(url);
+    expect(server.name).toBe(name);
+    expect(server.hosts[0]?.ways[0]).toMatchObject(way);
+  });
+
+  test.each([
+    ...["mysql://db/p", "a postgres://db/p"].map((url) => ({
+      url,
+      message: misspelt,
+    })),
+    { url: "db/p", message: misspelt },
+    {
+      url: "postgres://ann:secret@db@b/p",
+      message: misspelt,
+    },
+    {
+      url: "postgres://ann:sec/ret@db/p",
+      message: misspelt,
+    },
+    {
+      url: "postgres://ann:1/secret@db",
+      message: misspelt,
+    },
+    ...["db:99999/p", "db:65536/p", "db:0/p", "db:1e3/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map(
+      (rest) => ({
+        url: `postgres://ann:secret@${rest}`,
+        message: "a port in the database URL must be between 1 and 65535",
+      }),
+    ),
+    ...["a:1,b:2,c/p?port=1,2", "a,b/p?port=1,2,3", "a/p?port=1,2"].map((rest) => ({
+      url: `postgres://ann:secret@${rest}`,
+      message: "the database URL must have one port, or one for each host",
+    })),
+    ...["[::1]x", "x[::1]", "[::1]x:1"].map((host) => ({
+      url: `postgres://ann:secret@${host}/p`,
+      message: misspelt,
+    })),
+    ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
+      url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
+      message: "connect_timeout in the database URL must be an integer between 1 and 60, in seconds",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?channel_binding=yes",
+      message: 'channel_binding in the database URL must be one of disable, prefer, require, got "yes"',
+    },
+    ...["sslmode", "=1"].map((parameter) => ({
+      url: `postgres://ann:secret@db/p?${parameter}`,
+      message: "each parameter in the database URL must be name=value",
+    })),
+    { url: "postgres://ann:secret%zz@db/p", message: "the database URL has an invalid percent escape" },
+    { url: "postgres://ann:secret@db/p?sslmod=require", message: "unsupported parameters in the database URL: sslmod" },
+    {
+      url: "postgres://ann:secret@db/p?sslmod=require&x=1",
+      message: "unsupported parameters in the database URL: sslmod, x",
+    },
+    {
+      url: "postgres://ann:secret@a,b/p?target_session_attrs=standby",
+      message: 'target_session_attrs in the database URL must be one of any, read-write, primary, got "standby"',
+    },
+    {
+      url: "postgres://ann:secret@db/p?sslmode=yes",
+      message: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "yes"',
+    },
+    {
+      url: "postgres://ann:secret@db/p?sslmode=allow",
+      message:
+        'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "allow"',
+    },
+    ...["require", "1", "on", "yes", "TRUE", "false", "prefer", "verify-full", ""].map((ssl) => ({
+      url: `postgres://ann:secret@db/p?ssl=${ssl}`,
+      message: `ssl in the database URL must be true, got "${ssl}"`,
+    })),
+    ...["disable", "prefer"].map((mode) => ({
+      url: `postgres://ann:secret@db/p?ssl=true&sslmode=${mode}`,
+      message: `ssl=true in the database URL contradicts sslmode=${mode}`,
+    })),
+    ...["disable", "prefer", "require", "verify-ca"].map((mode) => ({
+      url: `postgres://ann:secret@db/p?sslrootcert=system&sslmode=${mode}`,
+      message: `sslrootcert=system in the database URL requires sslmode=verify-full, got ${mode}`,
+    })),
+    {
+      url: "postgres://ann:secret@db/p?sslrootcert=system&ssl=true",
+      message: "sslrootcert=system in the database URL requires sslmode=verify-full, got ssl=true",
+    },
+    ...["sslrootcert", "sslcert", "sslkey"].map((name) => ({
+      url: `postgres://ann:secret@db/p?${name}=`,
+      message: `${name} in the database URL must be the path of a file in PEM, got ""`,
+    })),
+    ...["sslcert", "sslkey"].map((name) => ({
+      url: `postgres://ann:secret@db/p?${name}=file.pem`,
+      message: "sslcert and sslkey in the database URL must be set together",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?sslcert=system&sslkey=system",
+      message: "cannot read system, which is named in the database URL",
+    },
+    ...["-", "-1", "-c", "-cx", "x=1", "--=1", "-c=1", "require"].map((option) => ({
+      url: `postgres://ann:secret@db/p?options=-cx=1%20${option}`,
+      message: `options in the database URL must consist of -c name=value, --name=value and switches such as -e, got "${option}"`,
+    })),
+    ...["user", "password", "dbname", "application_name", "options", "host", "sslmode%00x"].map((name) => ({
+      url: `postgres://ann:secret@db/p?${name}=a%00b`,
+      message: "the database URL must not contain %00",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
+      message: "cannot read /nowhere/ca.pem, which is named in the database URL",
+    },
+    {
+      url: "postgres://ann:secret@db/p?sslrootcert=/dev/zero",
+      message: "cannot read /dev/zero, which is named in the database URL",
+    },
+  ])("refuses $url without showing the password", ({ url, message }) => {
+    expect(() => readServerUrl(url)).toThrow(StoreOpenError);
+    expect(() => readServerUrl(url)).toThrow(new StoreOpenError(message));
+  });
+
+  test.each(["sslrootcert", "sslcert", "sslkey"])("refuses a named pipe as %s if it has no writer", (parameter) => {
+    using folder = createTempFolder();
+    const pipe = folder.file("pipe");
+    execFileSync("mkfifo", [pipe]);
+    const message = `cannot read ${pipe}, which is named in the database URL`;
+    const other = parameter === "sslrootcert" ? "" : `&${parameter === "sslcert" ? "sslkey" : "sslcert"}=${pipe}`;
+    expect(() => readServerUrl(`postgres://db/p?${parameter}=${pipe}${other}`)).toThrow(new StoreOpenError(message));
+  });
+
+  test.each([
+    {
+      url: "postgres://a,b/p?port=7&target_session_attrs=primary",
+      hosts: ["a", "b"],
+      ports: [7, 7],
+      name: "a:7,b:7/p",
+    },
+    { url: "postgres://a:7,[::1]:8,c/p", hosts: ["a", "::1", "c"], ports: [7, 8, 5432], name: "a:7,[::1]:8,c:5432/p" },
+    { url: "postgres://a,b/p?port=7,8", hosts: ["a", "b"], ports: [7, 8], name: "a:7,b:8/p" },
+    {
+      url: "postgres:///p?host=/run/a,/run/b&target_session_attrs=read-write",
+      hosts: ["/run/a", "/run/b"],
+      ports: [5432, 5432],
+      name: "/run/a:5432,/run/b:5432/p",
+    },
+  ])("accepts several hosts in $url, and requires a writable one", ({ url, hosts, ports, name }) => {
+    const server = readServerUrl(url);
+    expect(server).toMatchObject({ name, mustBeWritable: true });
+    expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host, i) => ({ host, port: ports[i] })));
+  });
+
+  test.each([
+    { url: "postgres://a/p", mustBeWritable: false },
+    { url: "postgres://a/p?target_session_attrs=any", mustBeWritable: false },
+    { url: "postgres://a,b/p", mustBeWritable: true },
+    { url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
+    { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
+  ])("for $url returns $mustBeWritable as mustBeWritable", ({ url, mustBeWritable }) => {
+    expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
+  });
+
+  test.each([
+    { url: "postgres://a/p", connectTimeoutMs: 5_000 },
+    { url: "postgres://a/p?connect_timeout=1", connectTimeoutMs: 1_000 },
+    { url: "postgres://a/p?connect_timeout=60", connectTimeoutMs: 60_000 },
+  ])("connects to $url within $connectTimeoutMs ms", ({ url, connectTimeoutMs }) => {
+    expect(readServerUrl(url).hosts).toMatchObject([{ connectTimeoutMs }]);
+  });
+
+  // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
+  test.each([
+    { mode: "disable", ways: ["cleartext"] },
+    { mode: "prefer", ways: ["any certificate", "cleartext"] },
+    { mode: undefined, ways: ["any certificate", "cleartext"] },
+    { mode: "require", ways: ["any certificate"] },
+    { mode: "verify-ca", ways: ["a certificate of the authority"] },
+    { mode: "verify-full", ways: ["the host's certificate"] },
+  ])("with sslmode=$mode connects like libpq", ({ mode, ways }) => {
+    const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
+    expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
+  });
+
+  test("treats ssl=true as sslmode=require, as in URLs for Java", () => {
+    expect(waysOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
+  });
+
+  test("verifies the certificate authority with require if there is a root certificate", () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("ca.pem"), certificate.cert);
+    const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
+    const [way] = waysOf(url);
+    expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
+    expect(way?.ssl).toMatchObject({ ca: certificate.cert });
+  });
+
+  test.each(["", "&sslmode=verify-full"])(
+    "with sslrootcert=system%s verifies the host without an authority file",
+    (rest) => {
+      const ways = waysOf(`postgres://db/p?sslrootcert=system${rest}`);
+      expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["the host's certificate"]);
+      expect(ways[0]?.ssl).not.toHaveProperty("ca");
+    },
+  );
+
+  test("never connects in cleartext with a certificate and no sslmode", () => {
+    using folder = createTempFolder();
+    for (const name of ["sslrootcert", "sslcert"]) writeFileSync(folder.file(name), certificate.cert);
+    writeFileSync(folder.file("sslkey"), certificate.key);
+    const pair = `sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`;
+    const authority = `sslrootcert=${folder.file("sslrootcert")}`;
+    const wordsOf = (parameters: string): string[] =>
+      waysOf(`postgres://db/p?${parameters}`).map(({ ssl }) => tlsWords(ssl));
+    expect(wordsOf(authority)).toEqual(["a certificate of the authority"]);
+    expect(wordsOf(pair)).toEqual(["any certificate"]);
+    expect(wordsOf(`${authority}&sslmode=prefer`)).toEqual(["any certificate", "cleartext"]);
+  });
+
+  test.each(["-c search_path=a -c x.y=1", "-cx=1", "--search-path=a", "endpoint=ep-cool", "-e -d3", ""])(
+    'accepts options="%s"',
+    (options) => {
+      expect(waysOf(`postgres://db/p?options=${encodeURIComponent(options)}`)[0]?.options ?? "").toBe(options);
+    },
+  );
+
+  test.each([
+    { name: "a file that cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
+    { name: "an invalid percent escape", rest: "%zz", cause: { name: "URIError" } },
+  ])("has the reason for $name as the cause", ({ rest, cause }) => {
+    expect(() => readServerUrl(`postgres://db/p${rest}`)).toThrow(
+      expect.objectContaining({ cause: expect.objectContaining(cause) }),
+    );
+  });
+
+  test("sends the client certificate and uses its key", () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("sslcert"), certificate.cert);
+    writeFileSync(folder.file("sslkey"), certificate.key);
+    const [way] = waysOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
+    expect(way?.ssl).toMatchObject(certificate);
+  });
+
+  test("does not use TLS on a Unix socket", () => {
+    const ways = waysOf("postgres:///p?host=/run/pg&sslmode=require");
+    expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
+  });
+});
+
+/** Returns the ways to a URL's single host. */
+function waysOf(url: string): readonly ClientConfig[] {
+  const { hosts } = readServerUrl(url);
+  expect(hosts).toHaveLength(1);
+  return hosts.flatMap(({ ways }) => ways);
+}
+
+function tlsWords(ssl: unknown): string {
+  if (ssl === false) return "cleartext";
+  const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
+  if (rejectUnauthorized === false) return "any certificate";
+  // Must always be set, because otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
+  expect(rejectUnauthorized).toBe(true);
+  const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
+  return problem === undefined ? "a certificate of the authority" : "the host's certificate";
+}
+
+// postgresql.org/docs/18/libpq-connect.html#LIBPQ-PARAMKEYWORDS, and `ssl` in URLs for Java.
+const parametersOfLibpq = `
+  host hostaddr port dbname user password passfile require_auth channel_binding connect_timeout client_encoding options
+  application_name fallback_application_name keepalives keepalives_idle keepalives_interval keepalives_count
+  tcp_user_timeout replication gssencmode sslmode ssl requiressl sslnegotiation sslcompression sslcert sslkey
+  sslkeylogfile sslpassword sslcertmode sslrootcert sslcrl sslcrldir sslsni requirepeer ssl_min_protocol_version
+  ssl_max_protocol_version min_protocol_version max_protocol_version krbsrvname gsslib gssdelegation scram_client_key
+  scram_server_key service servicefile target_session_attrs load_balance_hosts oauth_issuer oauth_client_id
+  oauth_client_secret oauth_scope`;
+
+/** The parameters in the table in docs/explanation/storage.md. */
+function documentedParameters(): readonly string[] {
+  const page = readFileSync(new URL("../../../../../../docs/explanation/storage.md", import.meta.url), "utf8");
+  const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  // The second column contains values, except for `ssl`, the alternative to sslmode.
+  return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
+}
+
+test("docs/explanation/storage.md lists only libpq parameters", () => {
+  expect(documentedParameters()).toHaveLength(15);
+  expect(parametersOfLibpq.match(/\w+/g)).toEqual(expect.arrayContaining([...documentedParameters()]));
+});
+
+test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
+  "%s is documented in docs/explanation/storage.md or refused by name",
+  (name) => {
+    // A value that is invalid for every parameter that does not accept any string.
+    const refusal = refusalOf(`postgres://db/p?${name}=%20`);
+    const isDocumented = documentedParameters().includes(name);
+    expect(refusal.includes(`unsupported parameters in the database URL: ${name}`)).toBe(!isDocumented);
+  },
+);
+
+function refusalOf(url: string): string {
+  try {
+    readServerUrl(url);
+    return "";
+  } catch (fault) {
+    return String(fault);
+  }
+}
+
+test.each([
+  { url: "postgres://ann@db/p", environment: { PGDATABASE: "q" }, name: "db:5432/p" },
+  { url: "postgres://ann@db", environment: { PGDATABASE: "q" }, name: "db:5432/q" },
+  { url: "postgres://ann@db", environment: { PGUSER: "bob" }, name: "db:5432/ann" },
+  { url: "postgres://db", environment: { PGUSER: "bob" }, name: "db:5432/bob" },
+])("readServerUrl names the driver's database for $url with $environment set", ({ url, environment, name }) => {
+  for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(readServerUrl(url).name).toBe(name);
+  // Uses the driver's client, which connects to it.
+  const [way] = readServerUrl(url).hosts[0]?.ways ?? [];
+  expect(`db:5432/${new Client(way).database}`).toBe(name);
+});

@@ -1,0 +1,888 @@
+import { once } from "node:events";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
+import { assertSameDatabase, followServerUrl } from "../../../../../../src/stores/postgres/server/follow-server-url.ts";
+import { readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
+import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
+import {
+  cancelWaitsForStandby,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../../../../support/plants/postgres-server.ts";
+import { errorMessage, messageOf } from "../../../../../support/plants/server-message.ts";
+import { freePort } from "../../../../../../packages/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+
+const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
+const certificate = createCertificate("PostgreSQL");
+
+const unresponsiveMessage = "the server does not respond, not even to a cancel request";
+const stillRunningMessage =
+  "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
+
+/** Returns whether the response came too late for the expected error. */
+function isLate(result: unknown, should: { readonly message?: string }): boolean {
+  if (!(result instanceof Error) || result.message === should.message) return false;
+  return (
+    result.message === unresponsiveMessage ||
+    (result.message === stillRunningMessage && should.message !== unresponsiveMessage)
+  );
+}
+
+let port: number;
+let server: PostgresServer;
+let folder: TempFolder;
+beforeAll(async () => {
+  folder = createTempFolder();
+  writeFileSync(folder.file("ca.pem"), certificate.cert);
+  writeFileSync(folder.file("other.pem"), createCertificate("PostgreSQL").cert);
+  port = await freePort();
+  server = await startPostgres([], { tls: { certificate, port } });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+function portOf(listening: Server): number {
+  const address = listening.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  return address.port;
+}
+
+async function isEncrypted(parameters: string, host = "localhost"): Promise<string | null | undefined> {
+  const session = new Session(readServerUrl(`postgres://tester@${host}:${port}/postgres?${parameters}`), timeouts);
+  try {
+    const [row] = await session.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+    return row?.[0];
+  } finally {
+    await session.close();
+  }
+}
+
+// Certificates are for localhost and 127.0.0.1, for which 127.1 is another name.
+describe("a session", () => {
+  test.each([
+    { mode: "disable", encrypted: "f" },
+    { mode: "prefer", encrypted: "t" },
+    { mode: "require", encrypted: "t" },
+  ])("is encrypted according to sslmode=$mode (ssl: $encrypted)", async ({ mode, encrypted }) => {
+    await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
+  });
+
+  test("without TLS on the server falls back to cleartext only with sslmode=prefer", async () => {
+    await using plain = await startCleartextProxy();
+    const connectTo = (mode: string): Promise<unknown> => {
+      const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
+      const session = new Session(readServerUrl(url));
+      return session.query("SELECT 1").finally(() => void session.close());
+    };
+    await expect(connectTo("prefer")).resolves.toEqual([["1"]]);
+    await expect(connectTo("require")).rejects.toThrow("The server does not support SSL connections");
+  });
+
+  test("falls back to cleartext with sslmode=prefer if the TLS handshake fails", async () => {
+    await using broken = await startBrokenTlsProxy();
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${broken.port}/postgres`));
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+  });
+
+  test.each([
+    { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
+    { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
+  ])("with $what connects", async ({ parameters, host }) => {
+    await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
+  });
+
+  test.each([
+    { what: "verify-full by another name", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.1" },
+    {
+      what: "verify-full with another authority",
+      parameters: "sslmode=verify-full&sslrootcert=other.pem",
+      host: "localhost",
+    },
+    {
+      what: "verify-ca with another authority",
+      parameters: "sslmode=verify-ca&sslrootcert=other.pem",
+      host: "localhost",
+    },
+    { what: "verify-full without an authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
+  ])("with $what refuses to connect", async ({ parameters, host }) => {
+    const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
+    await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
+  });
+
+  test("sets the timeouts on the server", async () => {
+    const session = new Session(readServerUrl(await server.createSchema()), timeouts);
+    const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
+    expect(rows).toEqual([["123ms", "4567ms"]]);
+    await session.close();
+  });
+
+  test("connects without timeouts if a pooler refuses them", async () => {
+    await using pooler = await startPoolerLike();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable`),
+      timeouts,
+    );
+    await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
+    await session.close();
+  });
+
+  test.each([
+    { name: "closed", release: (session: Session) => session.connect().then(() => session.close()) },
+    { name: "discarded", release: (session: Session) => session.connect().then(() => session.discard()) },
+    {
+      name: "closed while it connects",
+      release: (session: Session) => Promise.allSettled([session.connect(), session.close()]),
+    },
+    {
+      name: "discarded while a statement runs",
+      release: async (session: Session) => {
+        await session.connect();
+        const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
+        session.discard();
+        await lost;
+      },
+    },
+  ])("that is $name leaves no connection open", async ({ name, release }) => {
+    const url = await server.createSchema();
+    const application = name.replaceAll(" ", "-");
+    await release(new Session(readServerUrl(`${url}&application_name=${application}`)));
+    const remaining = `SELECT FROM pg_stat_activity WHERE application_name = '${application}'`;
+    // A statement continues after its caller has stopped waiting.
+    const running = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '${application}'`;
+    await expect.poll(() => runSql(url, running).then(() => runSql(url, remaining))).toEqual([]);
+  });
+
+  test("tries no further host after close(), even while waiting for one", async () => {
+    const { promise: requested, resolve: onAsked } = Promise.withResolvers<Socket>();
+    let times = 0;
+    const mute = createServer((socket) => {
+      times++;
+      socket.on("error", () => undefined);
+      onAsked(socket);
+    });
+    await once(mute.listen(0, "127.0.0.1"), "listening");
+    const address = mute.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    const host = `127.0.0.1:${address.port}`;
+    const session = new Session(readServerUrl(`postgres://tester@${host},${host}/plants?connect_timeout=60`));
+    const connecting = expect(session.connect()).rejects.toThrow("the session is closed");
+    const socket = await requested;
+    await session.close();
+    await connecting;
+    await expect(session.connect()).rejects.toThrow("the session is closed");
+    expect(times).toBe(1);
+    socket.destroy();
+    mute.close();
+  });
+
+  test("does not retry with other TLS settings after a connection reset", async () => {
+    let connections = 0;
+    await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    await expect(session.connect()).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(connections).toBe(1);
+  });
+
+  test("resolves close after its connection is closed", async () => {
+    const reports: string[] = [];
+    await using way = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(socketOf(server.socketFolder));
+        upstream.pipe(client);
+        client.on("close", () => upstream.destroy());
+        client.on("data", (data: Buffer) => {
+          // Terminate (postgresql.org/docs/current/protocol-message-formats.html).
+          if (data.length === 5 && data.toString("latin1", 0, 1) === "X") reports.push("asked to end");
+          upstream.write(data);
+        });
+      }),
+    );
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    await session.connect();
+    await session.close().then(() => reports.push("closed"));
+    expect(reports).toEqual(["asked to end", "closed"]);
+  });
+
+  test("runs no more statements in a transaction whose connection was lost", async () => {
+    const url = await server.createSchema();
+    await runSql(url, "CREATE TABLE t (x int)");
+    const session = new Session(readServerUrl(url));
+    await session.begin(readCommitted);
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
+    await expect(session.query("INSERT INTO t VALUES (1)")).rejects.toThrow(/connection|terminat/i);
+    await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow(
+      "the connection was lost during a transaction",
+    );
+    await expect(session.commit()).rejects.toThrow("the connection was lost during a transaction");
+    await expect(session.rollBack()).rejects.toThrow("the connection was lost during a transaction");
+    session.discard();
+    await session.query("INSERT INTO t VALUES (3)");
+    await session.close();
+    expect(await runSql(url, "SELECT x FROM t")).toEqual([{ x: 3 }]);
+  });
+
+  test("reconnects after a committed transaction", async () => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(url));
+    await session.begin(readCommitted);
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await session.commit();
+    await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
+    await expect.poll(() => session.query("SELECT 1").catch(() => "lost")).toEqual([["1"]]);
+    await session.close();
+  });
+
+  test("does not retry other ways after a server refuses the password", async () => {
+    let requested = 0;
+    await using refusing = await forward(() => {
+      requested++;
+      return { reply: errorMessage("SFATAL\0C28P01\0Mpassword authentication failed\0\0"), isOver: true };
+    });
+    const session = new Session(readServerUrl(`postgres://t@127.0.0.1:${refusing.port}/p?sslmode=disable`), timeouts);
+    await expect(session.connect()).rejects.toMatchObject({ code: "28P01" });
+    expect(requested).toBe(1);
+  });
+
+  test("cancels a statement that times out, and reconnects", async () => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(`${url}&application_name=silent`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      responseTimeoutMs: 1_000,
+    });
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
+    // A late cancel request cancels nothing else.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
+    // The statement does not continue on the server, not even when connected over a Unix socket.
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent' AND query LIKE '%sleep%'";
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+    await session.close();
+  });
+
+  // If there is a response to the statement, it contains the outcome.
+  test.each([
+    { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
+    {
+      name: "its synchronous standby does not confirm it",
+      sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
+      expected: { message: "committed, but not confirmed by its synchronous standbys" },
+      isAlone: true,
+    },
+    {
+      name: "the server does not cancel it",
+      // PostgreSQL signals the process and its group, so one request may arrive as two.
+      sql: `DO $$ DECLARE until timestamptz := clock_timestamp() + interval '3 seconds'; BEGIN
+              WHILE clock_timestamp() < until LOOP
+                BEGIN PERFORM pg_sleep(3); EXCEPTION WHEN query_canceled THEN NULL; END;
+              END LOOP; END $$`,
+      expected: { message: stillRunningMessage },
+    },
+    {
+      name: "the network drops packets",
+      sql: "SELECT pg_sleep(60)",
+      expected: { message: unresponsiveMessage },
+      dropsPackets: true,
+    },
+  ])(
+    "reports a statement's outcome by its deadline even if $name meanwhile",
+    async ({ sql, expected, isAlone, dropsPackets }) => {
+      const url = await server.createSchema();
+      await using proxy = await startCuttingProxy(server.socketFolder, port);
+      const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+      const ask = async (): Promise<unknown> => {
+        session.deadlineMs = Number.POSITIVE_INFINITY;
+        await session.connect();
+        using waits = vi.spyOn(globalThis, "setTimeout");
+        session.deadlineMs = performance.now() + 1_000;
+        const outcome = session.query(sql).then(
+          () => ({}),
+          (fault: unknown) => fault,
+        );
+        if (dropsPackets === true) proxy.freeze();
+        const result = await outcome;
+        // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.
+        const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
+        expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
+        return result;
+      };
+      const askUntilInTime = async (): Promise<void> => {
+        let result = await ask();
+        // On a busy machine, a server may take more than half a second to cancel a statement.
+        for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
+        expect(result).toMatchObject(expected);
+      };
+      await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
+      await session.close();
+    },
+  );
+
+  test("closes although the network drops packets", async () => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder, port);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    await session.connect();
+    proxy.freeze();
+    await within(session.close(), "the end of the connection");
+  });
+
+  test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer for %s when the response arrives", async (sql) => {
+    const limitMs = 54_321;
+    const session = new Session(readServerUrl(await server.createSchema()), {
+      ...timeouts,
+      responseTimeoutMs: limitMs,
+    });
+    await session.connect();
+    using started = vi.spyOn(globalThis, "setTimeout");
+    using stopped = vi.spyOn(globalThis, "clearTimeout");
+    await session.query(sql).catch(() => undefined);
+    const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
+    expect(timers).toHaveLength(1);
+    expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
+    await session.close();
+  });
+
+  test.each([
+    { what: "to the connection", expected: [] },
+    // AuthenticationOk and ReadyForQuery.
+    { what: "to a query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
+  ])("without a response $what fails by its deadline, not by connect_timeout", async ({ expected }) => {
+    const remaining = [...expected];
+    await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
+    // There is no time for the second host, so the error does not name it.
+    const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
+    const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
+    const session = new Session(readServerUrl(url), timeouts);
+    session.deadlineMs = performance.now() + 200;
+    await expect(session.connect()).rejects.toThrow("127.0.0.1 did not respond in time");
+    await session.close();
+  });
+
+  test("sends no statement with too little time left to cancel it", async () => {
+    const url = await server.createPlants([1n]);
+    const session = new Session(readServerUrl(url), timeouts);
+    session.deadlineMs = performance.now() + 900;
+    await expect(session.connect()).rejects.toThrow("connecting timed out");
+    session.deadlineMs = 0;
+    await expect(session.query("DELETE FROM plants")).rejects.toThrow("the deadline has passed");
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+
+  test("starts no attempt if no time remains after connecting", async () => {
+    let session: Session | undefined;
+    await using slow = await forward((first) => {
+      if (session !== undefined) session.deadlineMs = 0;
+      return first;
+    });
+    session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${slow.port}/postgres?sslmode=disable`), timeouts);
+    await expect(session.connect()).rejects.toThrow("connecting timed out");
+    await session.close();
+  });
+
+  test("sends no cancel request after the statement has finished", async () => {
+    let connections = 0;
+    await using way = await forward((first) => {
+      connections++;
+      return first;
+    });
+    const url = `postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`;
+    const [used, unused] = [new Session(readServerUrl(url)), new Session(readServerUrl(url))];
+    await expect(used.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
+    await used.query("SELECT 1");
+    await used.close();
+    await unused.connect();
+    await unused.close();
+    expect(connections).toBe(2);
+  });
+
+  test("fails when the server neither responds nor accepts the cancel request", async () => {
+    const way = await forward((first) => first);
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 5_000,
+      responseTimeoutMs: 200,
+    });
+    await session.connect();
+    // The proxy accepts no more connections, so the cancel request fails.
+    const closed = way[Symbol.asyncDispose]();
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
+    session.discard();
+    await closed;
+  });
+
+  test("fails if the server neither responds nor closes the cancel connection", async () => {
+    const url = await server.createSchema();
+    await using silent = await forward((first) =>
+      first.readInt32BE(4) === cancelCode ? { reply: Buffer.alloc(0), isOver: false } : first,
+    );
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 200 },
+    );
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
+    session.discard();
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
+  });
+
+  test("sends one cancel request when it is closed, even without a response", async () => {
+    const url = await server.createSchema();
+    let requested = 0;
+    await using silent = await forward((first) => {
+      if (first.readInt32BE(4) !== cancelCode) return first;
+      requested++;
+      return { reply: Buffer.alloc(0), isOver: false };
+    });
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=asked-once`),
+    );
+    await session.connect();
+    const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Connection terminated");
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'asked-once' AND wait_event = 'PgSleep'";
+    await expect.poll(() => runSql(url, running)).toHaveLength(1);
+    await session.close();
+    await lost;
+    expect(requested).toBe(1);
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asked-once'");
+  });
+
+  test("cancels a timed-out statement before closing its connection, as a pooler requires", async () => {
+    const url = await server.createSchema();
+    await using pooler = await startForgetfulPooler();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 1_000 },
+    );
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
+    session.discard();
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'given-up'";
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+    await session.close();
+  });
+
+  test("keeps a connection open until the server has accepted its cancel request", async () => {
+    const ended: string[] = [];
+    const requested = Promise.withResolvers<void>();
+    await using way = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(socketOf(server.socketFolder));
+        for (const socket of [client, upstream]) socket.on("error", () => undefined);
+        client.once("data", (first: Buffer) => {
+          if (first.readInt32BE(4) === cancelCode) {
+            requested.resolve();
+            const remove = (): void => void (ended.push("request"), client.end());
+            // Removed some time after the response.
+            return void setTimeout(remove, 50);
+          }
+          client.once("close", () => void (ended.push("connection"), upstream.destroy()));
+          // The response comes despite the cancel request.
+          upstream.on("data", (data: Buffer) => {
+            const until = data.includes("late") ? requested.promise : Promise.resolve();
+            void until.then(() => client.write(data));
+          });
+          upstream.write(first);
+          client.pipe(upstream);
+        });
+      }),
+    );
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      responseTimeoutMs: 50,
+    });
+    expect(await session.query("SELECT 'late'")).toEqual([["late"]]);
+    await expect.poll(() => ended).toEqual(["request", "connection"]);
+    await session.close();
+  });
+
+  test("cancels the running statement before closing its connection, as a pooler requires", async () => {
+    const url = await server.createSchema();
+    await using pooler = await startForgetfulPooler();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=closed`),
+    );
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'closed'";
+    const ended = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
+    await expect.poll(() => runSql(url, `${running} AND wait_event = 'PgSleep'`)).toHaveLength(1);
+    await session.close();
+    await ended;
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+  });
+
+  // A notice's fields: its severity in any language, SQLSTATE, message, and the routine that sent it.
+  test.each([
+    {
+      notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
+      expected: "committed, but not confirmed by its synchronous standbys",
+    },
+    {
+      notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"],
+      expected: "a worker sent a warning, possibly that",
+    },
+    {
+      notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
+      expected: "a worker sent a warning, possibly that",
+    },
+    { notice: ["WARNUNG", "01000", "m", "FinishRemoteTransactionCommit"], expected: "a worker did not confirm" },
+    { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
+    { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
+    { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
+    { notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"] },
+  ])("after $notice treats a statement as done unless durability is uncertain", async (row) => {
+    const [severity, sqlState, message, routine] = row.notice;
+    const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
+    await using warning = await startWarningProxy(messageOf("N", fields));
+    const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
+    const session = new Session(through, undefined, new TableLocation().workers);
+    const running = session.query("SELECT 1").finally(() => void session.close());
+    if (row.expected === undefined) await expect(running).resolves.toEqual([["1"]]);
+    else await expect(running).rejects.toThrow(row.expected);
+  });
+
+  test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
+    { name: "script", commit: (session) => session.run("BEGIN; CREATE TABLE t (x int); COMMIT") },
+    {
+      name: "transaction",
+      commit: async (session) => {
+        await session.begin("ISOLATION LEVEL READ COMMITTED; CREATE TABLE t (x int)");
+        await session.commit();
+      },
+    },
+  ])("reports a $name as committed only after its standbys have it", async ({ commit }) => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const rejection = expect(commit(session)).rejects.toThrow(
+        "committed, but not confirmed by its synchronous standbys",
+      );
+      await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
+    });
+    // The next statement is not in doubt.
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+  });
+});
+
+/**
+ * Starts a proxy that, like PgBouncer, forwards a cancel request only for a connection that is still open. The proxy
+ * delays the request, so that a client that does not wait has already closed the connection.
+ */
+async function startForgetfulPooler(): Promise<Forwarding> {
+  const open = new Set<Socket>();
+  const pooler = createServer((client) => {
+    const upstream = connect(socketOf(server.socketFolder));
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    const cancel = async (request: Buffer): Promise<void> => {
+      for (let turns = 0; turns < 50 && open.size > 0; turns++) await nextTurn();
+      if (open.size > 0) upstream.write(request);
+      client.destroy();
+    };
+    client.once("data", (first: Buffer) => {
+      if (first.readInt32BE(4) === cancelCode) return void cancel(first);
+      open.add(client);
+      // A connection that is closed with unread bytes has no end of file.
+      client.once("close", () => {
+        open.delete(client);
+        upstream.destroy();
+      });
+      upstream.write(first);
+      client.pipe(upstream).pipe(client);
+    });
+  });
+  return await listenOnPort(pooler);
+}
+
+/** A proxy that sends this message before the response to each statement. */
+async function startWarningProxy(notice: Buffer): Promise<Forwarding> {
+  const proxy = createServer((client) => {
+    const upstream = connect(socketOf(server.socketFolder));
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    client.on("data", (data: Buffer) => {
+      if (data.includes("SELECT")) client.write(notice);
+      upstream.write(data);
+    });
+    client.on("close", () => upstream.destroy());
+    upstream.pipe(client);
+  });
+  return await listenOnPort(proxy);
+}
+
+async function listenOnPort(proxy: Server): Promise<Forwarding> {
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    port: portOf(proxy),
+    [Symbol.asyncDispose]: async () => {
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
+
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const cancelCode = 80_877_102;
+
+/** A proxy without TLS, which replies N to an SSLRequest. */
+function startCleartextProxy(): Promise<Forwarding> {
+  return forward((first) => (first.equals(sslRequest) ? { reply: Buffer.from("N"), isOver: false } : first));
+}
+
+/** A proxy that replies S to an SSLRequest although it does not support TLS. */
+function startBrokenTlsProxy(): Promise<Forwarding> {
+  return forward((first) => {
+    if (first.equals(sslRequest)) return { reply: Buffer.from("S"), isOver: false };
+    // A TLS handshake record (RFC 8446 §5.1).
+    return first[0] === 22 ? { reply: Buffer.from("HTTP/1.1 400 Bad Request"), isOver: true } : first;
+  });
+}
+
+// SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const sslRequest = Buffer.from("0000000804d2162f", "hex");
+
+/** A proxy that refuses start-up parameters like PgBouncer. */
+function startPoolerLike(): Promise<Forwarding> {
+  const reply = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
+  return forward((first) => (first.includes("_timeout") ? { reply, isOver: true } : first));
+}
+
+/** A host that is read-only like a standby, because it connects the user "tester" as "reader". */
+function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
+  return forward(asUser("reader"), socketOf(socketFolder));
+}
+
+/** Replaces the user "tester" by another one, whose name has the same length. */
+function asUser(name: string): (startup: Buffer) => Buffer {
+  return (startup) => Buffer.from(startup.toString("latin1").replace("tester", name), "latin1");
+}
+
+function socketOf(socketFolder: string): string {
+  return join(socketFolder, `.s.PGSQL.${port}`);
+}
+
+interface Forwarding extends AsyncDisposable {
+  readonly port: number;
+}
+
+/**
+ * Forwards connections to the server's Unix socket, unless `judge` replies to the first message.
+ *
+ * @param judge - returns the reply, or the message to forward instead of the first one
+ * @param path - the Unix socket to listen on; by default a TCP port
+ */
+async function forward(
+  judge: (first: Buffer) => Buffer | { readonly reply: Buffer; readonly isOver: boolean },
+  path?: string,
+): Promise<Forwarding> {
+  const proxy = createServer((client) => {
+    client.on("error", () => undefined);
+    const onFirst = (first: Buffer): void => {
+      const judged = judge(first);
+      if (!Buffer.isBuffer(judged)) {
+        if (judged.isOver) return void client.end(judged.reply);
+        client.write(judged.reply);
+        return void client.once("data", onFirst);
+      }
+      const upstream = connect(socketOf(server.socketFolder));
+      upstream.on("error", () => client.destroy());
+      upstream.write(judged);
+      client.pipe(upstream).pipe(client);
+    };
+    client.once("data", onFirst);
+  });
+  if (path === undefined) proxy.listen(0, "127.0.0.1");
+  else proxy.listen(path);
+  await once(proxy, "listening");
+  return {
+    port: path === undefined ? portOf(proxy) : port,
+    [Symbol.asyncDispose]: async () => {
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
+
+describe("a URL with several hosts", () => {
+  test("an error in a transaction switches to the next host only once", async () => {
+    await using proxy = await startPostgresProxy(
+      server.socketFolder,
+      (client, upstream) => void client.pipe(upstream).pipe(client),
+      port,
+    );
+    const folders = `${server.socketFolder},${proxy.socketFolder}`;
+    for (const work of [
+      (session: Session) => session.runInTransaction(readCommitted, "SELECT 1 / 0"),
+      (session: Session) => session.begin(`${readCommitted}; SELECT 1 / 0`),
+    ]) {
+      const url = `postgres:///postgres?host=${folders}&port=${port}&user=tester&target_session_attrs=any`;
+      const session = new Session(readServerUrl(url));
+      await expect(work(session)).rejects.toThrow(/division by zero/);
+      expect(proxy.sockets.size).toBe(0);
+      session.discard();
+      await session.connect();
+      expect(proxy.sockets.size).toBe(2);
+      await session.close();
+      await expect.poll(() => proxy.sockets.size).toBe(0);
+    }
+  });
+
+  let url: string;
+  let standby: Forwarding;
+  beforeAll(async () => {
+    url = await server.createSchema();
+    await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
+    mkdirSync(folder.file("standby"));
+    standby = await startReadOnlyHost(folder.file("standby"));
+  });
+  afterAll(() => standby[Symbol.asyncDispose]());
+
+  /** Opens a session with these hosts: a folder without a socket, a standby, or the server. */
+  function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
+    const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
+    const names = hosts.map((host) => folders[host]).join();
+    return new Session(readServerUrl(url.replace(server.socketFolder, names) + parameters));
+  }
+
+  test.each([
+    { hosts: ["primary", "nobody"] },
+    { hosts: ["nobody", "primary"] },
+    { hosts: ["standby", "primary"] },
+    { hosts: ["standby", "nobody", "standby", "primary"] },
+  ] as const)("with $hosts, only the writable host is used and kept connected", async ({ hosts }) => {
+    const session = sessionOf(hosts);
+    const [first] = await session.query("SELECT current_user, pg_backend_pid()");
+    expect(first?.[0]).toBe("tester");
+    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
+    // One host is used after the connection is lost.
+    await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
+    await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
+    await session.close();
+  });
+
+  test("the first host that responds is used with target_session_attrs=any", async () => {
+    const session = sessionOf(["nobody", "standby", "primary"], "&target_session_attrs=any");
+    await expect(session.query("SELECT current_user")).resolves.toEqual([["reader"]]);
+    await session.close();
+  });
+
+  test("the other host is used after a failed statement", async () => {
+    await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
+    mkdirSync(folder.file("second"));
+    const second = await forward(asUser("second"), socketOf(folder.file("second")));
+    const hosts = `${server.socketFolder},${folder.file("second")}`;
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
+    const userAfterwards = async (): Promise<unknown> => {
+      session.discard();
+      return await session.query("SELECT current_user");
+    };
+    await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
+    await expect(userAfterwards()).resolves.toEqual([["second"]]);
+    await expect(userAfterwards()).resolves.toEqual([["tester"]]);
+    await session.close();
+    await second[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    { hosts: ["nobody", "standby"], expected: /^the server is read-only$/ },
+    { hosts: ["standby", "nobody"], expected: /^connect ENOENT/ },
+  ] as const)("with only $hosts, no host is used because none is writable", async ({ hosts, expected }) => {
+    const session = sessionOf(hosts);
+    await expect(session.query("SELECT 1")).rejects.toThrow(expected);
+    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
+    await session.close();
+  });
+});
+
+test("the URL is read again for each connection", async () => {
+  const url = await server.createSchema();
+  await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
+  let current = url;
+  const session = new Session(followServerUrl(url, () => current));
+  await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
+  current = url.replace("user=tester", "user=rotated");
+  session.discard();
+  await expect(session.query("SELECT current_user")).resolves.toEqual([["rotated"]]);
+  await session.close();
+});
+
+test("the last certificate is used while the URL's file is missing", () => {
+  const authority = folder.file("replaced.pem");
+  const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
+  writeFileSync(authority, certificate.cert);
+  const followed = followServerUrl(url, () => url);
+  const { cert } = createCertificate("second");
+  writeFileSync(authority, cert);
+  const ca = (): unknown => followed.hosts[0]?.ways[0]?.ssl;
+  expect(ca()).toMatchObject({ ca: cert });
+  rmSync(authority);
+  expect(ca()).toMatchObject({ ca: cert });
+  // The URL still names the same database.
+  expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
+});
+
+test.each([
+  { name: "user and password", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants", refused: true },
+  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging", refused: true },
+  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1", refused: true },
+  {
+    name: "other options",
+    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable",
+    refused: true,
+  },
+  { name: "one host", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable", refused: true },
+  {
+    name: "another port",
+    text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
+    refused: true,
+  },
+  {
+    name: "user and password as parameters",
+    first: "postgres://a/p?user=old&password=one",
+    text: "postgres://a/p?user=new&password=two",
+  },
+  { name: "a password without a database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  {
+    name: "a user with the database as a parameter",
+    first: "postgres://old@a?dbname=p",
+    text: "postgres://new@a?dbname=p",
+  },
+  {
+    name: "a user as a parameter whose name is the database",
+    first: "postgres://a?user=o",
+    text: "postgres://a?user=n",
+    refused: true,
+  },
+  {
+    name: "a user whose name is the database",
+    first: "postgres://old:word@a",
+    text: "postgres://new:word@a",
+    refused: true,
+  },
+  { name: "half of the URL", text: "postgres://half:wri", refused: true },
+  { name: "a URL that is not of PostgreSQL", text: "https://a/", refused: true },
+])("with $name in the new URL, only user and password may differ", ({ first, text, refused }) => {
+  const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
+  const renew = (): void => assertSameDatabase(url, text);
+  if (refused === true) expect(renew).toThrow(StoreOpenError);
+  else expect(renew).not.toThrow();
+  const followed = followServerUrl(url, () => (refused === true ? url : text));
+  expect({ ...followed }).toEqual(readServerUrl(refused === true ? url : text));
+});
