@@ -1,48 +1,10 @@
-import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { describeConcurrentJobs } from "../../support/plants/describe-concurrent-jobs.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import type { OpenStore, ProtectionSql } from "../../support/plants/opened-store.ts";
-import { addPlants, ageRecords, plantsIn, recordedIn, runSqlite } from "../../support/plants/sqlite-file.ts";
-
-const protectionSql: ProtectionSql = {
-  "a reference in another table": (ids) =>
-    `CREATE TABLE beds (plant INTEGER REFERENCES plants (id));
-     INSERT INTO beds SELECT value FROM json_each('[${ids}]')`,
-  "a trigger that refuses the deletion": (ids) =>
-    `CREATE TRIGGER protect BEFORE DELETE ON plants WHEN OLD.id IN (${ids})
-     BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
-  "a trigger that skips the deletion": (ids) =>
-    `CREATE TRIGGER protect BEFORE DELETE ON plants WHEN OLD.id IN (${ids}) BEGIN SELECT RAISE(IGNORE); END`,
-  "a trigger that skips the record": (ids) =>
-    `CREATE TRIGGER protect BEFORE INSERT ON deletions WHEN NEW.plant_id IN (${ids})
-     BEGIN SELECT RAISE(IGNORE); END`,
-};
-
-const openSqlite: OpenStore = async (plants) => {
-  const folder = createTempFolder();
-  const file = folder.file("plants.db");
-  const store = await openSqliteStore({ file, migrates: true });
-  addPlants(file, plants);
-  const run = (sql: string): void => runSqlite(file, sql);
-  return {
-    store,
-    plants: () => plantsIn(file),
-    reopen: (options) => openSqliteStore({ file, ...options }),
-    database: {
-      location: { kind: "sqlite", path: file },
-      kill: async () => undefined,
-      run,
-      failDeletions: () => run("CREATE TRIGGER fail AFTER DELETE ON plants BEGIN SELECT json('no JSON'); END"),
-      protect: (way, ids) => run(protectionSql[way](ids.join())),
-      recorded: () => recordedIn(file),
-      age: (days) => ageRecords(file, days),
-    },
-    [Symbol.asyncDispose]: async () => {
-      await store.close();
-      folder[Symbol.dispose]();
-    },
-  };
-};
+import { sqlitePauses } from "../../support/plants/job-pauses.ts";
+import { openSqlite } from "../../support/plants/open-sqlite.ts";
 
 // SQLite locks the whole file.
 describePlantStore(openSqlite, { lacks: ["a locked plant"] });
+
+// test/suites/long/stores/concurrent-jobs.test.ts tests the other jobs.
+describeConcurrentJobs(["import", "retention"], openSqlite, sqlitePauses);

@@ -1,0 +1,15 @@
+import { describe } from "vitest";
+import { describeConcurrentJobs, type Job } from "../../../support/plants/describe-concurrent-jobs.ts";
+import { postgresPauses, sqlitePauses } from "../../../support/plants/job-pauses.ts";
+import { openSqlite } from "../../../support/plants/open-sqlite.ts";
+import { openStoreWith, startPostgresOfFile } from "../../../support/plants/postgres-of-file.ts";
+
+// test/stores/contract/ tests imports and retention.
+
+const server = await startPostgresOfFile();
+
+const jobs: readonly Job[] = ["import --restore", "export", "deletions", "move", "migrate", "check"];
+
+describe("SQLite", () => describeConcurrentJobs([...jobs, "backup", "restore"], openSqlite, sqlitePauses));
+
+describe("PostgreSQL", () => describeConcurrentJobs(jobs, (plants) => openStoreWith(server, plants), postgresPauses));

@@ -1,0 +1,336 @@
+import { describe, expect, test } from "vitest";
+import { collect } from "../../../packages/testing/src/collect.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import {
+  checkPlantStore,
+  migratePlants,
+  movePlants,
+  openLockedStore,
+  openPlantDatabase,
+  type PlantLocation,
+} from "../../../src/stores/index.ts";
+import type { PlantImport } from "../../../src/stores/contract/plant-database.ts";
+import { deleteCall } from "./delete-call.ts";
+import { fileInterleavings } from "./concurrent-file-jobs.ts";
+import {
+  deleteEach,
+  deleteTogether,
+  deletionsKeptMs,
+  type Interleaving,
+  moreThanOneChunk,
+  type Opened,
+  type Pauses,
+  upTo,
+  withDatabase,
+  withImport,
+  withRetention,
+} from "./job-steps.ts";
+import type { OpenWithDatabase } from "./opened-store.ts";
+import { createMissingStore } from "./sqlite-file.ts";
+
+/** The jobs of operators, and the one of a server, in every store. */
+export type Job = "import" | "import --restore" | "export" | "deletions" | "retention" | "move" | "migrate" | "check";
+
+/** The facts about each job. A job without facts does not compile. */
+const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
+  import: [
+    {
+      fact: "skips plants whose deletion was acknowledged between its batches",
+      plants: [1n, 2n],
+      run: (opened) =>
+        withImport(opened, async (running) => {
+          await expect(running.add([1n, 3n])).resolves.toEqual({ added: 1, present: 1, deleted: 0 });
+          await expect(deleteEach(opened.store, [1n, 3n])).resolves.toEqual([true, true]);
+          await expect(running.add([1n, 3n, 4n])).resolves.toEqual({ added: 1, present: 0, deleted: 2 });
+          expect(await opened.plants()).toEqual([2n, 4n]);
+        }),
+    },
+    {
+      fact: "adds a plant whose deletion did not find it between two batches",
+      plants: [],
+      run: (opened) =>
+        withImport(opened, async (running) => {
+          await running.add([1n]);
+          await expect(opened.store.delete(2n, deleteCall({ idempotencyKey: "early" }))).resolves.toBe(false);
+          await expect(running.add([2n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+          expect(await opened.plants()).toEqual([1n, 2n]);
+        }),
+    },
+    {
+      fact: "leaves exactly the plants that concurrent deletions did not find",
+      plants: upTo(20),
+      run: (opened) =>
+        withImport(opened, async (running) => {
+          const ids = upTo(40);
+          const [outcomes] = await Promise.all([deleteTogether(opened.store, ids), running.add(ids)]);
+          expect(outcomes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => true));
+          expect(await opened.plants()).toEqual(ids.filter((_, i) => outcomes[i] === false));
+        }),
+    },
+    {
+      fact: "neither restores a plant that is deleted before its commit, nor loses a new one",
+      plants: [1n, 2n],
+      run: (opened, { holdImports }) =>
+        withImport(opened, async (running) => {
+          const held = await holdImports?.(opened);
+          const adding = running.add([1n, 3n]);
+          await held?.reached?.();
+          // Without a pause, plant 3 may be added before its deletion.
+          const [, found] = await deleteEach(opened.store, [1n, 3n]);
+          await held?.release();
+          await adding;
+          expect(await opened.plants()).toEqual(found === true ? [2n] : [2n, 3n]);
+        }),
+    },
+    {
+      fact: "of two with the same plants restores none that is deleted meanwhile",
+      plants: upTo(20),
+      run: (opened) =>
+        withImport(opened, (one) =>
+          withImport(opened, async (other) => {
+            const [outcomes] = await Promise.all([
+              deleteTogether(opened.store, upTo(10)),
+              one.add(upTo(20)),
+              other.add(upTo(20)),
+            ]);
+            expect(outcomes).not.toContain(false);
+            expect(await opened.plants()).toEqual(upTo(20).slice(10));
+          }),
+        ),
+    },
+    {
+      fact: "skips plants that are deleted after retention has dropped older records",
+      plants: upTo(5),
+      run: (opened) =>
+        withImport(opened, async (running) => {
+          await deleteEach(opened.store, [1n, 2n]);
+          await running.add([1n, 2n]);
+          await opened.database.age(3);
+          await opened.store.delete(3n, deleteCall());
+          await withRetention(opened, async (again) => {
+            await expect.poll(() => opened.database.recorded()).toEqual([3n]);
+            await deleteEach(again, [4n]);
+            await expect(running.add([3n, 4n, 5n])).resolves.toEqual({ added: 0, present: 1, deleted: 2 });
+          });
+          expect(await opened.plants()).toEqual([5n]);
+        }),
+    },
+  ],
+  "import --restore": [
+    {
+      fact: "restores exactly the plants that it counts as added, and keeps the record of every deletion",
+      plants: upTo(20),
+      run: async (opened) => {
+        const restoring = async (running: PlantImport): Promise<void> => {
+          const [outcomes, { added, present }] = await Promise.all([
+            deleteTogether(opened.store, upTo(20)),
+            running.add(upTo(20)),
+          ]);
+          expect(outcomes).not.toContain(false);
+          expect(added + present).toBe(20);
+          expect(await opened.plants()).toHaveLength(added);
+          expect((await opened.database.recorded()).toSorted((one, other) => Number(one - other))).toEqual(upTo(20));
+        };
+        await withImport(opened, restoring, { restore: true });
+      },
+    },
+    {
+      fact: "keeps a plant whose deletion is repeated by its key between two batches",
+      plants: [1n],
+      run: async (opened) => {
+        await opened.store.delete(1n, deleteCall({ idempotencyKey: "key" }));
+        const restoring = async (running: PlantImport): Promise<void> => {
+          await running.add([1n]);
+          await expect(opened.store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
+          await expect(running.add([1n])).resolves.toEqual({ added: 0, present: 1, deleted: 0 });
+        };
+        await withImport(opened, restoring, { restore: true });
+        expect(await opened.plants()).toEqual([1n]);
+      },
+    },
+  ],
+  export: [
+    {
+      fact: "prints one snapshot while plants are deleted, imported and restored",
+      plants: moreThanOneChunk,
+      run: async (opened) => {
+        const last = BigInt(moreThanOneChunk.length);
+        await opened.store.delete(last - 2n, deleteCall());
+        const expected = moreThanOneChunk.filter((id) => id !== last - 2n);
+        await withDatabase(opened, async (database) => {
+          const chunks = database.exportPlants()[Symbol.asyncIterator]();
+          const first = await chunks.next();
+          await opened.store.delete(last, deleteCall());
+          await withImport(opened, async (running) => void (await running.add([last - 2n, last + 1n])), {
+            restore: true,
+          });
+          const rest = await collect({ [Symbol.asyncIterator]: () => chunks });
+          expect([first.value, ...rest].flat()).toEqual(expected);
+        });
+        expect(await opened.plants()).toEqual([...moreThanOneChunk.slice(0, -1), last + 1n]);
+      },
+    },
+  ],
+  deletions: [
+    {
+      fact: "prints one snapshot while records are added, and dropped by retention",
+      plants: [1n],
+      run: async (opened, { oldRecordsSql }) => {
+        await opened.database.run(oldRecordsSql);
+        await withDatabase(opened, async (database) => {
+          const chunks = database.listDeletions()[Symbol.asyncIterator]();
+          const first = await chunks.next();
+          await opened.store.delete(1n, deleteCall());
+          await withRetention(opened, () => expect.poll(() => opened.database.recorded()).toEqual([1n]));
+          const rest = await collect({ [Symbol.asyncIterator]: () => chunks });
+          expect([first.value, ...rest].flat()).toHaveLength(10_001);
+        });
+      },
+    },
+  ],
+  retention: [
+    {
+      fact: "drops no plant, and neither the record nor the key of a deletion that is acknowledged meanwhile",
+      plants: [1n, 2n, 3n, 4n],
+      run: async (opened, { holdRetention }) => {
+        await deleteEach(opened.store, [1n], "old");
+        await opened.database.age(3);
+        await deleteEach(opened.store, [2n], "young");
+        const held = await holdRetention(opened);
+        const opening = opened.reopen({ deletionsKeptMs });
+        await held.reached?.();
+        const deleting = deleteEach(opened.store, [3n], "meanwhile");
+        await held.release();
+        await expect(deleting).resolves.toEqual([true]);
+        const again = await opening;
+        try {
+          await expect.poll(() => opened.database.recorded()).toEqual([2n, 3n]);
+          await opened.database.run("INSERT INTO plants VALUES (2), (3)");
+          // Repeated by their keys, so that the restored plants stay.
+          await expect(deleteEach(again, [2n], "young")).resolves.toEqual([true]);
+          await expect(deleteEach(again, [3n], "meanwhile")).resolves.toEqual([true]);
+          expect(await opened.plants()).toEqual([2n, 3n, 4n]);
+        } finally {
+          await again.close();
+        }
+      },
+    },
+  ],
+  move: [
+    {
+      fact: "is refused when a plant is deleted in its source, and the deletion stays",
+      plants: [1n, 2n],
+      run: async (opened, pauses) => {
+        const { moving, pending } = await moveDuring(opened, pauses, () => opened.store.delete(1n, deleteCall()));
+        expect(moving).toMatch(/another (session writes to it|process has .* open)/);
+        await expect(pending).resolves.toBe(true);
+        expect(await opened.plants()).toEqual([2n]);
+      },
+    },
+    {
+      fact: "is refused when an import adds a plant to its source, which stays",
+      plants: [1n],
+      run: (opened, pauses) =>
+        withImport(opened, async (running) => {
+          await opened.store.close();
+          const { moving, pending } = await moveDuring(opened, pauses, () => running.add([2n]));
+          expect(moving).toMatch(/another (session writes to it|process has .* open)/);
+          await expect(pending).resolves.toMatchObject({ added: 1 });
+          expect(await opened.plants()).toEqual([1n, 2n]);
+        }),
+    },
+    {
+      fact: "does not restore a plant that is deleted in its target before the commit",
+      plants: [],
+      run: async (opened, { untilBlocked }) => {
+        const { location } = opened.database;
+        using folder = createTempFolder();
+        const from = folder.file("from.db");
+        createMissingStore(from);
+        const source: PlantLocation = { kind: "sqlite", path: from };
+        const filling = await openPlantDatabase(source);
+        const running = await filling.startImport();
+        await running.add([1n, 2n]);
+        await running[Symbol.asyncDispose]();
+        await filling[Symbol.asyncDispose]();
+        await using reading = await openLockedStore(source, { isRead: true });
+        if (untilBlocked === undefined) {
+          await expect(openLockedStore(location, { isRead: false })).rejects.toThrow(/another process has .* open/);
+          return;
+        }
+        await using writing = await openLockedStore(location, { isRead: false, watchMs: 0 });
+        const deleting = opened.store.delete(1n, deleteCall());
+        await untilBlocked(location);
+        await movePlants(reading, writing);
+        await writing[Symbol.asyncDispose]();
+        await expect(deleting).resolves.toBe(true);
+        expect(await opened.plants()).toEqual([2n]);
+      },
+    },
+  ],
+  migrate: [
+    {
+      fact: "changes no plant while others are deleted and imported",
+      plants: upTo(20),
+      run: (opened) => deletingDuring(opened, () => migratePlants(opened.database.location)),
+    },
+  ],
+  check: [
+    {
+      fact: "succeeds and changes no plant while others are deleted and imported",
+      plants: upTo(20),
+      run: (opened) => deletingDuring(opened, () => checkPlantStore(opened.database.location)),
+    },
+  ],
+};
+
+/** Locks a store for a move, and writes to it as soon as it is locked. Returns the error of the move. */
+async function moveDuring<Result>(
+  { database: { location } }: Opened,
+  { untilLocked }: Pauses,
+  write: () => Promise<Result>,
+): Promise<{ moving: string; pending: Promise<Result> }> {
+  const locking = openLockedStore(location, { isRead: true, watchMs: 10_000 }).then(
+    () => "the store was locked",
+    (fault: unknown) => String(fault),
+  );
+  await untilLocked?.(location);
+  const pending = write();
+  return { moving: await locking, pending };
+}
+
+/** Deletes and imports plants while `job` runs, and compares the plants with the outcomes. */
+async function deletingDuring(opened: Opened, job: () => Promise<unknown>): Promise<void> {
+  await withImport(opened, async (running) => {
+    const [outcomes] = await Promise.all([
+      deleteTogether(opened.store, upTo(10)),
+      running.add([30n]),
+      job(),
+      opened.store.delete(11n, deleteCall()),
+    ]);
+    await job();
+    expect(outcomes).not.toContain(false);
+    expect(await opened.plants()).toEqual([...upTo(20).slice(11), 30n]);
+  });
+}
+
+/** Describes what holds when other operations run during these jobs on a store. */
+export function describeConcurrentJobs(
+  jobs: readonly (Job | keyof typeof fileInterleavings)[],
+  open: OpenWithDatabase,
+  pauses: Pauses,
+): void {
+  const all: Readonly<Record<(typeof jobs)[number], readonly Interleaving[]>> = {
+    ...interleavings,
+    ...fileInterleavings,
+  };
+  describe("a job on all plants", () => {
+    test.each(jobs.flatMap((job) => all[job].map((row) => ({ job, ...row }))))(
+      "$job $fact",
+      async ({ plants, run }) => {
+        await using opened = await open(plants);
+        await run(opened, pauses);
+      },
+    );
+  });
+}

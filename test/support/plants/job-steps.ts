@@ -1,0 +1,92 @@
+import { openPlantDatabase, type PlantLocation } from "../../../src/stores/index.ts";
+import type { ImportOptions, PlantDatabase, PlantImport } from "../../../src/stores/contract/plant-database.ts";
+import type { PlantStore } from "../../../src/service/plant-store.ts";
+import { deleteCall } from "./delete-call.ts";
+import type { OpenWithDatabase } from "./opened-store.ts";
+
+/** A store whose database belongs to the test. */
+export type Opened = Awaited<ReturnType<OpenWithDatabase>>;
+
+/** What a store kind needs to stop a job in the middle of a statement or transaction. */
+export interface Pauses {
+  /** Makes imports wait before their commit. The returned function waits for one, and `release` lets it commit. */
+  readonly holdImports?: (opened: Opened) => Promise<Held>;
+  /** Makes every drop of deletion records wait. */
+  readonly holdRetention: (opened: Opened) => Promise<Held>;
+  /** Waits until a move has locked the store; missing if a move refuses every store that is open. */
+  readonly untilLocked?: (location: PlantLocation) => Promise<void>;
+  /** Waits until a session waits for the lock of a move; missing like `untilLocked`. */
+  readonly untilBlocked?: (location: PlantLocation) => Promise<void>;
+  /** SQL that adds a record, which is three days old, for each plant from 1 to 10,001. */
+  readonly oldRecordsSql: string;
+}
+
+/** A job that waits. */
+export interface Held {
+  /** Waits until the job has reached the place; missing if it cannot be observed. */
+  readonly reached?: () => Promise<void>;
+  release(): Promise<void> | void;
+}
+
+/** What must hold when another operation runs during a job. */
+export interface Interleaving {
+  readonly fact: string;
+  readonly plants: readonly bigint[];
+  readonly run: (opened: Opened, pauses: Pauses) => Promise<void>;
+}
+
+/** More plants than a chunk of an export has. */
+export const moreThanOneChunk: readonly bigint[] = Array.from({ length: 10_001 }, (_, i) => BigInt(i + 1));
+
+/** The shortest time for which a store keeps records. */
+export const deletionsKeptMs: number = 3_600_000;
+
+/** Returns the ids from 1. */
+export const upTo = (last: number): bigint[] => Array.from({ length: last }, (_, i) => BigInt(i + 1));
+
+/** Runs `work` with the database of a store. */
+export async function withDatabase<Result>(
+  { database }: Opened,
+  work: (of: PlantDatabase) => Promise<Result>,
+): Promise<Result> {
+  await using opened = await openPlantDatabase(database.location);
+  return await work(opened);
+}
+
+/** Runs `work` while an import is open. */
+export function withImport(
+  opened: Opened,
+  work: (running: PlantImport) => Promise<void>,
+  options: ImportOptions = {},
+): Promise<void> {
+  return withDatabase(opened, async (database) => {
+    await using running = await database.startImport(options);
+    await work(running);
+  });
+}
+
+/** Deletes plants one after another, and returns which of them existed. */
+export async function deleteEach(
+  store: PlantStore,
+  ids: readonly bigint[],
+  idempotencyKey?: string,
+): Promise<boolean[]> {
+  const outcomes: boolean[] = [];
+  for (const id of ids) outcomes.push(await store.delete(id, deleteCall({ idempotencyKey })));
+  return outcomes;
+}
+
+/** Deletes plants concurrently, and returns which of them existed. */
+export function deleteTogether(store: PlantStore, ids: readonly bigint[]): Promise<boolean[]> {
+  return Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+}
+
+/** Opens a store that drops expired records, and closes it when `work` is done. */
+export async function withRetention({ reopen }: Opened, work: (again: PlantStore) => Promise<void>): Promise<void> {
+  const again = await reopen({ deletionsKeptMs });
+  try {
+    await work(again);
+  } finally {
+    await again.close();
+  }
+}
