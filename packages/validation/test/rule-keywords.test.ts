@@ -67,6 +67,7 @@ test.each<{ readonly name: string; readonly value: object; readonly want: object
 test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: Rules, value: object]>([
   ["a string", "fString", {}, { minLength: 1 }],
   ["a string with a minimum length", "fString", string({ minLen: 3n }), { minLength: 3 }],
+  ["a string with a minimum length of 0", "fString", string({ minLen: 0n }), { minLength: 1 }],
   ["a number", "fInt32", {}, { not: { enum: ["0", 0] } }],
   ["a boolean", "fBool", {}, { const: true }],
   ["bytes", "fBytes", {}, { minLength: 1 }],
@@ -78,6 +79,7 @@ test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: R
     { type: { case: "repeated", value: { maxItems: 5n } } },
     { minItems: 1, maxItems: 5 },
   ],
+  ["a list with a minimum size of 0", "ids", { type: { case: "repeated", value: { minItems: 0n } } }, { minItems: 1 }],
   ["a map", "labels", {}, { minProperties: 1 }],
   [
     "a map with a maximum size",
@@ -86,6 +88,12 @@ test.each<readonly [about: string, name: keyof typeof SinkSchema.field, rules: R
     { minProperties: 1, maxProperties: 5 },
   ],
   ["a map with a minimum size", "labels", { type: { case: "map", value: { minPairs: 2n } } }, { minProperties: 2 }],
+  [
+    "a map with a minimum size of 0",
+    "labels",
+    { type: { case: "map", value: { minPairs: 0n } } },
+    { minProperties: 1 },
+  ],
   ["a field with presence", "maybeInt64", {}, {}],
 ])("the rule required for %s refuses only its zero value", (_, name, rules, value) => {
   expect(keywordsOfField(name, { required: true, ...rules })?.value).toEqual(value);
@@ -122,6 +130,18 @@ test.each<{
     want: { value: { enum: ["COLOR_RED", "COLOR_GREEN"] } },
   },
   {
+    name: "names of enum values in a list",
+    field: "colors",
+    rules: { type: { case: "repeated", value: { items: { type: { case: "enum", value: { in: [1] } } } } } },
+    want: { value: {}, element: { enum: ["COLOR_RED"] } },
+  },
+  {
+    name: "names of enum values in a map",
+    field: "palette",
+    rules: { type: { case: "map", value: { values: { type: { case: "enum", value: { in: [1] } } } } } },
+    want: { value: {}, element: { enum: ["COLOR_RED"] } },
+  },
+  {
     name: "a 64-bit integer that no JSON number has",
     field: "fInt64",
     rules: { type: { case: "int64", value: { in: [2n ** 53n + 1n] } } },
@@ -152,11 +172,22 @@ test.each<readonly [place: string, name: keyof typeof SinkSchema.field, rules: R
       { type: { case: "map", value: { keys: string({ minLen: 2n }) } } },
       { value: {}, key: {} },
     ],
+    [
+      "the values of a map",
+      "labels",
+      { type: { case: "map", value: { values: string({ minLen: 2n }) } } },
+      { value: {}, element: {} },
+    ],
   ],
 )("rules of %s that exempt some values are left out", (_, name, rules, want) => {
   const ignored = create(FieldRulesSchema, rules);
   const { type } = ignored;
-  const nested = type.case === "repeated" ? type.value.items : type.case === "map" ? type.value.keys : ignored;
+  const nested =
+    type.case === "repeated"
+      ? type.value.items
+      : type.case === "map"
+        ? (type.value.keys ?? type.value.values)
+        : ignored;
   if (nested !== undefined) nested.ignore = Ignore.IF_ZERO_VALUE;
   expect(keywordsOf(SinkSchema.field[name], ignored, FieldRulesSchema)).toEqual(want);
 });

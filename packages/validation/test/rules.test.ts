@@ -1,5 +1,12 @@
-import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { create, createFileRegistry, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
+import {
+  type DescriptorProto,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  MessageOptionsSchema,
+  OneofDescriptorProtoSchema,
+  OneofOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
 import * as validate from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { notesWith } from "../../testing/src/gateway/notes.ts";
@@ -9,7 +16,10 @@ type Given = MessageInitShape<typeof validate.FieldRulesSchema>;
 
 /** Returns rules for a message whose fields have the given ones. */
 function rulesWith(...rules: readonly Given[]): Rules {
-  const file = create(FileDescriptorProtoSchema, notesWith(...rules));
+  return rulesIn(create(FileDescriptorProtoSchema, notesWith(...rules)));
+}
+
+function rulesIn(file: FileDescriptorProto): Rules {
   const registry = createFileRegistry(file, () => validate.file_buf_validate_validate);
   const note = registry.getMessage("notes.Note");
   if (note === undefined) throw new Error("no message");
@@ -42,4 +52,30 @@ test("patterns of keys, values and bytes are added to field patterns", () => {
   const bytes: Given = { type: { case: "bytes", value: { pattern: "c" } } };
   const map: Given = { type: { case: "map", value: { keys: string, values: bytes } } };
   expect(rulesWith(string, bytes, map)).toMatchObject({ owners: 3, patternCharacters: 6 });
+});
+
+test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
+  [
+    "a message",
+    (note) => {
+      note.options = create(MessageOptionsSchema);
+      setExtension(note.options, validate.message, create(validate.MessageRulesSchema, { celExpression: ["a"] }));
+    },
+  ],
+  [
+    "a oneof",
+    (note) => {
+      const options = create(OneofOptionsSchema);
+      setExtension(options, validate.oneof, create(validate.OneofRulesSchema, { required: true }));
+      note.oneofDecl.push(create(OneofDescriptorProtoSchema, { name: "text", options }));
+      for (const field of note.field) field.oneofIndex = 0;
+    },
+  ],
+])("a message with a rule of only %s is a type with rules", (_, add) => {
+  const file = create(FileDescriptorProtoSchema, notesWith({}));
+  const [note = expect.unreachable("no message")] = file.messageType;
+  for (const field of note.field) delete field.options;
+  add(note);
+  const { owners, ruledTypes } = rulesIn(file);
+  expect([owners, [...ruledTypes].map(({ typeName }) => typeName)]).toEqual([1, ["notes.Note"]]);
 });

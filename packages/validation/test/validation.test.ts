@@ -159,6 +159,13 @@ describe("on REST", () => {
     expect(body).toMatchObject({ message: expect.stringMatching(/^labels\["xxx/), details: [{}, {}] });
   });
 
+  test("a violation after twenty at long map keys is listed", async () => {
+    const long = Array.from({ length: 20 }, (_, at) => [`${"x".repeat(500)}${at}`, ""]);
+    const [, body] = await post({ ...validAccount, labels: Object.fromEntries([...long, ["y", ""]]) });
+    const one = { length: 1, 0: { field: 'labels["y"]' } };
+    expect(body).toMatchObject({ details: [{ violations: { length: 1 } }, { fieldViolations: one }] });
+  });
+
   test.each([
     { name: "a list", elements: { addresses: addresses(101) }, message: /^addresses\[0\]\.zip: [^(]*$/ },
     { name: "a map", elements: { labels: labels(101) }, message: /^labels\["key0"\]: [^(]*$/ },
