@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { parsePathTemplate } from "../../protocols/src/rest/rules/parse-path-template.ts";
+import { fastifyUrlsOf } from "../src/fastify-urls.ts";
+
+// The suite frameworks sends requests to these URLs in Fastify.
+
+test.each<readonly [template: string, urls: readonly string[]]>([
+  ["/v1/{sensor}", ["/v1/:p1"]],
+  ["/v1/{sensor}:read", ["/v1/:p1(.+)::read"]],
+  ["/v1/{sensor}:%C3%BC", ["/v1/:p1"]],
+  ["/v1/beds:read", ["/v1/beds::read"]],
+  ["/v1/a%3Ab", ["/v1/:p1"]],
+  ["/v1/{sensor=beds/*}/reading", ["/v1/beds/:p2/reading"]],
+  ["/v1/{sensor=**}", ["/v1/*", "/v1"]],
+  ["/v1/{sensor=**}:read", ["/v1/*", "/v1::read"]],
+  ["/v1/{sensor=**}/reading", ["/v1/*"]],
+  ["/{sensor=**}", ["/*"]],
+])("the template %s is registered as %j in Fastify", (template, urls) => {
+  const route = { httpMethods: ["GET"], path: template, template: parsePathTemplate(template) };
+  expect(fastifyUrlsOf(route, { ofFastify: "", ofGateway: "" })).toEqual(urls);
+});
+
+test.each([
+  { name: "a plugin's", prefixes: { ofFastify: "/app", ofGateway: "" }, template: "/v1/:p1", procedure: "/a.B/C" },
+  {
+    name: "a gateway's",
+    prefixes: { ofFastify: "", ofGateway: "/api" },
+    template: "/api/v1/:p2",
+    procedure: "/api/a.B/C",
+  },
+  {
+    name: "a plugin's and its gateway's",
+    prefixes: { ofFastify: "/app", ofGateway: "/api" },
+    template: "/api/v1/:p2",
+    procedure: "/api/a.B/C",
+  },
+])("with $name prefix, URLs have only the gateway's", ({ prefixes, template, procedure }) => {
+  const prefix = prefixes.ofFastify + prefixes.ofGateway;
+  const urlsOf = (path: string, parsed?: ReturnType<typeof parsePathTemplate>): readonly string[] =>
+    fastifyUrlsOf({ httpMethods: ["GET"], path: prefix + path, template: parsed }, prefixes);
+  expect(urlsOf("/v1/{sensor}", parsePathTemplate("/v1/{sensor}"))).toEqual([template]);
+  expect(urlsOf("/a.B/C")).toEqual([procedure]);
+});

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { parameterNamesMax, resolveParameter } from "../../../src/rest/rules/parameters.ts";
+
+const binding = {
+  message: SinkSchema,
+  boundFields: new Map(),
+  lenient: false,
+  acceptsMaps: true,
+  acceptsStructs: false,
+  acceptsGoDurations: false,
+};
+
+/** Returns the path of a text in so many messages, each inside the previous one. */
+function pathOf(names: number): string {
+  return ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
+}
+
+test(`a parameter with ${parameterNamesMax} names sets a field`, () => {
+  expect(resolveParameter(binding, pathOf(parameterNamesMax))?.path).toHaveLength(parameterNamesMax);
+});
+
+test.each([
+  { name: "one name more than the limit", parameter: pathOf(parameterNamesMax + 1) },
+  { name: "an unknown last name", parameter: "nested.inner.color" },
+  { name: "a key for a field that is not a map", parameter: "nested[a]" },
+])("a parameter with $name sets no field", ({ parameter }) => {
+  expect(resolveParameter(binding, parameter)).toBeUndefined();
+});
