@@ -1,3 +1,9 @@
+import { create, createFileRegistry } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../src/create-open-api.ts";
 import type { OpenApiSchema } from "../src/open-api-document.ts";
@@ -30,6 +36,38 @@ describe("a message", () => {
     expect(schemas["Sink"]).not.toHaveProperty("additionalProperties");
     expect(schemas["Shelf"]).toHaveProperty("additionalProperties", false);
   });
+});
+
+/** Returns the schemas of a message that the services notes.A and notes.B read, and that contains another message. */
+function sharedSchemas(rest: OpenApiOptions["rest"]): Readonly<Record<string, OpenApiSchema>> {
+  const note = { name: "note", jsonName: "note", number: 1, typeName: ".notes.Part" };
+  const field = { ...note, type: FieldDescriptorProto_Type.MESSAGE, label: FieldDescriptorProto_Label.OPTIONAL };
+  const rpc = { name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" };
+  const file = create(FileDescriptorProtoSchema, {
+    name: "notes.proto",
+    package: "notes",
+    syntax: "proto3",
+    messageType: [{ name: "Part" }, { name: "Note", field: [field] }],
+    service: ["A", "B"].map((name) => ({ name, method: [rpc] })),
+  });
+  const registry = createFileRegistry(file, () => undefined);
+  const services = ["A", "B"].map((name) => registry.getService(`notes.${name}`) ?? expect.unreachable());
+  const rules = services.map(({ typeName }) => ({
+    selector: `${typeName}.Add`,
+    pattern: { case: "post", value: `/${typeName}` } as const,
+    body: "*",
+  }));
+  return createOpenApi(services, { info, rest: { ...rest, rules } }).components?.schemas ?? {};
+}
+
+test.each([
+  { name: "two services is closed if both refuse unknown fields", lenient: [] as string[], want: false },
+  { name: "two services is open if the first ignores unknown fields", lenient: ["notes.A"], want: undefined },
+  { name: "two services is open if the second ignores unknown fields", lenient: ["notes.B"], want: undefined },
+])("a message that is read by $name", ({ lenient, want }) => {
+  const schemas = sharedSchemas({ service: ({ typeName }) => ({ lenient: lenient.includes(typeName) }) });
+  const [outer, inner] = [schemas["Note"], schemas["Part"]].map((schema) => schema?.["additionalProperties"]);
+  expect([outer, inner]).toEqual([want, want]);
 });
 
 describe("a body without the fields of the path", () => {
