@@ -16,21 +16,13 @@ async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & 
   return Object.assign(gateway, { url: new URL(`http://127.0.0.1:${port}`) });
 }
 
-test("the gateway passes the transcoding suite over HTTP/1.1", async () => {
-  const gateway = await listen();
-  expect(await failures(byHand, createHttp1Exchange(gateway.url))).toEqual([]);
-  await gateway.close();
-});
-
-test("the gateway passes the transcoding suite over HTTP/2", async () => {
-  const gateway = await listen();
-  expect(await failures(byHand, createHttp2Exchange(gateway.url))).toEqual([]);
-  await gateway.close();
-});
-
-test("a gateway that generates no code passes the transcoding suite", async () => {
-  const gateway = await listen({ codegen: false });
-  expect(await failures(byHand, createHttp2Exchange(gateway.url))).toEqual([]);
+test.each([
+  { name: "HTTP/1.1", createExchange: createHttp1Exchange, options: {} },
+  { name: "HTTP/2", createExchange: createHttp2Exchange, options: {} },
+  { name: "HTTP/2 without generated code", createExchange: createHttp2Exchange, options: { codegen: false } },
+])("over $name, the gateway passes the transcoding suite", async ({ createExchange, options }) => {
+  const gateway = await listen(options);
+  expect(await failures(byHand, createExchange(gateway.url))).toEqual([]);
   await gateway.close();
 });
 

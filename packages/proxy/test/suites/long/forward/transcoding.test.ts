@@ -21,10 +21,9 @@ afterAll(async () => {
   await upstream.close();
 });
 
-test("a proxy passes the transcoding suite over HTTP/1.1", async () => {
-  expect(await failures(byHand, createHttp1Exchange(new URL(proxy.baseUrl)))).toEqual([]);
-});
-
-test("a proxy passes the transcoding suite over HTTP/2", async () => {
-  expect(await failures(byHand, createHttp2Exchange(new URL(proxy.baseUrl)))).toEqual([]);
+test.each([
+  { version: "HTTP/1.1", createExchange: createHttp1Exchange },
+  { version: "HTTP/2", createExchange: createHttp2Exchange },
+])("over $version, a proxy passes the transcoding suite", async ({ createExchange }) => {
+  expect(await failures(byHand, createExchange(new URL(proxy.baseUrl)))).toEqual([]);
 });
