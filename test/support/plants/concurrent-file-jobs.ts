@@ -1,15 +1,35 @@
 import { expect } from "vitest";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { backUp, restore } from "../../../src/stores/index.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { deleteCall } from "./delete-call.ts";
-import { type Interleaving, type Opened, withImport } from "./job-steps.ts";
+import { type Interleaving, type Opened, upTo, withImport } from "./job-steps.ts";
 import { plantsIn, recordedIn } from "./sqlite-file.ts";
 
-/** The jobs that only a store in a file has. */
-type FileJob = "backup" | "restore";
+/** The jobs that only a store in a file has, and an import, of which a file stores a batch in several transactions. */
+type FileJob = "a large import" | "backup" | "restore";
 
 /** The facts about each job on a file. */
 export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]>> = {
+  "a large import": [
+    {
+      fact: "skips a plant that is deleted between two transactions of its batch",
+      plants: [10_002n],
+      run: (opened) =>
+        withImport(opened, async (running) => {
+          const ids = upTo(10_002);
+          // The first transaction, with 10,000 ids, ends before this returns.
+          const adding = running.add(ids);
+          const db = openDatabase({ file: fileOf(opened) });
+          const batch = { ids: [1n, 10_002n], subjects: ["", ""], requestIds: ["", ""] };
+          expect(prepareDeleteBatch(db)(batch)).toEqual({ endings: ["deleted", "deleted"] });
+          db.close();
+          await expect(adding).resolves.toEqual({ added: 10_001, present: 0, deleted: 1 });
+          expect(await opened.plants()).toEqual(ids.slice(1, -1));
+        }),
+    },
+  ],
   backup: [
     {
       fact: "copies the batches and deletions before it, and none after it",

@@ -10,6 +10,7 @@ const server = await startPostgresOfFile();
 
 const jobs: readonly Job[] = ["import --restore", "export", "deletions", "move", "migrate", "check"];
 
-describe("SQLite", () => describeConcurrentJobs([...jobs, "backup", "restore"], openSqlite, sqlitePauses));
+describe("SQLite", () =>
+  describeConcurrentJobs([...jobs, "a large import", "backup", "restore"], openSqlite, sqlitePauses));
 
 describe("PostgreSQL", () => describeConcurrentJobs(jobs, (plants) => openStoreWith(server, plants), postgresPauses));
