@@ -1,9 +1,11 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { create, type DescService, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../../protobuf/src/gen/google/rpc/error_details_pb.ts";
 import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
+import { createFetchGateway } from "../../src/fetch/entry.ts";
 import type { RestOptions } from "../../src/index.ts";
 import { type Address, type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
@@ -45,6 +47,43 @@ function sinkOf(init: MessageInitShape<typeof SinkSchema>): Uint8Array {
 
 function startWith(rest: RestOptions): Promise<TestGateway> {
   return startKitchenSink({ nameOptions: false, rest });
+}
+
+/** Sends bytes as the body field, which is a message or a proto2 group of the same type. */
+async function statusOfPart(field: string): Promise<number> {
+  const typed = { typeName: ".groups.Whole.Group", label: FieldDescriptorProto_Label.OPTIONAL };
+  const { MESSAGE, GROUP } = FieldDescriptorProto_Type;
+  const set = setOfFiles([
+    {
+      name: "groups.proto",
+      package: "groups",
+      syntax: "proto2",
+      messageType: [
+        {
+          name: "Whole",
+          nestedType: [{ name: "Group", field: [stringField("text", 1)] }],
+          field: [
+            { name: "part", jsonName: "part", number: 1, type: MESSAGE, ...typed },
+            { name: "group", jsonName: "group", number: 2, type: GROUP, ...typed },
+          ],
+        },
+      ],
+      service: [{ name: "Groups", method: [{ name: "Add", inputType: ".groups.Whole", outputType: ".groups.Whole" }] }],
+    },
+  ]);
+  const [groups = expect.unreachable()] = readDescriptorSet(set).services;
+  const none: Partial<ServiceImpl<DescService>> = {};
+  const handlers = Object.assign(none, { add: (request: unknown) => request });
+  const { fetch } = createFetchGateway({
+    routes: (router) => void router.service(groups, handlers),
+    rest: {
+      service: () => ({ protobufBodies: true }),
+      rules: [{ selector: "groups.Groups.Add", pattern: { case: "post", value: "/groups" }, body: field }],
+    },
+  });
+  const headers = { "content-type": type };
+  const body = new Uint8Array([0x0a, 1, 0x61]);
+  return (await fetch(new Request("http://gateway/groups", { method: "POST", headers, body }))).status;
 }
 
 describe("protobufBodies", () => {
@@ -158,6 +197,13 @@ describe("protobufBodies", () => {
       expect(httpStatus).toBe(415);
     },
   );
+
+  test.each([
+    { name: "a message", field: "part", status: 200 },
+    { name: "a message in delimited encoding", field: "group", status: 415 },
+  ])("$name as a body gets $status", async ({ field, status }) => {
+    expect(await statusOfPart(field)).toBe(status);
+  });
 
   test("another type's body is refused with the accepted types", async () => {
     const { httpStatus, body } = await send("POST /v1/sinks", { header: [["content-type", "text/plain"]], body: "a" });

@@ -126,4 +126,43 @@ describe("createErrorRecordWriter()", () => {
       title: "no such order",
     });
   });
+
+  test.each<{ readonly name: string; readonly policy: () => unknown; readonly problem: string }>([
+    {
+      name: "throws",
+      policy: () => {
+        throw new Error("no template");
+      },
+      problem: "no template",
+    },
+    { name: "returns a promise", policy: async () => ({ httpStatus: 404, body: {} }), problem: "synchronous" },
+    { name: "returns nothing", policy: () => undefined, problem: "between 200 and 599, got undefined" },
+    { name: "returns status 199", policy: () => ({ httpStatus: 199, body: {} }), problem: "got 199" },
+    { name: "returns status 600", policy: () => ({ httpStatus: 600, body: {} }), problem: "got 600" },
+    { name: "returns status 404.5", policy: () => ({ httpStatus: 404.5, body: {} }), problem: "got 404.5" },
+    { name: "returns no body", policy: () => ({ httpStatus: 404 }), problem: "body must be JSON" },
+    {
+      name: "returns a content type with a line break",
+      policy: () => ({ httpStatus: 404, body: {}, contentType: "text/html\r\nx: y" }),
+      problem: "content-type",
+    },
+  ])("a policy that $name is reported, and clients get an internal error", ({ policy, problem }) => {
+    const faults: unknown[] = [];
+    // A policy in JavaScript may return any value, such as one of type any.
+    const write = createErrorRecordWriter(
+      () => Object(policy()),
+      undefined,
+      undefined,
+      (fault) => faults.push(fault),
+    );
+    const { httpStatus, contentType, body } = write(new ConnectError("no such order", Code.NotFound), failure);
+    expect([httpStatus, contentType]).toEqual([500, "application/json"]);
+    expect(JSON.parse(new TextDecoder().decode(body))).toMatchObject({ code: 13, message: "internal error" });
+    expect(faults).toEqual([expect.objectContaining({ message: expect.stringContaining(problem) })]);
+  });
+
+  test.each([200, 599])("a policy may return status %i", (httpStatus) => {
+    const write = createErrorRecordWriter(() => ({ httpStatus, body: {} }));
+    expect(write(new ConnectError("x", Code.NotFound), failure)).toMatchObject({ httpStatus });
+  });
 });
