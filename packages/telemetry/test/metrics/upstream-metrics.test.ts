@@ -32,6 +32,23 @@ test("measureUpstreams exports metrics per upstream, and refusals by reason", ()
   ]);
 });
 
+test("a call that ends after its upstream was replaced keeps the upstream's name", () => {
+  const metrics = new Metrics();
+  const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
+  const [before, after] = ["dns:a:1", "dns:a:1#2"].map((name) => ({ name, upstream: { authority: "a:1", load } }));
+  if (before === undefined || after === undefined) throw new Error("no upstreams");
+  const measured = [before];
+  const observe = measureUpstreams(metrics, measured);
+  const call = { method: GreenhouseService.method.getReading, contextValues: createContextValues() };
+  const endings = [observe({ ...call, upstream: before.upstream })];
+  measured.splice(0, 1, after);
+  // A call that began before the replacement may send another attempt afterwards.
+  endings.push(observe({ ...call, upstream: before.upstream }), observe({ ...call, upstream: after.upstream }));
+  for (const end of endings) end({ error: undefined, durationMs: 20, queuedMs: 0, retries: 1 });
+  const retries = metrics.collect().find(({ name }) => name === "gateway.upstream.retries");
+  expect(retries?.points).toMatchObject(series([{ upstream: before.name }, 2], [{ upstream: after.name }, 1]));
+});
+
 test("measureDescriptors exports reloads and conflicts per upstream", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
