@@ -2,11 +2,9 @@ import { describe, expect, test } from "vitest";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { describeConcurrentJobs } from "../../support/plants/describe-concurrent-jobs.ts";
 import { testKilled } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { postgresPauses } from "../../support/plants/job-pauses.ts";
 import { openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 
@@ -24,9 +22,6 @@ describe("a store whose URL sets synchronous_commit to off", () => {
     openStoreWith(server, plants, (url) => url.replace("options=", "options=-csynchronous_commit%3Doff%20")),
   );
 });
-
-// test/suites/long/stores/concurrent-jobs.test.ts tests the other jobs.
-describeConcurrentJobs(["import", "retention"], (plants) => openStoreWith(server, plants), postgresPauses);
 
 test("a deletion whose response is lost after its commit counts as deleted", async () => {
   let isLost = false;
