@@ -53,7 +53,7 @@ const servers: readonly { name: string; create: (gateway: Gateway) => Server }[]
   { name: "node:http", create: ({ handler }) => createServer(handler) },
   { name: "the gateway", create: ({ checkContinue }) => createServer().on("checkContinue", checkContinue) },
   {
-    name: "the program",
+    name: "the application",
     create: ({ handler }) =>
       createServer().on("checkContinue", (request, response) => {
         response.writeContinue();
@@ -77,16 +77,16 @@ test.each(servers)("$name sends 100 (Continue) once for each request of a connec
 
 describe("a client that waits for 100 (Continue)", () => {
   test.each([
-    { name: "when the request is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
-    { name: "when no rule matches", path: "/nothing", bytes: 2, options: {}, want: 404 },
+    { name: "a request that is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
+    { name: "a request without a matching rule", path: "/nothing", bytes: 2, options: {}, want: 404 },
     {
-      name: "when the body will be too large",
+      name: "a Content-Length over the limit",
       path: "/beds/7:water",
       bytes: 11,
       options: { readMaxBytes: 10 },
       want: 413,
     },
-  ])("$name, gets none, and is disconnected", async ({ path, bytes, options, want }) => {
+  ])("given $name, gets a final response and is disconnected", async ({ path, bytes, options, want }) => {
     const faults: unknown[] = [];
     const { checkContinue } = createGreenhouse({ ...options, onFault: (error) => faults.push(error) });
     await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));
@@ -101,12 +101,12 @@ describe("a client that waits for 100 (Continue)", () => {
 });
 
 test.each([
-  { name: "node:http has sent 100 (Continue) before", create: ({ handler }: Gateway): Server => createServer(handler) },
+  { name: "after node:http has sent 100 (Continue)", create: ({ handler }: Gateway): Server => createServer(handler) },
   {
-    name: "nothing has sent 100 (Continue) before",
+    name: "if nothing has sent 100 (Continue)",
     create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
   },
-])("if $name, the handler closes a refused client's connection", async (row) => {
+])("$name, the handler closes the connection of a refused request", async (row) => {
   await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2));
@@ -115,7 +115,7 @@ test.each([
   expect(fieldValue(answer.header, "connection")).toBe("close");
 });
 
-test("the gateway finds the next request after an unread, continued body", async () => {
+test("the gateway reads the next request after a body that the handler did not finish", async () => {
   const { handler, checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(handler).on("checkContinue", checkContinue));
   using connection = await openHttp1(server.address);

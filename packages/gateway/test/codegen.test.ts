@@ -118,7 +118,7 @@ async function callByTransport(codegen: boolean): Promise<string> {
 test.each([
   { name: "createGateway", ask: (codegen: boolean) => askGateway({ routes: sinkRoutes(), codegen }) },
   {
-    name: "createGateway, for an RPC with separate options,",
+    name: "createGateway with options per RPC",
     ask: (codegen: boolean) =>
       askGateway({
         routes: sinkRoutes({ jsonOptions: { useProtoFieldName: true }, binaryOptions: { writeUnknownFields: true } }),
@@ -134,7 +134,7 @@ test.each([
   },
   { name: "createProxy", ask: askProxy },
   { name: "createGrpcTransport", ask: callByTransport },
-])("with codegen: false, $name generates no code and responds alike", async ({ ask }) => {
+])("$name with codegen: false generates no code and sends the same response", async ({ ask }) => {
   const without = await ask(false);
   expect(generated).toEqual([]);
   expect(await ask(true)).toEqual(without);

@@ -55,7 +55,7 @@ test.each(options)("the option %s has a row in gateway-options.md", (option) => 
   expect(rows.has(option)).toBe(true);
 });
 
-test("docs/reference/rest-options.md has exactly the options for a service", () => {
+test("docs/reference/rest-options.md lists exactly the options for a service", () => {
   const restPage = readFileSync(join(root, "docs/reference/rest-options.md"), "utf8");
   const [, table = ""] = restPage.split("\n## Options\n");
   const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
@@ -88,21 +88,18 @@ function toNumber(fallback: string): number {
   return Number(digits) * (factor ?? 1);
 }
 
-test.each(Object.entries(defaultLimits))("the limit %s has its default in gateway-options.md", (limit, value) => {
+test.each(Object.entries(defaultLimits))("the default of the limit %s is documented", (limit, value) => {
   expect(toNumber(rows.get(limit) ?? "missing")).toBe(value);
 });
 
-test("gateway-options.md has the default of readMaxBytes", () => {
+test("gateway-options.md documents the default of readMaxBytes", () => {
   expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
 });
 
 // connect-node's defaults, which are also the gateway's.
 const ofConnect = validateUniversalHandlerOptions({});
 
-test.each(["writeMaxBytes", "compressMinBytes"] as const)(
-  "the option %s has its default in gateway-options.md",
-  (option) => {
-    // The largest size is one byte less than 4 GiB.
-    expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
-  },
-);
+test.each(["writeMaxBytes", "compressMinBytes"] as const)("the default of the option %s is documented", (option) => {
+  // The largest size is one byte less than 4 GiB.
+  expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
+});

@@ -68,7 +68,7 @@ test.each([
   { name: "StringValue", json: "" },
   { name: "Struct", json: {} },
   { name: "Timestamp", json: "1970-01-01T00:00:00Z" },
-])("google.protobuf.$name has its default as the decoded empty body", async ({ name, json }) => {
+])("an empty body decodes to the default of google.protobuf.$name messages", async ({ name, json }) => {
   expect(await send(name, "")).toEqual({ httpStatus: 200, json });
 });
 

@@ -313,7 +313,7 @@ async function codeOfWrongField(): Promise<unknown> {
   return faults[0];
 }
 
-test.each(Object.entries(rows))("the identifier %s is reported for its error", async (code, row) => {
+test.each(Object.entries(rows))("the error code %s is reported for its documented cause", async (code, row) => {
   if (typeof row === "function") expect(await row()).toBe(code);
   else expect(await codesOf(row)).toEqual([code]);
 });

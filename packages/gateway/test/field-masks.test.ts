@@ -30,12 +30,12 @@ async function getShelf(readMask: string, echoes: boolean): Promise<readonly [ht
   return [response.status, paths];
 }
 
-describe.each(names)("the mask $sent", ({ sent, path }) => {
-  test("is passed to the handler", async () => {
+describe.each(names)("the field mask $sent", ({ sent, path }) => {
+  test("reaches the handler of a request", async () => {
     expect(await getShelf(sent, false)).toEqual([200, [path]]);
   });
 
-  test("cannot be written in a response", async () => {
+  test("causes status 500 in a response", async () => {
     expect(await getShelf(sent, true)).toEqual([500, [path]]);
   });
 });

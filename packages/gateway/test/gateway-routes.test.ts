@@ -23,7 +23,7 @@ const ofGreenhouse = [
 ];
 
 describe("`routes` of a gateway", () => {
-  test("has the paths of RPCs and the templates of HTTP rules", () => {
+  test("lists the paths of RPCs and the templates of HTTP rules", () => {
     expect(listRoutes({}).toSorted()).toEqual(ofGreenhouse.toSorted());
   });
 
@@ -53,12 +53,12 @@ describe("`routes` of a gateway", () => {
       },
       added: ["GET,HEAD /page"],
     },
-  ])("has $name", ({ options, added }) => {
+  ])("lists $name", ({ options, added }) => {
     const found = listRoutes(options);
     expect(found.filter((route) => !ofGreenhouse.includes(route))).toEqual(added);
   });
 
-  test("have the prefix, except endpoints at the root", () => {
+  test("lists paths with the prefix, except endpoints at the root", () => {
     const endpoints = [
       { ...page, path: "/page" },
       { ...page, path: "/.well-known/page", atRoot: true },
@@ -69,7 +69,7 @@ describe("`routes` of a gateway", () => {
     expect(found.filter((path) => !path?.startsWith("/api/"))).toEqual(["/.well-known/page"]);
   });
 
-  test("accept OPTIONS if the gateway responds to CORS preflights", () => {
+  test("lists OPTIONS if the gateway responds to CORS preflights", () => {
     const found = listRoutes({ cors: { origins: "*" } });
     expect(found).toContain("GET,HEAD,OPTIONS /sensors/{sensor}/reading");
     expect(found.filter((route) => !route.includes("OPTIONS"))).toEqual([]);

@@ -36,7 +36,7 @@ test.each([
     name: "Connect over HTTP/1.1",
     open: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }),
   },
-])("over $name, retained messages and responses never contain bytes of others", async ({ open }) => {
+])("over $name, retained messages never contain bytes of other messages", async ({ open }) => {
   const kept: Uint8Array[] = [];
   await using files = await startFiles("listening", {
     echo: (request, { signal }) => {
@@ -57,11 +57,11 @@ test.each([
 const path = "/files.v1.FileService/Echo";
 
 test.each([
-  { name: "frames that are complete bodies", send: sendFrames, options: {} },
+  { name: "a complete HTTP/2 body", send: sendFrames, options: {} },
   { name: "a body over HTTP/1.1", send: sendHttp1, options: {} },
   // Waits until the complete body has arrived before it is read.
-  { name: "a body that is held by the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
-])("retained messages do not change: $name, in one chunk with other data", async ({ send, options }) => {
+  { name: "a body that waits for the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
+])("a retained message does not change if $name shares a chunk with other data", async ({ send, options }) => {
   const kept: Uint8Array[] = [];
   const echo = ({ data }: HttpBody): object => {
     kept.push(data);

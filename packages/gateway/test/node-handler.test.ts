@@ -120,10 +120,10 @@ const versions: readonly HttpVersion[] = ["1.1", "2"];
 
 describe("the handler in a server of HTTP/1.1", () => {
   test.each([
-    { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
-    { name: "large", framing: ["content-length", "262145"], want: "close" },
-    { name: "of an unknown length", framing: ["transfer-encoding", "chunked"], want: "close" },
-  ] as const)("with a body $name responds $want before the rest arrives", async ({ framing, want }) => {
+    { name: "a small body", framing: ["content-length", "262144"], want: "keep-alive" },
+    { name: "a large body", framing: ["content-length", "262145"], want: "close" },
+    { name: "a body without Content-Length", framing: ["transfer-encoding", "chunked"], want: "close" },
+  ] as const)("responds with Connection: $want before $name arrives completely", async ({ framing, want }) => {
     await using server = await serve("1.1", mount());
     using connection = await openHttp1(server.address);
     connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
@@ -145,7 +145,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
       want: 200,
     },
-  ])("responds to $name, and keeps the connection open", async ({ request, want }) => {
+  ])("after $name, keeps the connection open", async ({ request, want }) => {
     await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
     using connection = await openHttp1(server.address);
     for (const _ of [1, 2]) {
@@ -157,14 +157,14 @@ describe("the handler in a server of HTTP/1.1", () => {
   test.each([
     { version: "1.0", want: ["404"] },
     { version: "1.1", want: ["400"] },
-  ])("without a Host over HTTP/$version responds $want to a request", async ({ version, want }) => {
+  ])("responds $want to an HTTP/$version request without Host", async ({ version, want }) => {
     await using server = await startOnLoopback(createHttp1({ requireHostHeader: false }, mount()));
     using connection = await openHttp1(server.address);
     connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
     expect(statuses(await connection.readToEnd())).toEqual(want);
   });
 
-  test("refuses a received chunked body over HTTP/1.0, and ignores requests after it", async () => {
+  test("refuses an HTTP/1.0 request with a chunked body, and ignores requests after it", async () => {
     const answered: number[] = [];
     const handler = mount({ onResponse: ({ httpStatus }) => answered.push(httpStatus) });
     const whenThere: NodeHandler = (request, response) => {
@@ -185,20 +185,24 @@ describe("the handler in a server of HTTP/1.1", () => {
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
     test.each([
-      ["in another coding", inAnotherCoding, "501"],
+      ["an unsupported content coding", inAnotherCoding, "501"],
       [
-        "in another coding, with keep-alive",
+        "an unsupported content coding with keep-alive",
         requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
         "501",
       ],
       [
-        "in chunks over HTTP/1.0",
+        "a chunked body over HTTP/1.0",
         requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
         "400",
       ],
-      ["that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
-      ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
-    ])("to an empty body %s is the last one", async (_, request, want) => {
+      ["a request that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
+      [
+        "a request with Expect: 100-continue",
+        requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""),
+        "401",
+      ],
+    ])("given %s, is the last one of the connection", async (_, request, want) => {
       const { handler, checkContinue, watered } = createBeds();
       await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
@@ -208,7 +212,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
     });
 
-    test("leaves earlier requests unaffected, even late ones", async () => {
+    test("does not affect earlier pipelined requests that are handled later", async () => {
       const { handler, watered } = createBeds();
       const allThere = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -224,7 +228,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect(watered).toEqual(["6"]);
     });
 
-    test("leaves the other server's requests unaffected, even late ones", async () => {
+    test("does not stop a later request that is passed to next()", async () => {
       const { handler } = createBeds();
       const passedOn = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -305,7 +309,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
-    test.each(others)("goes to the fallback unchanged, without admit ($httpMethod $path)", async (request) => {
+    test.each(others)("given $httpMethod $path, reaches the fallback unchanged and without admit", async (request) => {
       let asked = false;
       const handler = mount({
         fallback: application,
@@ -323,7 +327,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
 
     test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
       {
-        name: "that writes without checking whether it is node:http or node:http2",
+        name: "that calls write() and end() of either module",
         fallback: (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
@@ -331,7 +335,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         },
       },
       {
-        name: "that sends a header and a string without checking whether it is node:http or node:http2",
+        name: "that calls writeHead() and end() of either module",
         fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
       },
       {
@@ -342,7 +346,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         name: "that was written for node:http2",
         fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
       },
-    ])("with a fallback $name gets its response", async ({ fallback }) => {
+    ])("gets the response of a fallback $name", async ({ fallback }) => {
       await using server = await serve(version, mount({ fallback }));
       const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
       expect(String(answer.body)).toBe("moss");
@@ -372,7 +376,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       );
     });
 
-    test("with a matching path is refused by the gateway", async () => {
+    test("is refused by the gateway if its path matches a route", async () => {
       await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
       const wrongMethod = await exchange(server.address, version, {
         httpMethod: "PUT",
@@ -391,7 +395,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     });
   });
 
-  test("serves its prefix, and passes on other paths", async () => {
+  test("serves paths with its prefix, and passes on other paths", async () => {
     await using server = await serve(version, mount({ requestPathPrefix: "/api", fallback: application }));
     const { httpStatus } = await exchange(server.address, version, { ...water, path: "/api/beds/7:water" });
     expect(httpStatus).toBe(200);
@@ -413,7 +417,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(admitted).toBe(0);
     });
 
-    test("responds with an error naming the body parser, and continues", async () => {
+    test("responds with an error that names the body parser, and serves the next request", async () => {
       const handler = mount();
       await using server = await serve(
         version,
@@ -433,7 +437,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   test.each([
     { kind: "unary", path: water.path, type: json, body: '{"note":"n"}', want: '{"bed":"7","note":"n nobody"}' },
     { kind: "streamed", path: "/readings", type: ndjson, body: '{"sensor":"a"}', want: '{"count":1}' },
-  ])("reads a paused request's $kind body", async ({ path, type, body, want }) => {
+  ])("reads the $kind body of a paused request", async ({ path, type, body, want }) => {
     const handler = mount();
     await using server = await serve(version, (request, response) => {
       request.pause();
@@ -444,7 +448,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     expect(String((await within(exchange(server.address, version, request), "a response")).body)).toBe(want);
   });
 
-  test("applies backpressure while its handler has read only one message", async () => {
+  test("applies backpressure while the RPC handler has read only one message", async () => {
     const stopped = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
     const gateway = createGreenhouse({}, go.promise);
@@ -529,20 +533,25 @@ describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s",
       values: ["1"],
     },
     {
-      title: "sends each value of the application's list",
+      title: "sends each value of a header that the application sets to an array",
       host: { link: ["</a>", "</b>"] },
       name: "link",
       values: ["</a>", "</b>"],
     },
     {
-      title: "replaces a field that the gateway sets too",
+      title: "replaces the application's field with the gateway's",
       host: { "x-both": "host" },
       name: "x-both",
       values: ["gateway"],
     },
-    { title: "joins Vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
     {
-      title: "sends the cookies of both",
+      title: "joins the Vary fields of the application and the gateway",
+      host: { Vary: "origin" },
+      name: "vary",
+      values: ["origin", "x-tenant"],
+    },
+    {
+      title: "sends the cookies of the application and the gateway",
       host: { "set-cookie": ["a=1", "b=2"] },
       name: "set-cookie",
       values: ["a=1", "b=2", "gateway=1"],
@@ -572,7 +581,7 @@ describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s",
   });
 });
 
-test("the handler also sends fields of the application with an error", async () => {
+test("the handler sends header fields of the application with an error, too", async () => {
   const handler = mount();
   await using server = await serve("1.1", (request, response) => {
     response.setHeader("access-control-allow-origin", "https://shop.example");
@@ -594,7 +603,7 @@ test("the handler in an HTTP/2 server sends the trailers of gRPC", async () => {
   expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
 });
 
-test("the HTTP/2 handler refuses a body by its Content-Length", async () => {
+test("the HTTP/2 handler refuses a Content-Length over the limit", async () => {
   const gateway = createGreenhouse({ readMaxBytes: 10 });
   await using server = await serve("2", gateway.handler);
   const header: Field[] = [json, ["content-length", "11"]];
@@ -602,7 +611,7 @@ test("the HTTP/2 handler refuses a body by its Content-Length", async () => {
   expect((await within(upload.readResponse(), "a response")).httpStatus).toBe(413);
 });
 
-test("the HTTP/2 handler resets a body that continues after its response", async () => {
+test("the HTTP/2 handler resets a request that is still sending after the response", async () => {
   let taken = 0;
   const handler = mount();
   await using server = await serve("2", (request, response) => {

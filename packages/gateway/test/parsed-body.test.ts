@@ -64,10 +64,10 @@ function post(path: string, body: string | Uint8Array, header: readonly Field[] 
 describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) => {
   describe.each(ways)("$protocol", ({ path }) => {
     test.each([
-      { name: "bytes", parse: keepBytes },
-      { name: "text", parse: parseText },
-      { name: "bytes in addition to the parsed body", parse: keepBoth },
-    ])("reads $name without loss", async ({ parse }) => {
+      { name: "the bytes", parse: keepBytes },
+      { name: "the text", parse: parseText },
+      { name: "the bytes next to the parsed body", parse: keepBoth },
+    ])("reads $name of the parser without loss", async ({ parse }) => {
       const answer = await ask(version, parse, post(path, '{"fInt64":9007199254740993}'));
       expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual([
         200,
@@ -81,8 +81,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       { name: "a double beyond 2^53", body: { fDouble: 1e21 } },
       { name: "any JSON beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
       { name: "arrays, objects and strings", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
-      { name: "nothing", body: {} },
-    ])("accepts $name that the parser has parsed", async ({ body, text }) => {
+      { name: "an empty object", body: {} },
+    ])("accepts $name in a parsed body", async ({ body, text }) => {
       const answer = await ask(version, parseJson, post(path, JSON.stringify(body)));
       const sink = text === true ? { fInt64: String(body.fInt64) } : body;
       const want = Object.keys(sink).length === 0 ? expect.anything() : expect.objectContaining({ sink });
@@ -108,7 +108,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: ${why}"`));
     });
 
-    test.each(["1e999", "-1e999"])("refuses %s, which is outside the doubles", async (number) => {
+    test.each(["1e999", "-1e999"])("refuses %s, which a double cannot represent", async (number) => {
       const answer = await ask(version, parseJson, post(path, `{"fDouble":${number}}`));
       expect([answer.httpStatus, String(answer.body)]).toEqual([400, expect.stringContaining("f_double: ")]);
     });
@@ -125,8 +125,8 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     });
 
     test.each([
-      { name: "nested deeper than messages can be", parse: () => ({ body: nested(200) }) },
-      { name: "nested deeper than a stack", parse: () => ({ body: nested(100_000) }) },
+      { name: "nested deeper than messages allow", parse: () => ({ body: nested(200) }) },
+      { name: "nested deeper than the call stack allows", parse: () => ({ body: nested(100_000) }) },
       { name: "that contains itself", parse: () => ({ body: endless() }) },
     ])("a value $name is refused", async ({ parse }) => {
       expect((await ask(version, parse, post(path, "{}"))).httpStatus).toBe(400);
@@ -138,7 +138,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       expect(String(answer.body)).toContain('"fInt64":"7"');
     });
 
-    test("applies the limit of messages", async () => {
+    test("applies the message limit", async () => {
       const answer = await ask(version, keepBytes, post(path, `{"fString":"${"x".repeat(100)}"}`), {
         readMaxBytes: 100,
       });
@@ -171,7 +171,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     },
     { name: "an unregistered method", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
     { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "no route matches this path" },
-  ])("refuses $name with the same error as without a parser", async ({ verb = "POST", path, httpStatus, text }) => {
+  ])("sends the same error for $name as without a body parser", async ({ verb = "POST", path, httpStatus, text }) => {
     const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
     const seen: string[] = [];
     const options: Partial<GatewayOptions> = { onResponse: ({ path: of }) => void seen.push(of) };
@@ -180,14 +180,14 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     expect(seen).toEqual([path]);
   });
 
-  test.each([undefined, () => undefined])("ignores the body when the rule has none", async (requestGate) => {
+  test.each([undefined, () => undefined])("ignores a parsed body if the rule has none", async (requestGate) => {
     const options = { rest: { service: () => ({ ignoreBodies: true }) }, ...(requestGate && { requestGate }) };
     const request = { ...post("/v1/sinks/7", "f_int64=8", [["content-type", form]]), httpMethod: "DELETE" };
     expect((await ask(version, parseForm, request, options)).httpStatus).toBe(200);
   });
 });
 
-test("a body that a parser has read partly is refused", async () => {
+test("the gateway refuses a body that a parser has partly read", async () => {
   const { handler } = createGateway(kitchenSinkOptions);
   const server = createHttp1((request, response) => {
     request.once("data", () => {

@@ -83,7 +83,7 @@ const calls: readonly Row[] = [
 
 const json = [["content-type", "application/json"]] as const;
 
-describe.each(transportNames)("over %s,", (transport) => {
+describe.each(transportNames)("over %s, a path with escapes", (transport) => {
   const isMounted = transport.startsWith("a handler");
 
   async function ask(sent: HttpRequest): Promise<number | string> {
@@ -93,16 +93,22 @@ describe.each(transportNames)("over %s,", (transport) => {
     return sensor ?? bed ?? 200;
   }
 
-  test.each(rows)("GET $path gets the response for its escapes", async ({ path, mounted, standalone }) => {
-    expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(isMounted ? mounted : standalone);
-  });
+  test.each(rows)(
+    "GET $path returns $mounted if mounted and $standalone if not",
+    async ({ path, mounted, standalone }) => {
+      expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(isMounted ? mounted : standalone);
+    },
+  );
 
-  test.each(calls)("POST $path gets the response for its escapes", async ({ path, mounted, standalone }) => {
-    const call = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
-    expect(await ask(call)).toBe(isMounted ? mounted : standalone);
-  });
+  test.each(calls)(
+    "POST $path returns $mounted if mounted and $standalone if not",
+    async ({ path, mounted, standalone }) => {
+      const call = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
+      expect(await ask(call)).toBe(isMounted ? mounted : standalone);
+    },
+  );
 
-  test("a wrong method is 405 only for a path that matches", async () => {
+  test("a wrong method gets 405 only if the path matches", async () => {
     const header = json;
     expect(await ask({ httpMethod: "PUT", path: "/beds/7:water", header })).toBe(405);
     expect(await ask({ httpMethod: "PUT", path: "/b%65ds/7:water", header })).toBe(isMounted ? 404 : 405);

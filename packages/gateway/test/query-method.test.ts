@@ -67,7 +67,7 @@ describe.each(transports)("QUERY over %s", (transport) => {
     expect(response.header).toContainEqual(["allow", "QUERY"]);
   });
 
-  test("is allowed to pages of other origins after a preflight", async () => {
+  test("is allowed by CORS after a preflight", async () => {
     const response = await send(transport, "OPTIONS", [
       ["origin", shop],
       ["access-control-request-method", "QUERY"],

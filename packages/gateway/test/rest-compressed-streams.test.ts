@@ -88,7 +88,7 @@ interface Way {
 describe.each<Way>([
   { name: "HTTP/1.1", version: "1.1" },
   { name: "HTTP/2", version: "2" },
-])("over $name", ({ version }) => {
+])("a compressed stream over $name", ({ version }) => {
   const start = (
     coding: StreamCompression,
     faults: unknown[],
@@ -108,8 +108,8 @@ describe.each<Way>([
     { name: "a stream of messages", request: { httpMethod: "GET", path: "/readings", header } },
     { name: "the response to a stream", request: { httpMethod: "POST", path: "/readings", header } },
     { name: "the response to a message", request: { httpMethod: "POST", path: "/beds/7:water", header } },
-  ])("$name that ends immediately", ({ request }) => {
-    test("is reported with the status of its response", async () => {
+  ])("$name without messages", ({ request }) => {
+    test("is reported to onResponse with status 200", async () => {
       // Read when the hook is called, like logs and metrics do; it may change later.
       const reported = Promise.withResolvers<object>();
       const onResponse = ({ httpStatus, error }: CompletedRequest): void => reported.resolve({ httpStatus, error });
@@ -119,7 +119,7 @@ describe.each<Way>([
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 200, error: undefined });
     });
 
-    test("is reported with the status of its error", async () => {
+    test("is reported to onResponse with the status of its error", async () => {
       const reported = Promise.withResolvers<object>();
       const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
         reported.resolve({ httpStatus, code: error?.code });
@@ -130,7 +130,7 @@ describe.each<Way>([
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 404, code: Code.NotFound });
     });
 
-    test("results in an error response if it cannot be compressed", async () => {
+    test("gets an error response if it cannot be compressed", async () => {
       const faults: unknown[] = [];
       await using greenhouse = await start(codingWith(fail), faults);
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
@@ -140,7 +140,7 @@ describe.each<Way>([
       expect(faults).toEqual([failure]);
     });
 
-    test("is aborted if its error cannot be compressed", async () => {
+    test("is aborted if its error response cannot be compressed", async () => {
       const faults: unknown[] = [];
       const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
       await using greenhouse = await start(codingWith(fail), faults, {}, implementation);
@@ -149,7 +149,7 @@ describe.each<Way>([
       expect(faults).toEqual([failure]);
     });
 
-    test("fails with DEADLINE_EXCEEDED if it passes during compression", async () => {
+    test("fails with DEADLINE_EXCEEDED if the deadline passes during compression", async () => {
       const faults: unknown[] = [];
       const compressed = Promise.withResolvers<void>();
       const compress: StreamCompression["compress"] = async (bytes) => {
@@ -168,12 +168,12 @@ describe.each<Way>([
   });
 
   test.each<{ name: string; encoder: () => Partial<PieceEncoder>; last: (signal: AbortSignal) => Promise<unknown> }>([
-    { name: "a piece cannot be encoded while the handler continues", encoder: failingPiece, last: reasonOf },
-    { name: "a piece cannot be encoded after the handler has ended", encoder: failingPiece, last: ends },
-    { name: "a piece cannot be encoded after the handler has failed", encoder: failingPiece, last: fails },
-    { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
-    { name: "the error cannot be encoded", encoder: failingEnd, last: fails },
-  ])("if $name, a message stream is aborted and its encoder closed", async ({ encoder, last }) => {
+    { name: "a failing encoder while the handler continues", encoder: failingPiece, last: reasonOf },
+    { name: "a failing encoder after the handler has returned", encoder: failingPiece, last: ends },
+    { name: "a failing encoder after the handler has thrown", encoder: failingPiece, last: fails },
+    { name: "an encoder that fails at the end of the stream", encoder: failingEnd, last: ends },
+    { name: "an encoder that fails at the stream's error", encoder: failingEnd, last: fails },
+  ])("given $name, a message stream is aborted and its encoder closed", async ({ encoder, last }) => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     let closed = 0;
@@ -194,7 +194,7 @@ describe.each<Way>([
     expect([faults, closed]).toEqual([[failure], 1]);
   });
 
-  test("a stream that fails immediately is sent completely, although compressing it hangs", async () => {
+  test("a stream that fails immediately is sent completely if compression hangs", async () => {
     using clock = stoppableClock();
     const coding = codingWith(() => {
       clock.stop();
@@ -213,7 +213,7 @@ describe.each<Way>([
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
   });
 
-  describe("a stream of messages whose error takes long to be encoded", () => {
+  describe("a stream with a slow encoding of its error", () => {
     /** Begins a stream, and stops the clock when the stream's error is passed to the coding. */
     const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
       const end: PieceEncoder["end"] = (bytes) => {
@@ -246,7 +246,7 @@ describe.each<Way>([
       expect(JSON.parse(await within(whole, "the body"))).toEqual([{ sensor: "a" }, error]);
     });
 
-    test("is aborted after 30 s, and its encoder is closed", async () => {
+    test("is aborted after 30 s with its encoder closed", async () => {
       using clock = stoppableClock();
       let closed = 0;
       const { greenhouse, answer } = await begin(

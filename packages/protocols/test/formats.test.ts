@@ -159,7 +159,7 @@ function readMessages({ spelling, format, kind }: Way, { body }: HttpResponse): 
   return messages.map((message) => codec.decode(message));
 }
 
-describe("a call in every format through every protocol", () => {
+describe("a call in every format", () => {
   let greenhouse: TestGreenhouse;
   let connections: KeptConnections;
 
@@ -204,7 +204,7 @@ describe("a call in every format through every protocol", () => {
     return (await greenhouse.completed(before + 1)).error?.code;
   };
 
-  test.each(ways)("as $name responds in its format and content type", async (way) => {
+  test.each(ways)("given $name, gets a response of the same format and content type", async (way) => {
     const response = await ask(way, "a");
     expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual({
       httpStatus: 200,
@@ -213,22 +213,22 @@ describe("a call in every format through every protocol", () => {
     expect(readMessages(way, response)).toMatchObject(way.kind.received);
   });
 
-  test.each(ways)("as $name has the error content type when its handler fails", async (way) => {
+  test.each(ways)("given $name, gets the content type of errors if the handler fails", async (way) => {
     expect(fieldValue((await ask(way, broken)).header, "content-type")).toBe(errorTypeOf(way));
   });
 
-  test.each(ways)("as $name fails with a client error when truncated", async (way) => {
+  test.each(ways)("given $name, fails with INVALID_ARGUMENT if truncated", async (way) => {
     expect(await codeOf(way, "a", 1)).toBe(Code.InvalidArgument);
   });
 
   test.each(ways.filter(({ kind }) => kind.kind === "unary"))(
-    "as $name fails when its response exceeds writeMaxBytes",
+    "given $name, fails if the response exceeds writeMaxBytes",
     async (way) => {
       expect(await codeOf(way, tooLong, 0)).toBe(Code.ResourceExhausted);
     },
   );
 
-  test.each(ways)("as $name has the error content type when admit refuses", async (way) => {
+  test.each(ways)("given $name, gets the content type of errors if admit refuses", async (way) => {
     const type = fieldValue((await ask(way, refused)).header, "content-type");
     // A content type without a format gets a response with the same content type.
     expect(type).toBe(way.contentType === way.spelling.bareType ? way.contentType : errorTypeOf(way));

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { LazyHeaders } from "../src/shared/lazy-headers.ts";
 
-test("node inspects a LazyHeaders like a Headers object", () => {
+test("util.inspect() prints a LazyHeaders like a Headers object", () => {
   const fields = [":path", "/", "content-type", "text/plain", "x-a", "1"];
   const shown = inspect(new LazyHeaders(fields));
   expect(shown).toBe(

@@ -46,7 +46,7 @@ describe("an RPC over Fetch", () => {
     },
   );
 
-  test("does not need a body if its message has no fields", async () => {
+  test("does not require a body if the request message is empty", async () => {
     const fetch = serveByFetch({ getReading: () => ({ degreesCelsius: 21 }) });
     const headers = { "content-type": "application/proto" };
     const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
@@ -69,7 +69,7 @@ describe("an RPC over Fetch", () => {
     ]);
   });
 
-  test("streams gRPC-Web responses even if other responses' bytes are kept", async () => {
+  test("streams gRPC-Web responses while other responses are still retained", async () => {
     const fetch = serveByFetch({
       async *watchReadings() {
         yield { sensor: "a" };
@@ -88,18 +88,18 @@ describe("an RPC over Fetch", () => {
 
   test.each([
     {
-      why: "with the default error record",
+      why: "the default error record",
       options: {},
       body: '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
     },
     {
-      why: "with the error record of the program",
+      why: "a custom error record",
       options: {
         rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) },
       },
       body: '"no"',
     },
-  ])("$why is refused in gRPC, which needs trailers", async ({ options, body }) => {
+  ])("with $why, is refused in gRPC, which needs trailers", async ({ options, body }) => {
     const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const unknown = await exchangeFetch(
@@ -140,13 +140,13 @@ describe("a client stream over Fetch", () => {
     );
   const lines = Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n');
 
-  test("is read if it is compressed with gzip", async () => {
+  test("is decompressed with gzip", async () => {
     const answer = await exchangeFetch(record(), upload("gzip", gzipSync(lines)));
     expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"count":2}']);
     expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
   });
 
-  test("compressed with gzip gets its response when the handler stops reading", async () => {
+  test("gets its response when the handler stops reading a gzip body", async () => {
     const fetch = serveByFetch(
       {
         async recordReadings(sent) {
@@ -164,9 +164,9 @@ describe("a client stream over Fetch", () => {
 
   const whole: Compression = { name: "whole", compress: copy, decompress: copy };
   test.each([
-    { why: "that is not available", coding: "br", available: undefined, readable: "gzip" },
-    { why: "of the program that cannot decode pieces", coding: "whole", available: [whole], readable: "identity" },
-  ])("in a coding $why is refused with the supported codings", async ({ coding, available, readable }) => {
+    { why: "is not available", coding: "br", available: undefined, readable: "gzip" },
+    { why: "cannot decode parts of a body", coding: "whole", available: [whole], readable: "identity" },
+  ])("if its coding $why, is refused with a list of the supported codings", async ({ coding, available, readable }) => {
     const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
     expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
   });
@@ -177,7 +177,7 @@ describe("a response over Fetch", () => {
     { httpStatus: 200, body: "text" },
     { httpStatus: 205, body: "" },
     { httpStatus: 304, body: "" },
-  ])("with status $httpStatus has a body only if allowed", async ({ httpStatus, body }) => {
+  ])("given $httpStatus, has a body only if its status allows one", async ({ httpStatus, body }) => {
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
     const fetch = serveByFetch({}, { endpoints: [endpoint] });
     const page = { httpMethod: "GET", path: "/page", header: [] };
@@ -203,7 +203,7 @@ describe("a response over Fetch", () => {
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  test("is an empty 500 and a fault if it cannot be written", async () => {
+  test("is an empty 500, and onFault is called, if an error detail cannot be encoded", async () => {
     const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
     const faults: unknown[] = [];
     const fetch = serveByFetch(
@@ -223,7 +223,7 @@ describe("a response over Fetch", () => {
     { how: "is sent completely", request: reading, read: (response: Response) => response.text() },
     { how: "is streamed", request: readings, read: (response: Response) => response.text() },
     { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
-  ])("that $how removes its listener from the request's signal", async ({ request, read }) => {
+  ])("if it $how, leaves no listener on the request's signal", async ({ request, read }) => {
     const implementation: Greenhouse = {
       getReading: () => ({}),
       async *watchReadings() {
@@ -269,7 +269,7 @@ describe("a response over Fetch", () => {
 });
 
 describe("a client over Fetch that disconnects", () => {
-  test("before its request is served does not cause a call", async () => {
+  test("does not cause a call if the request is not served yet", async () => {
     let called = false;
     const fetch = serveByFetch({
       getReading: () => {
@@ -281,7 +281,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(called).toBe(false);
   });
 
-  test("while its body is read does not cause a call", async () => {
+  test("does not cause a call while its body is being read", async () => {
     const controller = new AbortController();
     const body = pulledRequest(() => controller.abort());
     const response = await within(
@@ -291,7 +291,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(response.status).toBe(499);
   });
 
-  test("while its handler runs cancels the call", async () => {
+  test("cancels the call while the handler runs", async () => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serveByFetch({
@@ -305,7 +305,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(await reason.promise).toMatchObject({ code: Code.Canceled });
   });
 
-  test("while its endpoint responds is reported as disconnected", async () => {
+  test("is reported to onResponse as cancelled while an endpoint responds", async () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
     const handle: Endpoint["handle"] = async () => {
@@ -322,8 +322,8 @@ describe("a client over Fetch that disconnects", () => {
 
   test.each([
     { how: "by cancelling the body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
-    { how: "by its signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
-  ])("from a stream $how cancels the call", async ({ leave }) => {
+    { how: "by aborting the request's signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
+  ])("$how cancels a streaming call", async ({ leave }) => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serveByFetch({
@@ -339,7 +339,7 @@ describe("a client over Fetch that disconnects", () => {
     if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
   });
 
-  test("from an unread stream stops the handler", async () => {
+  test("stops the handler of a stream that was never read", async () => {
     const finished = Promise.withResolvers<void>();
     const fetch = serveByFetch({
       async *watchReadings() {

@@ -27,7 +27,7 @@ describe("a request over Fetch", () => {
     { what: "a header", request: { ...reading, header: [["a", "b".repeat(500)]] as const }, httpStatus: 431 },
     { what: "a header of many fields", request: { ...reading, header: manyFields(20) }, httpStatus: 431 },
     { what: "a body", request: { ...water, body: Buffer.alloc(101, "1") }, httpStatus: 413 },
-  ])("is refused with $httpStatus for $what above its limit", async ({ request, httpStatus }) => {
+  ])("is refused with $httpStatus, given $what over the limit", async ({ request, httpStatus }) => {
     const fetch = serveByFetch({}, { limits: { urlBytes: 100, headerBytes: 500 }, readMaxBytes: 100 });
     expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
   });
@@ -41,7 +41,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
   });
 
-  test("is read up to its limit, or not at all if longer", async () => {
+  test("is read only up to the body limit, and not at all if Content-Length exceeds the limit", async () => {
     let pulls = 0;
     const pull: Pull = (controller) => {
       pulls += 1;
@@ -56,7 +56,7 @@ describe("a request over Fetch", () => {
     expect(pulls).toBe(11);
   });
 
-  test("is buffered in few pieces, even if it arrives in many", async () => {
+  test("does not keep each of a thousand small body chunks in memory", async () => {
     const pieces: WeakRef<Uint8Array>[] = [];
     const pull: Pull = (controller) => {
       const piece = new Uint8Array([0x20]);
@@ -80,7 +80,7 @@ describe("a request over Fetch", () => {
     expect((await answer).status).toBe(499);
   });
 
-  test("keeps no pieces alive while it waits for more", async () => {
+  test("releases a body chunk before the next one arrives", async () => {
     const chunks: WeakRef<ArrayBuffer>[] = [];
     let isKept = true;
     const pull: Pull = async (controller) => {
@@ -113,7 +113,7 @@ describe("a request over Fetch", () => {
     expect([answer.status, isKept]).toEqual([200, false]);
   });
 
-  test("allocates memory only for what has arrived, whatever the base64", async () => {
+  test("allocates memory only for the base64 text that has arrived", async () => {
     const arrived = Promise.withResolvers<void>();
     const client = new AbortController();
     let sentBytes = 0;
@@ -136,9 +136,9 @@ describe("a request over Fetch", () => {
   });
 
   test.each<{ what: string; pull: Pull }>([
-    { what: "fails", pull: (controller) => controller.error(new Error("broken")) },
-    { what: "does not consist of bytes", pull: (controller) => controller.enqueue("{}") },
-  ])("whose body $what does not reach the handler", async ({ pull }) => {
+    { what: "stream fails", pull: (controller) => controller.error(new Error("broken")) },
+    { what: "yields a string instead of bytes", pull: (controller) => controller.enqueue("{}") },
+  ])("if its body $what, does not reach the handler", async ({ pull }) => {
     let called = false;
     const fetch = serveByFetch({
       waterBed: () => {
@@ -150,7 +150,7 @@ describe("a request over Fetch", () => {
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 
-  test("gets status 500 if the program reads its body", async () => {
+  test("gets status 500 if the application has read its body", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const read = pulledRequest((controller) => controller.close());
     await read.arrayBuffer();
@@ -167,7 +167,7 @@ describe("a request over Fetch", () => {
     }
   });
 
-  describe("a body that the program consumes", () => {
+  describe("a body that a hook consumes", () => {
     const readers = [
       { how: "locked", take: (request: Request) => void request.body?.getReader() },
       { how: "read", take: async (request: Request) => void (await request.arrayBuffer()) },
@@ -183,7 +183,7 @@ describe("a request over Fetch", () => {
     const rows = readers.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
 
     test.each(rows)(
-      "$how in $hook causes one error response ($path, $type)",
+      "if $hook has $how it, causes one error response to $path in $type format",
       async ({ take, hook, path, type, sent, status }) => {
         const handled: unknown[] = [];
         const answered: unknown[] = [];
@@ -222,7 +222,7 @@ describe("a request over Fetch", () => {
   test.each([
     { where: "inside", end: -8 },
     { where: "after", end: undefined },
-  ])("that fails $where its gzip body is reported as cancelled", async ({ end }) => {
+  ])("is reported as cancelled if it fails $where its gzip body", async ({ end }) => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const fetch = serveByFetch(
@@ -248,7 +248,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("in gzip with zero bytes is empty, and with one byte refused", async () => {
+  test("with gzip accepts an empty body and refuses a body of one byte", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {
@@ -259,7 +259,7 @@ describe("a request over Fetch", () => {
     expect(statuses).toEqual([200, 400]);
   });
 
-  test("is passed on if no route matches, before admit", async () => {
+  test("is passed on without calling admit if no route matches", async () => {
     const fetch = serveByFetch(
       {},
       {
@@ -276,7 +276,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
   });
 
-  test("has the peer and context values of its server", async () => {
+  test("has the peer and the context values that the server provides", async () => {
     const key = createContextKey("nobody");
     const answers: CompletedRequest[] = [];
     const options = { onResponse: (answer: CompletedRequest) => void answers.push(answer) };

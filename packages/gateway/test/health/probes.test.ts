@@ -13,32 +13,38 @@ const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" 
 
 test.each([
   ["/livez is 200 while all parts are healthy", "/livez", healthy, 200, { status: "live" }],
-  ["/livez is 200 while draining: a restart would lose calls", "/livez", draining, 200, { status: "live" }],
-  ["/livez is 200 while the store is away: a restart would not help", "/livez", broken, 200, { status: "live" }],
+  ["/livez is 200 while draining, because a restart would lose calls", "/livez", draining, 200, { status: "live" }],
+  [
+    "/livez is 200 while the store is unavailable, because a restart would not help",
+    "/livez",
+    broken,
+    200,
+    { status: "live" },
+  ],
   ["/readyz is 200 while all parts are healthy", "/readyz", healthy, 200, { status: "ready" }],
   ["/readyz is 503 while draining", "/readyz", draining, 503, { status: "not ready", obstacles: ["draining"] }],
   [
-    "/readyz names the part, and keeps the file name for the log",
+    "/readyz names the unhealthy part but not the file in its error",
     "/readyz",
     broken,
     503,
     { status: "not ready", obstacles: ["store"] },
   ],
   [
-    "/readyz is 200 without an optional part, which it names",
+    "/readyz is 200 and names an unhealthy optional part",
     "/readyz",
     degraded,
     200,
     { status: "ready", degraded: ["mirror"] },
   ],
   [
-    "/readyz names optional parts next to obstacles",
+    "/readyz lists unhealthy optional parts separately from obstacles",
     "/readyz",
     brokenAndDegraded,
     503,
     { status: "not ready", obstacles: ["store"], degraded: ["mirror"] },
   ],
-  ["/healthz is the same as /readyz", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
+  ["/healthz returns the same as /readyz", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
 ])("%s", async (_, path, readiness, httpStatus, body) => {
   const response = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
   expect(response.httpStatus).toBe(httpStatus);

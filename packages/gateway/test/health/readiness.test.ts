@@ -35,7 +35,7 @@ test.each([
   expect(readiness.obstacles()).toEqual(want);
 });
 
-test("an unhealthy optional part is degraded but not an obstacle", () => {
+test("an unhealthy optional part is listed as degraded, not as an obstacle", () => {
   const optional = { ...unhealthy, isOptional: true };
   const readiness = new Readiness({ keys: unhealthy, mirror: optional, other: { isOptional: true } });
   expect(readiness.obstacles()).toEqual(["keys"]);

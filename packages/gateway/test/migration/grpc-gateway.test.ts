@@ -101,7 +101,7 @@ const refusedOptions: GatewayOptions = {
 const nameOf = (one: Case): Case & { name: string } => ({ ...one, name: one.of.join(", ") });
 const named = cases.map(nameOf);
 
-describe("grpc-gateway's integration tests:", () => {
+describe("the grpc-gateway integration test", () => {
   let gateways: Gateways;
   beforeAll(() => {
     gateways = new Gateways();
@@ -122,13 +122,13 @@ describe("grpc-gateway's integration tests:", () => {
   const byOption = named.filter(({ by }) => by !== undefined);
   const different = named.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
 
-  test.each(same)("$name gets the same response", async (one) => {
+  test.each(same)("$name gets the same response as from grpc-gateway", async (one) => {
     const address = await gateways.addressWith([]);
     if (one.leaves === true) expect(await disconnect(one, address, gateways.waiting)).toBe(true);
     else expect(await responseTo(one, address)).toEqual(expectedOf(one));
   });
 
-  test.each(byOption)("$name gets the same response with $by, and a different one without", async (one) => {
+  test.each(byOption)("only with $by, $name gets the same response", async (one) => {
     const { by = [] } = one;
     const address = await gateways.addressWith(by);
     if (one.leaves === true) expect(await disconnect(one, address, gateways.waiting)).toBe(true);
@@ -144,7 +144,7 @@ describe("grpc-gateway's integration tests:", () => {
     expect(await isSame(one, everyOption)).toBe(true);
   });
 
-  test.each(different)("$name gets a different response with any options", async (one) => {
+  test.each(different)("$name gets a different response than from grpc-gateway with every option", async (one) => {
     const { response } = one.refused ?? one.missing ?? one;
     const address = await gateways.addressWith(everyOption);
     const got = await responseTo(one, address);

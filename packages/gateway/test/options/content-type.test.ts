@@ -43,50 +43,50 @@ interface Case {
 
 describe("contentType", () => {
   test.each<Case>([
-    { name: "of a message", path: message, type: own },
+    { name: "a message", path: message, type: own },
     {
-      name: "of a message to a client that accepts application/json",
+      name: "a message for a client that accepts application/json",
       path: message,
       type: own,
       accept: "application/json",
     },
-    { name: "of an error", path: error, type: own },
-    { name: "of an error in the form of Google", rest: { errors: "google" }, path: error, type: own },
-    { name: "of an error before a stream", path: "/sensors/none/readings", type: own },
-    { name: "of a path that does not exist", path: "/nowhere", type: own },
-    { name: "of a record without a content type", rest: { errorRecord }, path: error, type: own },
+    { name: "an error", path: error, type: own },
+    { name: "an error in the Google format", rest: { errors: "google" }, path: error, type: own },
+    { name: "an error before a stream", path: "/sensors/none/readings", type: own },
+    { name: "an unknown path", path: "/nowhere", type: own },
+    { name: "an error record without a content type", rest: { errorRecord }, path: error, type: own },
     {
-      name: "of a record with a content type",
+      name: "an error record with a content type",
       rest: { errorRecord: () => ({ ...errorRecord(), contentType: "application/problem+json" }) },
       path: error,
       type: "application/problem+json",
     },
     {
-      name: "of problem details",
+      name: "problem details",
       rest: { errors: "problem" },
       path: error,
       type: "application/problem+json",
     },
-    { name: "of a stream", path: stream, type: "application/x-ndjson" },
-    { name: "of a stream as an array", path: stream, type: "application/json", accept: "application/json" },
+    { name: "a stream", path: stream, type: "application/x-ndjson" },
+    { name: "a stream as an array", path: stream, type: "application/json", accept: "application/json" },
     {
-      name: "of a profile",
+      name: "a message with a profile",
       rest: { profile: "a2a" },
       path: message,
       type: "application/a2a+json",
     },
     {
-      name: "of an RPC over Connect",
+      name: "an RPC over Connect",
       path: `/${selector}/GetReading?encoding=json&message={}`,
       type: "application/json",
     },
-  ])("$name is $type", async ({ rest, path, type, accept = "*/*" }) => {
+  ])("given $name, the response has Content-Type $type", async ({ rest, path, type, accept = "*/*" }) => {
     expect(await typeOf(rest?.profile === undefined ? { contentType: own, ...rest } : rest, path, { accept })).toBe(
       type,
     );
   });
 
-  test("is documented for responses and errors", () => {
+  test("appears in the OpenAPI document for responses and errors", () => {
     const info = { title: "t", version: "1" };
     const { paths } = createOpenApi([GreenhouseService], { info, rest: { contentType: own } });
     const { responses } = paths[message.replace("palm", "{sensor}")]?.get ?? {};
@@ -99,7 +99,7 @@ describe("contentType", () => {
   });
 
   test.each(["text/json", "application/a2a", "application/json; charset=utf-8", "application/+json", "", 1])(
-    "%j is rejected",
+    "the value %j is rejected",
     async (contentType) => {
       await expect(Reflect.apply(typeOf, undefined, [{ contentType }, message])).rejects.toThrow(
         `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,

@@ -16,7 +16,7 @@ test.each<{ name: string; path: string; sent?: RequestInit }>([
     path: rpc,
     sent: { body: new Uint8Array(5), headers: { "content-type": "application/grpc-web" } },
   },
-])("over $name, a handler gets URL and method as sent", async ({ path, sent }) => {
+])("over $name, a handler gets the URL and the method as sent", async ({ path, sent }) => {
   const requests: Pick<HandlerContext, "requestMethod" | "url">[] = [];
   const gateway = createGateway({
     routes: (router) =>

@@ -123,19 +123,19 @@ const forms = [
   },
 ] as const;
 
-describe.each(forms)("errors in the format $rest.errors", ({ rest, contentType, ...want }) => {
+describe.each(forms)("the error format $rest.errors", ({ rest, contentType, ...want }) => {
   test.each([
-    { name: "of a handler", path: "/sensors/none/reading", httpStatus: 404, record: want.notFound },
-    { name: "with details", path: "/sensors/x/reading", httpStatus: 400, record: want.invalid },
-    { name: "of an unknown path", path: "/nothing", httpStatus: 404, record: want.noRoute },
-    { name: "of a wrong method", path: "/beds/7:water", httpStatus: 405, record: want.wrongMethod },
-  ])("$name are written in this format", async ({ path, httpStatus, record }) => {
+    { name: "an error of a handler", path: "/sensors/none/reading", httpStatus: 404, record: want.notFound },
+    { name: "an error with details", path: "/sensors/x/reading", httpStatus: 400, record: want.invalid },
+    { name: "an unknown path", path: "/nothing", httpStatus: 404, record: want.noRoute },
+    { name: "a wrong method", path: "/beds/7:water", httpStatus: 405, record: want.wrongMethod },
+  ])("is used for $name", async ({ path, httpStatus, record }) => {
     const response = await get(rest, path);
     expect(response).toMatchObject({ httpStatus, contentType });
     expect(JSON.parse(response.text)).toEqual(record);
   });
 
-  test("are parsed by the REST client with code, message and details", async () => {
+  test("is parsed by the REST client with code, message and details", async () => {
     const { fetch } = createGreenhouse(rest);
     const transport = createRestTransport({
       baseUrl: "http://a",
@@ -149,7 +149,7 @@ describe.each(forms)("errors in the format $rest.errors", ({ rest, contentType, 
     expect(error.findDetails(BadRequestSchema)).toMatchObject([{ fieldViolations: [{ field: "bed" }] }]);
   });
 
-  test("match their schema in the OpenAPI document", () => {
+  test("matches its schema in the OpenAPI document", () => {
     const document = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
     const responses = document.paths["/sensors/{sensor}/reading"]?.["get"]?.responses;
     const { schema } = responses?.["4XX"]?.content?.[contentType] ?? {};
@@ -161,7 +161,7 @@ describe.each(forms)("errors in the format $rest.errors", ({ rest, contentType, 
   });
 });
 
-describe("the end of a failed stream", () => {
+describe("a failed stream", () => {
   const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
   const google = '{"error":{"code":404,"message":"no sensor","status":"NOT_FOUND"}}';
   const problem = '{"type":"about:blank","title":"Not Found","status":404,"detail":"no sensor","code":"NOT_FOUND"}';
@@ -172,7 +172,7 @@ describe("the end of a failed stream", () => {
     { rest: { errors: "google" as const }, line: google, event: google },
     { rest: { errors: "problem" as const }, line: `{"@error":${problem}}`, event: problem },
     { rest: own, line: '{"@error":{"own":true}}', event: '{"own":true}' },
-  ])("is $line in lines and in an array", async ({ rest, line, event }) => {
+  ])("ends with $line as lines and as an array", async ({ rest, line, event }) => {
     const path = "/sensors/broken/readings";
     expect((await get(rest, path)).text).toBe(`{"sensor":"s0"}\n${line}\n`);
     expect((await get(rest, path, "application/json")).text).toBe(`[{"sensor":"s0"},\n${line}]`);
@@ -189,7 +189,7 @@ describe("the end event of Server-Sent Events", () => {
     { rest: { errors: "problem" }, sends: true },
     { rest: { errors: "google" }, sends: false },
     { rest: { errors: "google", endEvent: true }, sends: true },
-  ] as const)("with $rest is sent or not ($sends)", async ({ rest, sends }) => {
+  ] as const)("given $rest, is sent: $sends", async ({ rest, sends }) => {
     const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
     expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
   });

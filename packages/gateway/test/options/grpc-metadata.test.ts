@@ -35,7 +35,7 @@ const options: GatewayOptions = {
   },
 };
 
-describe("with grpcMetadata, header fields", () => {
+describe("grpcMetadata", () => {
   let gateway: EveryTransport;
 
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe("with grpcMetadata, header fields", () => {
     const receivedField = async (name: string, header: readonly Field[]): Promise<unknown> =>
       JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
 
-    test("of a request are available without the prefix", async () => {
+    test("passes a prefixed request field to the handler also without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
       const sent = transport.includes("2")
         ? header.map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -59,7 +59,7 @@ describe("with grpcMetadata, header fields", () => {
       expect(await receivedField("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
     });
 
-    test("with the prefix do not replace the field without it", async () => {
+    test("does not replace an unprefixed request field by a prefixed one", async () => {
       const header: readonly Field[] = [
         ["grpc-metadata-x-user", "mallow"],
         ["x-user", "rose"],
@@ -76,11 +76,11 @@ describe("with grpcMetadata, header fields", () => {
       "grpc-timeout",
       "connect-timeout-ms",
       "te",
-    ])("named %s are not available with the prefix", async (name) => {
+    ])("does not accept %s with the prefix", async (name) => {
       expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
     });
 
-    test("of a response are sent under both names", async () => {
+    test("sends response header fields with and without the prefix", async () => {
       const { header, trailer } = await ask("/sensors/a/reading");
       const early = [fieldValue(header, "x-early"), fieldValue(header, "grpc-metadata-x-early")];
       expect(early).toEqual(["1", "1"]);
@@ -88,30 +88,30 @@ describe("with grpcMetadata, header fields", () => {
       expect(trailer).toEqual([]);
     });
 
-    test("of a response do not expose an HttpOnly cookie to scripts", async () => {
+    test("does not expose an HttpOnly cookie to scripts", async () => {
       const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
       expect(fieldValue(header, "set-cookie")).toContain("early=1");
       expect(JSON.stringify([header, trailer])).not.toMatch(/grpc-[a-z]*-set-cookie/);
     });
 
-    test("of an error are sent under both names", async () => {
+    test("sends header fields of an error with and without the prefix", async () => {
       const { httpStatus, header } = await ask("/sensors/fails/reading");
       expect(httpStatus).toBe(409);
       expect([fieldValue(header, "x-why"), fieldValue(header, "grpc-metadata-x-why")]).toEqual(["so", "so"]);
       expect(fieldValue(header, "grpc-metadata-x-early")).toBe("1");
     });
 
-    test("of a stream are sent under both names", async () => {
+    test("sends header fields of a stream with and without the prefix", async () => {
       expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
     });
 
     if (transport === "Fetch") {
-      test("of a trailer are not announced if there is no trailer", async () => {
+      test("does not announce a trailer if there is none", async () => {
         const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
       });
     } else {
-      test("of a trailer are sent to a client that accepts trailers", async () => {
+      test("sends trailer fields to a client that accepts trailers", async () => {
         const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
         expect(fieldValue(header, "trailer")).toBe("grpc-trailer-x-late");
@@ -130,7 +130,7 @@ describe("with grpcMetadata, header fields", () => {
   });
 });
 
-test("without grpcMetadata, header fields have one name", async () => {
+test("header fields are not prefixed without grpcMetadata", async () => {
   await using gateway = await openEveryTransport({ ...options, rest: {} });
   const header: readonly Field[] = [
     ["grpc-metadata-x-user", "mallow"],

@@ -24,30 +24,38 @@ async function answersOf(
   };
 }
 
-describe("with int64Numbers, 64-bit integers", () => {
+describe("the option int64Numbers", () => {
   const rest: RestOptions = { service: () => ({ int64Numbers: true }) };
   const most = 9007199254740991n;
 
   test.each<{ name: string; sink: MessageInitShape<typeof SinkSchema>; want: string }>([
-    { name: "small", sink: { fInt64: 7n, fUint64: 7n, fSint64: -7n }, want: '{"fInt64":7,"fUint64":7,"fSint64":-7}' },
-    { name: "the largest", sink: { fInt64: most, fSint64: -most }, want: `{"fInt64":${most},"fSint64":-${most}}` },
-    { name: "larger, which stay strings", sink: { fInt64: most + 1n }, want: '{"fInt64":"9007199254740992"}' },
-    { name: "far larger", sink: { fUint64: 2n ** 64n - 1n }, want: '{"fUint64":"18446744073709551615"}' },
-    { name: "negative and larger", sink: { fInt64: -most - 2n }, want: '{"fInt64":"-9007199254740993"}' },
-    { name: "in lists", sink: { ids: [1n, 2n ** 60n] }, want: '{"ids":[1,"1152921504606846976"]}' },
-    { name: "in wrappers and string fields", sink: { wInt64: 0n, longText: "7" }, want: '{"wInt64":0,"longText":7}' },
-    { name: "in messages", sink: { nested: { number: 7n } }, want: '{"nested":{"number":7}}' },
     {
-      name: "in an Any",
+      name: "small integers",
+      sink: { fInt64: 7n, fUint64: 7n, fSint64: -7n },
+      want: '{"fInt64":7,"fUint64":7,"fSint64":-7}',
+    },
+    {
+      name: "the largest safe integers",
+      sink: { fInt64: most, fSint64: -most },
+      want: `{"fInt64":${most},"fSint64":-${most}}`,
+    },
+    { name: "2^53", sink: { fInt64: most + 1n }, want: '{"fInt64":"9007199254740992"}' },
+    { name: "the largest uint64", sink: { fUint64: 2n ** 64n - 1n }, want: '{"fUint64":"18446744073709551615"}' },
+    { name: "an integer below -2^53", sink: { fInt64: -most - 2n }, want: '{"fInt64":"-9007199254740993"}' },
+    { name: "integers in a list", sink: { ids: [1n, 2n ** 60n] }, want: '{"ids":[1,"1152921504606846976"]}' },
+    { name: "wrappers and JS_STRING fields", sink: { wInt64: 0n, longText: "7" }, want: '{"wInt64":0,"longText":7}' },
+    { name: "an integer in a nested message", sink: { nested: { number: 7n } }, want: '{"nested":{"number":7}}' },
+    {
+      name: "an integer in an Any",
       sink: { any: anyPack(NestedSchema, create(NestedSchema, { number: 7n })) },
       want: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
     },
     {
-      name: "as keys of a map, which stay strings",
+      name: "map keys, which stay strings",
       sink: { nestedById: { "7": {} } },
       want: '{"nestedById":{"7":{}}}',
     },
-  ])("that are $name are numbers or strings by size", async ({ sink, want }) => {
+  ])("given $name, writes only integers up to 2^53 - 1 as numbers", async ({ sink, want }) => {
     expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
   });
 
@@ -55,16 +63,16 @@ describe("with int64Numbers, 64-bit integers", () => {
     { path: "/v1/response/int64", sink: {}, want: "0" },
     { path: "/v1/response/int64", sink: { fInt64: 2n ** 53n }, want: '"9007199254740992"' },
     { path: "/v1/response/string", sink: { fString: "0" }, want: '"0"' },
-  ])("are written as $want if they are the body", async ({ path, sink, want }) => {
+  ])("writes $want if the field is the response body", async ({ path, sink, want }) => {
     expect((await answersOf(sink, rest, path)).rest).toBe(want);
   });
 
-  test("are strings without the option, and over Connect", async () => {
+  test("is off by default and has no effect over Connect", async () => {
     expect((await answersOf({ fInt64: 7n }, {})).rest).toBe('{"sink":{"fInt64":"7"}}');
     expect((await answersOf({ fInt64: 7n }, rest)).connect).toBe('{"sink":{"fInt64":"7"}}');
   });
 
-  test("are integers or strings in the OpenAPI document", () => {
+  test("adds the type integer to the OpenAPI document", () => {
     const { components } = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
     expect(components?.schemas?.["Nested"]).toMatchObject({
       properties: { number: { type: ["integer", "string"], format: "int64" } },

@@ -55,20 +55,20 @@ function cut(text: string): readonly string[] {
 describe("a client stream as application/json", () => {
   test.each([
     { name: "consecutive values", body: '{"sensor":"a"}{"sensor":"b"}', want: ["a:0", "b:0"] },
-    { name: "white space between and around", body: ' {"sensor":"a"}\r\n\t{"sensor":"b"} ', want: ["a:0", "b:0"] },
+    { name: "values with white space around", body: ' {"sensor":"a"}\r\n\t{"sensor":"b"} ', want: ["a:0", "b:0"] },
     { name: "one array", body: '[{"sensor":"a"},{"sensor":"b"}]', want: ["a:0", "b:0"] },
-    { name: "one array over lines", body: '\n[\n {"sensor":"a"} ,\n {"sensor":"b"}\n]\n', want: ["a:0", "b:0"] },
+    { name: "one array on several lines", body: '\n[\n {"sensor":"a"} ,\n {"sensor":"b"}\n]\n', want: ["a:0", "b:0"] },
     { name: "an empty array", body: " [ ] ", want: [] },
-    { name: "empty", body: "", want: [] },
+    { name: "an empty body", body: "", want: [] },
     { name: "only white space", body: " \n", want: [] },
-    { name: "values over lines", body: '{\n"sensor":\n"a"\n}', want: ["a:0"] },
+    { name: "a value on several lines", body: '{\n"sensor":\n"a"\n}', want: ["a:0"] },
     {
       name: "values with brackets and quotes in strings",
       body: '{"sensor":"}]\\"\\\\"}{"sensor":"[{"}',
       want: ['}]"\\:0', "[{:0"],
     },
-    { name: "text beyond ASCII", body: '[{"sensor":"é☂𝄞"}]', want: ["é☂𝄞:0"] },
-  ])("may be $name", async ({ body, want }) => {
+    { name: "an array with non-ASCII strings", body: '[{"sensor":"é☂𝄞"}]', want: ["é☂𝄞:0"] },
+  ])("$name is accepted", async ({ body, want }) => {
     expect(await send([body])).toEqual({ received: want, httpStatus: 200, message: undefined });
     expect(await send(cut(body))).toEqual({ received: want, httpStatus: 200, message: undefined });
   });
@@ -77,8 +77,8 @@ describe("a client stream as application/json", () => {
     { name: "numbers", body: "1 2\n3", want: [":1", ":2", ":3"] },
     { name: "numbers in strings", body: '"1""2"3', want: [":1", ":2", ":3"] },
     { name: "an array of numbers", body: "[1,2.5,3e1]", want: [":1", ":2.5", ":30"] },
-    { name: "null", body: "null 1", want: [":0", ":1"] },
-  ])("may be $name if the body is a scalar", async ({ body, want }) => {
+    { name: "null and a number", body: "null 1", want: [":0", ":1"] },
+  ])("accepts $name if the rule's body is a scalar field", async ({ body, want }) => {
     expect(await send([body], { path: "/degrees" })).toMatchObject({ received: want, httpStatus: 200 });
     expect(await send(cut(body), { path: "/degrees" })).toMatchObject({ received: want, httpStatus: 200 });
   });
@@ -102,7 +102,7 @@ describe("a client stream as application/json", () => {
     { body: '{"sensor":"a"}{"x":1}', received: 1, message: 'message 2: unknown field "x"' },
     { body: "[".repeat(500), received: 0, message: "message 1: the array is not closed" },
     { body: `{"sensor":${"[".repeat(500)}`, received: 0, message: "message 1: sensor: must be a string" },
-  ])("with $body is refused", async ({ body, received, message }) => {
+  ])("the body $body is refused", async ({ body, received, message }) => {
     for (const pieces of [[body], cut(body)]) {
       const response = await send(pieces);
       expect([response.httpStatus, response.received.length, response.message]).toEqual([
@@ -113,7 +113,7 @@ describe("a client stream as application/json", () => {
     }
   });
 
-  test("is refused if a message exceeds the limit in any pieces", async () => {
+  test("refuses a message over the limit, however the body is split", async () => {
     const long = `{"sensor":"${"x".repeat(100)}"}`;
     for (const pieces of [[long], cut(long)]) {
       const response = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
@@ -126,7 +126,7 @@ describe("a client stream as application/json", () => {
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).received).toHaveLength(20);
   });
 
-  test("is read as lines if its content type is that of lines", async () => {
+  test("is not used for application/x-ndjson, which is read line by line", async () => {
     const response = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
     expect(response.message).toMatch(/^line 1: /);
   });
@@ -148,7 +148,7 @@ describe("a client stream as application/json", () => {
   });
 });
 
-describe("the messages of a client stream", () => {
+describe("the JSON values of a client stream", () => {
   const options = bindingOptionsOf(KitchenSink, rest);
   const rule = { isRaw: false, hasRequestStream: true, isUnary: false };
 
@@ -164,7 +164,7 @@ describe("the messages of a client stream", () => {
     expect(bodyFormatOf(input, pattern, rule, options).jsonValues).toBe(want);
   });
 
-  test("are read as consecutive values if they are arrays", () => {
+  test("may be arrays that follow each other", () => {
     const received: string[] = [];
     const read = (body: Uint8Array): Message => {
       received.push(String(Buffer.from(body)));
@@ -178,7 +178,7 @@ describe("the messages of a client stream", () => {
   });
 });
 
-test("the OpenAPI document describes an array", () => {
+test("the OpenAPI document describes a JSON client stream as an array", () => {
   const { paths } = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
   expect(paths["/readings"]?.post?.requestBody?.content["application/json"]).toEqual({
     schema: { type: "array", items: { $ref: "#/components/schemas/Reading" } },

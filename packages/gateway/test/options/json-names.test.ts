@@ -75,13 +75,16 @@ describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ serve
     return { parameter, name: parameter.name, names };
   });
 
-  test.each(parameters)("$name sets the field that is $names in responses", async ({ parameter, name, names }) => {
-    const isEntry = parameter.style === "deepObject";
-    const value = parameter.schema["type"] === "array" ? ["7"] : "7";
-    const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
-    const json = nested(isEntry ? [...names, "k"] : names, value);
-    expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
-  });
+  test.each(parameters)(
+    "given $name, sets the field that is $names in the response",
+    async ({ parameter, name, names }) => {
+      const isEntry = parameter.style === "deepObject";
+      const value = parameter.schema["type"] === "array" ? ["7"] : "7";
+      const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
+      const json = nested(isEntry ? [...names, "k"] : names, value);
+      expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
+    },
+  );
 
   test("exists once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
@@ -92,19 +95,19 @@ describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ serve
 });
 
 test.each([
-  { name: "page.siz", why: "is not the name of a field" },
-  { name: "in", why: "is half of the name of a field" },
-  { name: "in.ner.page.size.x", why: "names a member of a string" },
-  { name: "filter", why: "is a map" },
-  { name: "filter[other]", why: "is an entry of a map, which requires mapsInQuery" },
-])("a parameter $name is refused ($why)", async ({ name }) => {
+  { name: "page.siz", why: "an incomplete name" },
+  { name: "in", why: "the part of a name before its dot" },
+  { name: "in.ner.page.size.x", why: "a member of a string" },
+  { name: "filter", why: "a map" },
+  { name: "filter[other]", why: "a map entry, which requires mapsInQuery" },
+])("as $why, the query parameter $name is refused", async ({ name }) => {
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,
     json: { code: Code.InvalidArgument },
   });
 });
 
-test("map entries whose JSON name has a bracket work in queries", async () => {
+test("a query sets an entry of a map that has a bracket in its JSON name", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
   expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
     status: 200,
@@ -120,11 +123,11 @@ test("a parameter name full of brackets is refused quickly", async () => {
   expect(await ask(withMaps, "GET", `/names?${"[".repeat(8_000)}]=x`)).toMatchObject({ status: 400 });
 });
 
-describe.each(styles.slice(0, 2))("by $style, a member of a body", ({ served }) => {
+describe.each(styles.slice(0, 2))("by $style, a body member of the OpenAPI document", ({ served }) => {
   const members = Object.entries(served.document.components?.schemas?.["Inner"]?.["properties"] ?? {});
   const names = members.map(([name]) => ({ name }));
 
-  test.each(names)("that the OpenAPI document calls $name has this name in responses", async ({ name }) => {
+  test.each(names)("given $name, has the same name in responses", async ({ name }) => {
     const properties = served.document.components?.schemas?.["Request"]?.["properties"];
     const [inner = ""] = Object.keys(properties ?? {}).filter((each) => each.startsWith("in"));
     for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
@@ -155,7 +158,7 @@ test.each([
   { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
   { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
   { text: '{"loop.text":"a"}', want: { direct: "a" } },
-])("members in $text are resolved by JSON names before proto names", ({ text, want }) => {
+])("JSON names precede proto names when $text is decoded", ({ text, want }) => {
   for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
 });
 
@@ -167,8 +170,8 @@ test.each([
   expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(message);
 });
 
-describe("a path", () => {
-  test("sets the fields that its rule names by their proto names", async () => {
+describe("a path with JSON names", () => {
+  test("sets fields by the proto names in the rule", async () => {
     expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual({
       status: 200,
       json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
@@ -176,7 +179,7 @@ describe("a path", () => {
   });
 
   test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
-    "is not overridden by %s as a query parameter",
+    "the query parameter %s does not override it",
     async (name) => {
       const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
       expect([status, json]).toEqual([
@@ -186,7 +189,7 @@ describe("a path", () => {
     },
   );
 
-  test("is described by proto names, which requests do not send", () => {
+  test("has proto names in the OpenAPI document", () => {
     const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
     expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
     expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
@@ -195,29 +198,29 @@ describe("a path", () => {
   });
 });
 
-test("the body is the field with the proto name in the rule", () => {
+test("a rule's body is a proto name, even if it is another field's JSON name", () => {
   expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
   const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
   expect(parameter?.schema).toMatchObject({ format: "int64" });
 });
 
-test("the body is described by the rule's field, whatever JSON names", () => {
+test("the OpenAPI document describes a body by the proto name in the rule", () => {
   const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });
 
-test("a file is the field with the proto name in the rule", async () => {
+test("an uploaded file sets the field with the proto name in the rule", async () => {
   const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
   const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
   expect([response.status, await response.text()]).toEqual([200, "a"]);
 });
 
-test("a client stream has the rule's proto field format", () => {
+test("the OpenAPI document describes a client stream by the proto name in the rule", () => {
   const content = withJsonStreams.document.paths["/send"]?.post?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
 });
 
-test("the response body is the rule's proto field", async () => {
+test("a rule's response body is a proto name", async () => {
   expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
   const response = strict.document.paths["/answers"]?.post?.responses["200"];
   expect(response?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
@@ -229,7 +232,7 @@ describe("an update mask", () => {
     { body: { "page.size": "a", two: "b", one: "7" }, paths: "f0,one,two" },
     { body: { f0: "a", uuid: "b" }, paths: "f0,uuid" },
     { body: { id: "a", legacyId: "7" }, paths: "id,uuid" },
-  ])("created from the body $body has the proto names of its fields", async ({ body, paths }) => {
+  ])("the body $body gives it the proto names of its fields", async ({ body, paths }) => {
     const { json } = await ask(strict, "PATCH", "/names", body);
     expect(json).toMatchObject({ inner: paths });
   });
@@ -237,12 +240,12 @@ describe("an update mask", () => {
   test.each([
     { mask: "f0,legacy_id", paths: "f0,legacyId" },
     { mask: "page.size", paths: "page.size" },
-  ])("that is $mask reaches the handler unchanged", async ({ mask, paths }) => {
+  ])("given $mask, reaches the handler unchanged", async ({ mask, paths }) => {
     const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
     expect(json).toMatchObject({ inner: paths });
   });
 
-  test.each(["with-dash", "filter[name]", "with space"])("sent as %s is refused as an invalid path", async (mask) => {
+  test.each(["with-dash", "filter[name]", "with space"])("given the invalid path %s, is refused", async (mask) => {
     const target = `/names?inner=${encodeURIComponent(mask)}`;
     expect(await ask(strict, "PATCH", target, {})).toMatchObject({ status: 400 });
   });

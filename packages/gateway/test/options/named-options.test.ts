@@ -288,7 +288,7 @@ async function send(
   return { httpStatus: response.httpStatus, text: response.body.toString(), option: error && optionOf(error) };
 }
 
-test.each(refusals)("$request ($row) is refused naming $option, and accepted with it", async (refusal) => {
+test.each(refusals)("the error for $row names $option, which accepts the request $request", async (refusal) => {
   const refused = await send(refusal, refusal.refuses ?? {});
   expect(refused.text).toContain(`; to accept it, set the server option ${refusal.option}"`);
   const accepted = await send(refusal, refusal.accepts);
@@ -296,23 +296,26 @@ test.each(refusals)("$request ($row) is refused naming $option, and accepted wit
 });
 
 test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayOptions>; isNamed: boolean }>([
-  { name: "nameOptions is false", nodeEnv: undefined, options: { nameOptions: false }, isNamed: false },
-  { name: "NODE_ENV is production", nodeEnv: "production", options: {}, isNamed: false },
-  { name: "nameOptions is true in production", nodeEnv: "production", options: { nameOptions: true }, isNamed: true },
-  { name: "NODE_ENV is development", nodeEnv: "development", options: {}, isNamed: true },
-  { name: "NODE_ENV is not set", nodeEnv: undefined, options: {}, isNamed: true },
-])("if $name, onError gets the option's name (clients: $isNamed)", async ({ nodeEnv, options, isNamed }) => {
-  vi.stubEnv("NODE_ENV", nodeEnv);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const [refusal] = refusals;
-  if (refusal === undefined) throw new Error("there are no refusals");
-  const refused = await send(refusal, options);
-  const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
-  expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
-  expect(refused.option).toBe(lenient);
-});
+  { name: "nameOptions: false", nodeEnv: undefined, options: { nameOptions: false }, isNamed: false },
+  { name: "NODE_ENV=production", nodeEnv: "production", options: {}, isNamed: false },
+  { name: "nameOptions: true in production", nodeEnv: "production", options: { nameOptions: true }, isNamed: true },
+  { name: "NODE_ENV=development", nodeEnv: "development", options: {}, isNamed: true },
+  { name: "NODE_ENV unset", nodeEnv: undefined, options: {}, isNamed: true },
+])(
+  "onError gets the option's name with $name (the client gets it: $isNamed)",
+  async ({ nodeEnv, options, isNamed }) => {
+    vi.stubEnv("NODE_ENV", nodeEnv);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const [refusal] = refusals;
+    if (refusal === undefined) throw new Error("there are no refusals");
+    const refused = await send(refusal, options);
+    const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
+    expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
+    expect(refused.option).toBe(lenient);
+  },
+);
 
-test("gateway-options.md lists these refusals and options, and no others", () => {
+test("gateway-options.md lists exactly the tested refusals and their options", () => {
   expect(isComplete).toBe(true);
   const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/gateway-options.md"), "utf8");
   const [, section = ""] = page.split("\n## Refused requests\n");

@@ -31,14 +31,17 @@ const names: OptionNames<Options> = {
 
 describe("refuseUnknownOptions()", () => {
   test.each<{ name: string; options: object }>([
-    { name: "all names", options: { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal } },
-    { name: "no names", options: {} },
+    {
+      name: "all known names",
+      options: { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal },
+    },
+    { name: "no options", options: {} },
     { name: "undefined values", options: { readMaxBytes: undefined, limits: undefined } },
-    { name: "a string or an object", options: { retry: "off" } },
-    { name: "an object or a string", options: { retry: { attempts: 1 } } },
-    { name: "arrays", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
-    { name: "members of a value that is not an object of options", options: { readMaxBytes: { a: 1 } } },
-  ])("lets $name pass", ({ options }) => {
+    { name: "a string for an option that may be an object", options: { retry: "off" } },
+    { name: "an object for an option that may be a string", options: { retry: { attempts: 1 } } },
+    { name: "arrays of options", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
+    { name: "any members of a value that has no options", options: { readMaxBytes: { a: 1 } } },
+  ])("$name is accepted", ({ options }) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 
@@ -54,29 +57,29 @@ describe("refuseUnknownOptions()", () => {
       message: 'unknown option "sginal", did you mean "signal"?',
     },
     {
-      name: "a name without a similar one and lists all names",
+      name: "a name unlike any option and lists all names",
       options: { colour: 1 },
       message:
         'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "labels", "issuers"',
     },
     {
-      name: "a name that every object inherits",
+      name: "a name that every object inherits, such as constructor",
       options: { constructor: 1 },
       message:
         'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "labels", "issuers"',
     },
     {
-      name: "a name inside an option and suggests the nearest there",
+      name: "a misspelled name inside an option and suggests the nearest",
       options: { limits: { request: 1 } },
       message: 'unknown option "limits.request", did you mean "limits.requests"?',
     },
     {
-      name: "a name inside an option without a similar one there",
+      name: "an unknown name inside an option",
       options: { limits: { signal: 1 } },
       message: 'unknown option "limits.signal"; create accepts "limits.requests", "limits.requestTimeoutMs"',
     },
     {
-      name: "a name inside the second item of an array",
+      name: "an unknown name inside the second item of an array",
       options: { issuers: [{ url: "a" }, { url: "b", audiences: "c" }] },
       message: 'unknown option "issuers[1].audiences", did you mean "issuers[1].audience"?',
     },
@@ -121,12 +124,12 @@ describe("refuseUnknownOptions()", () => {
       message: 'option "limits" of create must be an object, got an array',
     },
     {
-      name: "a name inside an option that may be a string",
+      name: "an unknown name inside an option that may be a string",
       options: { retry: { attempt: 1, attempts: 1 } },
       message: 'unknown option "retry.attempt", did you mean "retry.attempts"?',
     },
     {
-      name: "several names in one error",
+      name: "several unknown names in one error",
       options: { readMaxByte: 1, limits: { request: 1 } },
       message:
         'unknown option "readMaxByte", did you mean "readMaxBytes"?\n' +
@@ -179,7 +182,7 @@ describe("nearestName()", () => {
     expect(nearestName(misspelled, known)).toBe(nearest);
   });
 
-  test("does not compare all letters of a long name", () => {
+  test("does not compare a very long name letter by letter", () => {
     expect(nearestName("a".repeat(1_000_000), ["b".repeat(999_999)])).toBeUndefined();
   });
 });

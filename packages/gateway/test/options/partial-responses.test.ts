@@ -106,7 +106,7 @@ test.each([
   }
 });
 
-test("a query parameter precedes the header, and $fields precedes fields", async () => {
+test("a query parameter overrides the header, and $fields overrides fields", async () => {
   expect(await (await send("/v1/query?fields=rpc", "sink")).json()).toEqual({ rpc: "Query" });
   expect(await (await send("/v1/query?fields=sink&$fields=rpc", "sink")).json()).toEqual({ rpc: "Query" });
   expect(await (await send("/v1/query?fields=rpc&fields=sink.fString")).json()).toEqual({
@@ -115,12 +115,12 @@ test("a query parameter precedes the header, and $fields precedes fields", async
   });
 });
 
-test("the fields of a response body are selected inside the body", async () => {
+test("the paths of a selection start in the response_body field", async () => {
   expect(await (await send("/sink?fields=fString")).json()).toEqual({ fString: "a" });
   expect((await send("/sink?fields=sink")).status).toBe(400);
 });
 
-test("the fields of each message of a stream are selected", async () => {
+test("a selection applies to each message of a stream", async () => {
   expect(await (await send("/readings?fields=sensor")).json()).toEqual([{ sensor: "a" }, { sensor: "b" }]);
   expect((await send("/readings?fields=none")).status).toBe(400);
 });
@@ -131,7 +131,7 @@ test("a response that depends on X-Goog-FieldMask names it in Vary", async () =>
 });
 
 test.each(["*", "rpc,*", "*,sink.tags"])(
-  "a response of which %s selects everything is not written again",
+  "the selection %s, which includes everything, sends the response unchanged",
   async (mask) => {
     const { fetch } = createGateway({
       rest: { profile: "google" },
@@ -169,7 +169,7 @@ test("a parameter fields that names a request field sets it", async () => {
   expect(await ask("fields=name&$fields=fields")).toEqual({ fields: "name" });
 });
 
-test("an error response has all its fields", async () => {
+test("a selection does not apply to an error response", async () => {
   const response = await send("/v1/unknown?fields=rpc");
   expect(await response.json()).toMatchObject({ error: { code: 404 } });
 });

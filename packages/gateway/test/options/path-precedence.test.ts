@@ -58,7 +58,7 @@ describe.each([
   { name: "strict", rest: { rules: withBody } },
   { name: "all options", rest: { service: () => all, rules: withBody } },
   { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
-])("with $name, the order in the path is deleted", ({ rest }) => {
+])("with $name, DELETE deletes the order in the path", ({ rest }) => {
   const deleted: string[] = [];
   let gateway: EveryTransport;
 

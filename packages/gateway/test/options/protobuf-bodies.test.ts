@@ -94,7 +94,7 @@ describe("protobufBodies", () => {
   afterAll(() => gateway[Symbol.asyncDispose]());
   const send = (request: string, sent?: Sent): Promise<Received> => exchange(gateway.address, request, sent);
 
-  test.each(types)("accepts %s, and responds with it", async (contentType) => {
+  test.each(types)("accepts %s and responds with the same type", async (contentType) => {
     const body = sinkOf({ fString: "a", fInt64: 2n ** 60n, nested: { text: "n" } });
     const received = await send("POST /v1/sinks", { header: [["content-type", contentType]], body });
     expect(received).toMatchObject({ httpStatus: 200, contentType });
@@ -121,7 +121,7 @@ describe("protobufBodies", () => {
     expect([httpStatus, contentType, vary]).toEqual([200, want, expect.stringContaining("accept")]);
   });
 
-  test("a GET gets a message without a body in the request", async () => {
+  test("a GET request without a body gets a binary message", async () => {
     const { contentType, body } = await send("GET /v1/query?f_string=a", { header: [["accept", type]] });
     expect([contentType, fromBinary(EchoSchema, body)]).toMatchObject([type, { rpc: "Query", sink: { fString: "a" } }]);
   });
@@ -132,13 +132,13 @@ describe("protobufBodies", () => {
     expect(fromBinary(EchoSchema, received.body).sink).toMatchObject({ fInt64: 7n, fString: "a" });
   });
 
-  test("a body is refused if it sets another member than the path", async () => {
+  test("a body is refused if it sets a oneof member other than the path's", async () => {
     const body = sinkOf({ choice: { case: "choiceNumber", value: 1n } });
     const received = await send("PUT /v1/choices/a", { header: [["content-type", type]], body });
     expect(received).toMatchObject({ httpStatus: 400, contentType: type });
   });
 
-  test("a body field is read as its message only", async () => {
+  test("a rule's body field is decoded as that field's message", async () => {
     const nested = toBinary(NestedSchema, create(NestedSchema, { text: "b", number: 3n }));
     const header: Field[] = [["content-type", type]];
     const received = await send("PATCH /v1/nested/a?f_string=q", { header, body: nested });
@@ -151,7 +151,7 @@ describe("protobufBodies", () => {
     expect(fromBinary(EchoSchema, received.body)).toMatchObject({ rpc: "Create" });
   });
 
-  test("a response body field is its message, or else JSON", async () => {
+  test("a response body field is binary if it is a message, and JSON otherwise", async () => {
     const header: Field[] = [["accept", type]];
     const nested = await send("GET /v1/response/nested", { header });
     const tags = await send("GET /v1/response/tags", { header });
@@ -160,12 +160,12 @@ describe("protobufBodies", () => {
     expect([tags.contentType, Array.isArray(JSON.parse(String(tags.body)))]).toEqual(["application/json", true]);
   });
 
-  test("google.protobuf.Empty has no bytes", async () => {
+  test("google.protobuf.Empty is encoded as an empty body", async () => {
     const received = await send("DELETE /v1/sinks/7", { header: [["accept", type]] });
     expect(received).toMatchObject({ httpStatus: 200, contentType: type, body: Buffer.alloc(0) });
   });
 
-  test("compressed bodies are read, and large responses are compressed", async () => {
+  test("request bodies may be compressed, and large responses are compressed", async () => {
     const text = "a".repeat(10_000);
     const response = await exchangeHttp1(gateway.address, {
       httpMethod: "POST",
@@ -184,14 +184,14 @@ describe("protobufBodies", () => {
   test.each([
     { name: "a truncated message", body: Buffer.from([0x0a, 0x05, 0x01]) },
     { name: "JSON", body: Buffer.from("{}") },
-    { name: "a field of group type that never ends", body: Buffer.from([0x0b]) },
-  ])("$name is refused as INVALID_ARGUMENT in the same format", async ({ body }) => {
+    { name: "a group that is not closed", body: Buffer.from([0x0b]) },
+  ])("$name is refused with INVALID_ARGUMENT as a binary message", async ({ body }) => {
     const received = await send("POST /v1/sinks", { header: [["content-type", type]], body });
     expect([received.httpStatus, received.contentType, received.body[1]]).toEqual([400, type, Code.InvalidArgument]);
   });
 
   test.each(["PATCH /v1/body/tags", "PATCH /v1/body/labels", "PATCH /v1/body/int64"])(
-    "%s, whose body is not a message, accepts only JSON",
+    "%s accepts only JSON, because its body is not a message",
     async (request) => {
       const { httpStatus } = await send(request, { header: [["content-type", type]], body: new Uint8Array([1]) });
       expect(httpStatus).toBe(415);
@@ -205,7 +205,7 @@ describe("protobufBodies", () => {
     expect(await statusOfPart(field)).toBe(status);
   });
 
-  test("another type's body is refused with the accepted types", async () => {
+  test("an unsupported content type is refused with a list of the accepted types", async () => {
     const { httpStatus, body } = await send("POST /v1/sinks", { header: [["content-type", "text/plain"]], body: "a" });
     const { message }: { message?: unknown } = JSON.parse(String(body));
     expect([httpStatus, message]).toEqual([
@@ -223,14 +223,14 @@ describe("protobufBodies", () => {
   });
 });
 
-describe("an error of an RPC for a client of protobuf", () => {
+describe("an RPC error for a client that accepts protobuf", () => {
   const details = [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 3n } } }];
 
   test.each([
     { rest: {}, want: type },
     { rest: { errors: "google" as const }, want: "application/json" },
     { rest: { errorRecord: () => ({ httpStatus: 418, body: {} }) }, want: "application/json" },
-  ])("is $want if $rest are the other options", async ({ rest, want }) => {
+  ])("has the type $want with the options $rest set", async ({ rest, want }) => {
     await using gateway = await startKitchenSink({
       rest: { ...rest, service: () => ({ protobufBodies: true }) },
       interceptors: [
@@ -282,7 +282,7 @@ describe("prettyJson", () => {
     expect(String(received.body)).toBe(pretty);
   });
 
-  test("errors are indented too", async () => {
+  test("errors are also indented", async () => {
     const { body } = await exchange(gateway.address, "GET /v1/query?pretty&f_int32=x");
     expect(String(body)).toMatch(/^\{\n {2}"code": 3,\n {2}"status": "INVALID_ARGUMENT",\n/);
     expect(String(body)).toMatch(/"details": \[\]\n\}$/);

@@ -56,7 +56,7 @@ describe("goDurations", () => {
     },
   );
 
-  test("a duration of Go is refused without the option", async () => {
+  test("a Go duration is refused without the option", async () => {
     expect(await createSink({})("GET /v1/query?duration=5m")).toMatchObject({ httpStatus: 400 });
   });
 });
@@ -107,7 +107,7 @@ describe("ignored query parameters", () => {
     { query: "utm_term=%zz&utm_%61=%ff&key", sink: {} },
     { query: "key=1&key=2", sink: {} },
     { query: "fInt64=7", sink: { fInt64: "7" } },
-  ])("in $query leave only the fields of the message", async ({ query, sink }) => {
+  ])("given $query, are not decoded into the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
@@ -118,16 +118,16 @@ describe("ignored query parameters", () => {
     { why: "a malformed name", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
     { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
     { why: "other unknown names", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
-  ])("do not include $why, so the request is refused", async ({ query, message }) => {
+  ])("do not include $why, which is refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
   });
 
-  test("do not include fields of the path or the body", async () => {
+  test("do not include fields that the path or the body sets", async () => {
     expect(await ask("GET /v1/int64/7?fInt64=8")).toMatchObject({ httpStatus: 400 });
     expect(await ask("POST /v1/sinks?f_int64=8", "{}")).toMatchObject({ httpStatus: 400 });
   });
 
-  test("are set per service", async () => {
+  test("are configured per service", async () => {
     const rest: RestOptions = {
       service: ({ name }) => (name === "Shelves" ? { ignoredQueryParameters: ["key"] } : {}),
     };
@@ -138,7 +138,7 @@ describe("ignored query parameters", () => {
     expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);
   });
 
-  test("do not count as fields in an empty stream's first message", async () => {
+  test("do not create a first message in an empty stream", async () => {
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const { fetch } = createGateway({
       routes: (router) =>
@@ -176,7 +176,7 @@ describe("entries of maps in a query", () => {
     { query: "labels[__proto__]=a", sink: { labels: JSON.parse('{"__proto__":"a"}') } },
     { query: "palette[a]=COLOR_GREEN", sink: { palette: { a: "COLOR_GREEN" } } },
     { query: "labels[constructor]=a", sink: { labels: { constructor: "a" } } },
-  ])("from $query are in the message", async ({ query, sink }) => {
+  ])("given $query, are decoded into the message", async ({ query, sink }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
   });
 
@@ -194,11 +194,11 @@ describe("entries of maps in a query", () => {
     { why: "a map without a key", query: "labels=a", message: "its field cannot be set in a query" },
     { why: "a key of a field that is not a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
     { why: "a field after a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
-  ])("with $why are refused", async ({ query, message }) => {
+  ])("given $why, are refused", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
 
-  test("cannot set a map that the body sets", async () => {
+  test("cannot set a map that the body also sets", async () => {
     expect(await ask("POST /v1/sinks?labels[a]=b", "{}")).toEqual({
       httpStatus: 400,
       message: 'query parameter "labels[a]" is already set by the path or the body',
@@ -206,7 +206,7 @@ describe("entries of maps in a query", () => {
   });
 
   test.each(["grpc-gateway", "envoy"] as const)(
-    "with an unknown enum name are refused by the profile %s",
+    "are refused for an unknown enum name by the profile %s",
     async (profile) => {
       const lenient = createSink({ profile, service: () => ({ mapsInQuery: true }) });
       expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toMatchObject({
@@ -216,7 +216,7 @@ describe("entries of maps in a query", () => {
     },
   );
 
-  test("are unknown parameters by default", async () => {
+  test("are refused as unknown parameters by default", async () => {
     expect(await createSink({})("GET /v1/query?labels[a]=b")).toEqual({
       httpStatus: 400,
       message: 'unknown query parameter "labels[a]"',

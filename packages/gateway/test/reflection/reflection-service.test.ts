@@ -96,11 +96,11 @@ test.each<[name: string, question: Question, want: string[]]>([
     { case: "fileContainingSymbol", value: "google.api.http" },
     ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
   ],
-])("%s returns its file first, then the imported files", async (_, question, want) => {
+])("a request for %s returns its file first, then the imported files", async (_, question, want) => {
   expect(await filesOf(question)).toEqual(want);
 });
 
-test("an extension is found by the extended message and its number", async () => {
+test("a request by message and extension number returns the extension's file", async () => {
   const value = {
     $typeName: "grpc.reflection.v1.ExtensionRequest",
     containingType: "google.protobuf.MethodOptions",
@@ -112,7 +112,7 @@ test("an extension is found by the extended message and its number", async () =>
 test.each([
   { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72_295_728] },
   { baseTypeName: "google.protobuf.FieldOptions", extensionNumber: [] },
-])("the extension numbers of $baseTypeName are returned", async (value) => {
+])("a request for $baseTypeName returns its extension numbers", async (value) => {
   const [response] = await ask([{ case: "allExtensionNumbersOfType", value: value.baseTypeName }]);
   expect(response?.messageResponse).toMatchObject({ case: "allExtensionNumbersResponse", value });
 });
@@ -157,7 +157,7 @@ test("a response contains the original request", async () => {
   });
 });
 
-test.each(["grpc-v1", "grpc-v1alpha"])("with %s, buf discovers and calls an RPC", async (version) => {
+test.each(["grpc-v1", "grpc-v1alpha"])("buf discovers and calls an RPC with %s", async (version) => {
   const procedure = `http://${at.address}:${String(at.port)}/greenhouse.v1.GreenhouseService/GetReading`;
   const result = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
   expect(result).toMatchObject({ exitCode: 0, stderr: "" });

@@ -27,7 +27,7 @@ test("the corpus has at least 300 different requests", () => {
   expect(twice).toEqual([]);
 });
 
-describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
+describe.each(groups)("the corpus $name", ({ name, cases }) => {
   const named = cases.map((row) => ({ ...row, requestLine: describeRequest(row) }));
   // The cases in "values" differ only within a message, so one HTTP version suffices for them.
   const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);

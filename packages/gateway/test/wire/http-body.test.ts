@@ -51,7 +51,7 @@ function inTwoPieces(row: { readonly length: number | string; readonly turns: nu
   };
 }
 
-describe.each(restWays)("a body of bytes over $name", (way) => {
+describe.each(restWays)("google.api.HttpBody over $name", (way) => {
   const { version, http2 } = way;
   const ask = async (
     files: TestFiles,
@@ -85,7 +85,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(body).toEqual(bytes);
   });
 
-  test("can be a field of the response or of the request", async () => {
+  test("can be a field of a request or a response", async () => {
     let put: unknown;
     await using files = await startFiles(http2, {
       getPart: () => ({ name: "x", file: { contentType: "text/plain", data: bytes } }),
@@ -101,7 +101,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(put).toEqual({ name: "a/b", contentType: "application/x-thing; a=b", data: bytes });
   });
 
-  test("is JSON only if the rule names a message that contains it", async () => {
+  test("is sent as JSON only if the rule's body is a message around it", async () => {
     const selector = `${FileService.typeName}.`;
     await using files = await startFiles(
       http2,
@@ -134,9 +134,9 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 
   test.each<{ readonly name: string; readonly header: readonly Field[]; readonly want: string }>([
-    { name: "with a type", header: [["content-type", "c/d"]], want: "c/d" },
-    { name: "without a type", header: [], want: "" },
-  ])("reaches the handler $name if it is empty", async ({ header, want }) => {
+    { name: "with a content type", header: [["content-type", "c/d"]], want: "c/d" },
+    { name: "without a content type", header: [], want: "" },
+  ])("reaches the handler empty and $name", async ({ header, want }) => {
     const taken: unknown[] = [];
     const take = (file: HttpBody | undefined): void => {
       taken.push(file && { contentType: file.contentType, length: file.data.byteLength });
@@ -199,7 +199,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
       { contentType: "", want: "application/octet-stream" },
       { contentType: "a/b", want: "a/b" },
     ]),
-  )("has the content type $want if $contentType is set", async ({ contentType, want }) => {
+  )("if the handler sets $contentType, is sent as $want content", async ({ contentType, want }) => {
     await using files = await startFiles(http2, { getFile: () => ({ contentType, data: bytes }) });
     expect(fieldValue((await ask(files, ["GET", "/files/a"])).header, "content-type")).toBe(want);
   });
@@ -221,7 +221,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
-  ] as const)("has the status $want if the handler's $status is set", async ({ status, field, want, body }) => {
+  ] as const)("is sent with $want if the handler sets $status as its status", async ({ status, field, want, body }) => {
     const [name, value] = field;
     const choose = ({ responseHeader }: HandlerContext): void => {
       responseHeader.set("status", status);
@@ -249,7 +249,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each([
     { status: "412", want: 412 },
     { status: "200", want: 400 },
-  ])("responds with $want when the handler sets the status $status and throws", async ({ status, want }) => {
+  ])("gets an error with $want if the handler sets the status $status and throws", async ({ status, want }) => {
     const refuse = ({ responseHeader }: HandlerContext): never => {
       responseHeader.set("status", status);
       throw new ConnectError("it was changed", Code.FailedPrecondition, { status: "418", "x-a": "b" });
@@ -268,7 +268,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     }
   });
 
-  test("can be sent with the status 201", async () => {
+  test("may be uploaded with the response status 201", async () => {
     await using files = await startFiles(http2, {
       putFile: (_, { responseHeader }) => {
         responseHeader.set("status", "201");
@@ -283,7 +283,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { pieces: 1, isImmediate: true },
     { pieces: 3, isImmediate: true },
     { pieces: 3, isImmediate: false },
-  ])("is sent in $pieces pieces with the length that its handler sets, immediately: $isImmediate", async (row) => {
+  ])("keeps the Content-Length of a handler that sends $pieces chunks (immediately: $isImmediate)", async (row) => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", String(row.pieces * bytes.byteLength));
@@ -307,7 +307,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { length: 2, turns: 1 },
     { length: 4, turns: 0 },
     { length: 6, turns: 0 },
-  ])("is an error if $length bytes are announced instead of 5, after $turns turns", async (row) => {
+  ])("gets status 500 if Content-Length is $length instead of 5, given $turns turns between chunks", async (row) => {
     const faults: unknown[] = [];
     await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
     const { httpStatus, header, body } = await ask(files, ["GET", "/downloads/a"]);
@@ -319,7 +319,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect([fieldValue(header, "content-length"), faults.length]).toEqual([String(record.length), 1]);
   });
 
-  test.each(["GET", "HEAD"])("for %s is an error if its piece exceeds the announced length", async (method) => {
+  test.each(["GET", "HEAD"])("gets status 500 for %s if a single chunk exceeds its Content-Length", async (method) => {
     await using files = await startFiles(
       http2,
       {
@@ -334,7 +334,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 
   test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
-    "with %j as Content-Length is sent without one",
+    "is sent without Content-Length if the handler sets %j",
     async (length) => {
       await using files = await startFiles(http2, inTwoPieces({ length, turns: 1 }));
       const answer = await ask(files, ["GET", "/downloads/a"]);
@@ -346,12 +346,12 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each([
     { length: 4, turns: 1 },
     { length: 6, turns: 1 },
-  ])("is truncated if $length bytes are announced instead of 5, after $turns turns", async (row) => {
+  ])("is truncated if Content-Length is $length instead of 5, given $turns turn between chunks", async (row) => {
     await using files = await startFiles(http2, inTwoPieces(row), { onFault: () => undefined });
     await expect(ask(files, ["GET", "/downloads/a"]).then(toWhole)).rejects.toThrow();
   });
 
-  test("is sent in pieces without separators", async () => {
+  test("is streamed without separators between chunks", async () => {
     await using files = await startFiles(http2, {
       async *download({ name }) {
         yield { contentType: "text/plain", data: bytes };
@@ -363,7 +363,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(answer.body).toEqual(Buffer.concat([bytes, Buffer.from("abc")]));
   });
 
-  test("is received in pieces, the first with content type and URL fields", async () => {
+  test("is received in chunks, of which the first has the content type and URL fields", async () => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload });
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
@@ -383,10 +383,15 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 
   test.each([
-    { name: "empty", body: Buffer.of(), header: [], lengths: [0] },
-    { name: "longer than a message", body: Buffer.alloc(25, "x"), header: [], lengths: [10, 10, 5] },
-    { name: "in gzip", body: gzipSync("abc"), header: [["content-encoding", "gzip"] as const], lengths: [3] },
-  ])("that is $name is received in pieces", async ({ body, header, lengths }) => {
+    { name: "an empty upload", body: Buffer.of(), header: [], lengths: [0] },
+    { name: "an upload over the message limit", body: Buffer.alloc(25, "x"), header: [], lengths: [10, 10, 5] },
+    {
+      name: "an upload with gzip",
+      body: gzipSync("abc"),
+      header: [["content-encoding", "gzip"] as const],
+      lengths: [3],
+    },
+  ])("given $name, is received in chunks", async ({ body, header, lengths }) => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload }, { readMaxBytes: 10 });
     const answer = await ask(files, ["PUT", "/uploads/a"], [["content-type", "c/d"], ...header], body);
@@ -395,7 +400,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(kept[0]).toMatchObject({ name: "a", contentType: "c/d" });
   });
 
-  test("is sent in both directions at the same time", async () => {
+  test("is streamed in both directions concurrently", async () => {
     await using files = await startFiles(http2, {
       async *pipe(pieces: AsyncIterable<HttpBody>) {
         for await (const { contentType, data } of pieces) yield { contentType, data };
@@ -405,7 +410,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect([answer.httpStatus, fieldValue(answer.header, "content-type"), answer.body]).toEqual([200, "c/d", bytes]);
   });
 
-  test("gets a unary error response if it fails before its first piece", async () => {
+  test("gets an error response if the handler fails immediately after the first chunk", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", "5");
@@ -419,7 +424,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(["content-type", "etag"].map((name) => fieldValue(header, name))).toEqual(["application/json", '"1"']);
   });
 
-  test("is truncated for the client when it fails after its first piece", async () => {
+  test("is truncated if the handler fails after the first chunk was sent", async () => {
     await using files = await startFiles(http2, {
       async *download({ name }) {
         if (name === "later") yield { data: bytes };
@@ -435,7 +440,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 });
 
-test("a connection is reused after a body in pieces with a Content-Length", async () => {
+test("a connection is reused after a streamed body with a Content-Length", async () => {
   await using files = await startFiles("listening", {
     async *download(_, { responseHeader }) {
       responseHeader.set("content-length", String(2 * bytes.byteLength));
@@ -466,7 +471,7 @@ test("a body shorter than its Content-Length does not reach the handler", async 
   expect(called).toBe(false);
 });
 
-test("the OpenAPI description of a body of bytes allows any content type", () => {
+test("the OpenAPI document allows any content type for google.api.HttpBody", () => {
   const { paths } = createOpenApi([FileService], { info: { title: "Files", version: "1" } });
   const any = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
   expect(paths["/files/{name}"]?.get?.responses["200"]?.content).toEqual(any);

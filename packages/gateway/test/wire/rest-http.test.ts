@@ -86,7 +86,7 @@ test.each([
     options: { rest: { rules: [{ selector: healthCheck, pattern: archive }] } },
     problem: "the HTTP/1.1 parser does not accept this method",
   },
-])("$why is rejected by createGateway", ({ options, problem }) => {
+])("$why is rejected by createGateway()", ({ options, problem }) => {
   expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);
 });
 
@@ -97,13 +97,13 @@ const codings = [
 ];
 
 describe.each(transports)("REST over %s", (transport) => {
-  test.each(codings)("reads a $name body", async ({ name, pack }) => {
+  test.each(codings)("decompresses a $name body", async ({ name, pack }) => {
     const answer = await exchange(transport, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
     expect(answer.httpStatus, answer.body.toString()).toBe(200);
     expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
   });
 
-  test.each(codings)("responds in $name if accepted and the body is large enough", async ({ name, unpack }) => {
+  test.each(codings)("compresses a large response with $name if the client accepts it", async ({ name, unpack }) => {
     const text = "a".repeat(5000);
     const answer = await exchange(transport, get(`/v1/string/${text}`, ["accept-encoding", name]));
     expect(headerOf(answer)).toMatchObject({
@@ -115,9 +115,9 @@ describe.each(transports)("REST over %s", (transport) => {
   });
 
   test.each([
-    { why: "Accept-Encoding is missing", header: [] },
-    { why: "Accept-Encoding prefers identity", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
-  ])("if $why, responds without compression", async ({ header }) => {
+    { why: "without Accept-Encoding", header: [] },
+    { why: "if Accept-Encoding prefers identity", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
+  ])("$why, responds without compression", async ({ header }) => {
     const answer = await exchange(transport, get(`/v1/string/${"a".repeat(5000)}`, ...header));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
     expect(headerOf(answer)["vary"]).toContain("accept-encoding");
@@ -128,15 +128,12 @@ describe.each(transports)("REST over %s", (transport) => {
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
   });
 
-  test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])(
-    "with the content coding %s refuses a body",
-    async (coding) => {
-      const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", coding]));
-      expect(answer.httpStatus).toBe(415);
-      expect(headerOf(answer)["accept-encoding"]).toBe("gzip, br, zstd");
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
-    },
-  );
+  test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])("refuses the content coding %s", async (coding) => {
+    const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", coding]));
+    expect(answer.httpStatus).toBe(415);
+    expect(headerOf(answer)["accept-encoding"]).toBe("gzip, br, zstd");
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
 
   test.each(codings)("refuses an invalid $name body", async ({ name }) => {
     const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", name]));
@@ -188,7 +185,7 @@ describe.each(transports)("REST over %s", (transport) => {
     for (const head of heads) expect(head).toEqual(heads[0]);
   });
 
-  test("allows no other origin", async () => {
+  test("does not allow other origins", async () => {
     const answer = await exchange(transport, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
@@ -205,8 +202,12 @@ describe.each(transports)("REST over %s", (transport) => {
     ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
     ["a 404", get("/nowhere", ["origin", shop]), 404],
     ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
-    ["the 405 of an ordinary OPTIONS", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
-  ])("allows reading %s from a listed origin", async (_, request, httpStatus) => {
+    [
+      "the 405 for an OPTIONS without preflight fields",
+      { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" },
+      405,
+    ],
+  ])("lets a page of a listed origin read %s", async (_, request, httpStatus) => {
     const answer = await exchange(transport, request);
     expect(answer.httpStatus).toBe(httpStatus);
     expect(headerOf(answer)).toMatchObject({
@@ -232,7 +233,7 @@ describe.each(transports)("REST over %s", (transport) => {
     { header: ["grpc-timeout", "0n"] },
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
-  ])("responds with 504 to the passed timeout $header at any URL", async ({ header }) => {
+  ])("responds with 504 to the expired timeout $header at any URL", async ({ header }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(transport, get(path, header));
       expect(answer.httpStatus).toBe(504);
@@ -254,7 +255,7 @@ describe.each(transports)("REST over %s", (transport) => {
     expect(seen).toEqual(["gate", "gate", "gate"]);
   });
 
-  test("sends metadata as header fields, except connection and body fields", async () => {
+  test("sends response metadata as header fields, except connection and body fields", async () => {
     const answer = await exchange(transport, get("/api/check/me"), talking);
     const header = headerOf(answer);
     expect(answer.httpStatus).toBe(200);
@@ -263,7 +264,7 @@ describe.each(transports)("REST over %s", (transport) => {
     expect(header["connection"]).not.toBe("close");
   });
 
-  test("sends the metadata of an error as header fields", async () => {
+  test("sends error metadata as header fields", async () => {
     const answer = await exchange(transport, get("/api/check/fails"), talking);
     expect(answer.httpStatus).toBe(409);
     expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
@@ -277,7 +278,7 @@ describe.each(transports)("REST over %s", (transport) => {
     { path: "/API/check/me", httpStatus: 404 },
     { path: "/%61pi/check/me", httpStatus: 404 },
     { path: "/api/check/me", httpStatus: 200 },
-  ])("serves $path only if it has the prefix", async ({ path, httpStatus }) => {
+  ])("responds to $path with $httpStatus, given the prefix /api", async ({ path, httpStatus }) => {
     expect((await exchange(transport, get(path), talking)).httpStatus).toBe(httpStatus);
   });
 });
@@ -288,7 +289,7 @@ function headOf(path: string): string {
 }
 
 describe("Expect: 100-continue", () => {
-  test("gets 100 (Continue) when the request is admitted", async () => {
+  test("gets 100 (Continue) if the request is admitted", async () => {
     using connection = await openHttp1(gateway.address);
     connection.write(`${headOf("/v1/sinks")}{"fString":"a"}`);
     const answer = await connection.readResponse();
@@ -296,7 +297,7 @@ describe("Expect: 100-continue", () => {
     expect(answer.httpStatus).toBe(200);
   });
 
-  test("gets no 100 (Continue) when the request is not admitted", async () => {
+  test("gets no 100 (Continue) if the request is not admitted", async () => {
     await using closed = await startKitchenSink({
       admit: () => {
         throw new ConnectError("stay out", Code.Unauthenticated);
@@ -309,7 +310,7 @@ describe("Expect: 100-continue", () => {
     expect(answer.httpStatus).toBe(401);
   });
 
-  test("gets no 100 (Continue) when nothing matches", async () => {
+  test("gets no 100 (Continue) if no route matches", async () => {
     using connection = await openHttp1(gateway.address);
     connection.write(headOf("/nowhere"));
     const answer = await connection.readResponse();

@@ -12,28 +12,28 @@ const pieces = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 8 });
 describe("decodeGrpcWebText", () => {
   test.each([
     { name: "an empty body", text: "", want: "" },
-    { name: "one run", text: "b3JkZXJz", want: "orders" },
-    { name: "a padded run", text: "b3JkZXI=", want: "order" },
-    { name: "several consecutive padded runs", text: "bw==cg==ZGVycw==", want: "orders" },
-  ])("accepts $name, and the decoded bytes can be transferred", ({ text, want }) => {
+    { name: "base64 without padding", text: "b3JkZXJz", want: "orders" },
+    { name: "padded base64", text: "b3JkZXI=", want: "order" },
+    { name: "several padded base64 sections", text: "bw==cg==ZGVycw==", want: "orders" },
+  ])("decodes $name to a transferable buffer", ({ text, want }) => {
     const bytes = decodeGrpcWebText(Buffer.from(text));
     expect(Buffer.from(bytes).toString()).toBe(want);
     expect(isMarkedAsUntransferable(bytes.buffer)).toBe(false);
   });
 
   test.each([
-    { name: "a run without padding", text: "cGxhbnQ" },
-    { name: "a character of base64url", text: "_-8A" },
+    { name: "missing padding", text: "cGxhbnQ" },
+    { name: "base64url characters", text: "_-8A" },
     { name: "a line break", text: "cGxh\nbnRz" },
     { name: "only padding", text: "====" },
-    { name: "three characters of padding", text: "c===" },
-    { name: "padding before the end of a quantum", text: "cA=w" },
-    { name: "a character outside of ASCII", text: "cGxé" },
-  ])("refuses text with $name in it", ({ text }) => {
+    { name: "three padding characters", text: "c===" },
+    { name: "padding inside a group of four characters", text: "cA=w" },
+    { name: "a non-ASCII character", text: "cGxé" },
+  ])("text with $name is refused", ({ text }) => {
     expect(() => decodeGrpcWebText(Buffer.from(text))).toThrow(refused);
   });
 
-  test("decodes any number of runs", () => {
+  test("decodes any number of padded sections", () => {
     fc.assert(
       fc.property(pieces, (parts) => {
         const text = Buffer.concat(parts.map((part) => encodeGrpcWebText(part)));
@@ -57,7 +57,7 @@ describe("decodeGrpcWebText", () => {
 });
 
 describe("a stream of gRPC-Web text", () => {
-  test("decodes to the same bytes wherever it is split", async () => {
+  test("decodes to the same bytes wherever the text is split", async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.array(fc.nat(60)), async (parts, cuts) => {
         const text = Buffer.concat(parts.map((part) => encodeGrpcWebText(part)));

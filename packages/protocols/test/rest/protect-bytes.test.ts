@@ -55,15 +55,15 @@ async function ask(
 
 const paths = ["/files/a", "/parts/a", "/downloads/a"];
 
-describe.each(transportNames)("over %s,", (transport) => {
-  test.each(paths)("%s responds without sniffing, and with HTML in a sandbox", async (path) => {
+describe.each(transportNames)("over %s, a response of bytes", (transport) => {
+  test.each(paths)("at %s, has X-Content-Type-Options: nosniff, and a sandbox for HTML", async (path) => {
     expect(await ask(path, "text/html", {}, transport)).toEqual([200, "sandbox", "nosniff"]);
     expect(await ask(path, "image/png", {}, transport)).toEqual([200, undefined, "nosniff"]);
     expect(await ask(path, "text/html", {}, transport, "HEAD")).toEqual([200, "sandbox", "nosniff"]);
   });
 });
 
-describe("bytes", () => {
+describe("a response of bytes", () => {
   test.each([
     "text/html; charset=utf-8",
     "TEXT/HTML",
@@ -83,7 +83,7 @@ describe("bytes", () => {
     "application/pdf+xml",
     "multipart/x-mixed-replace",
     "x-image/png",
-  ])("of type %j are in a sandbox", async (type) => {
+  ])("with the type %j has a sandbox policy", async (type) => {
     expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
   });
 
@@ -96,20 +96,20 @@ describe("bytes", () => {
     "audio/mpeg",
     "video/mp4; codecs=avc1",
     "font/woff2",
-  ])("of type %j are not in a sandbox", async (type) => {
+  ])("with the type %j has no sandbox policy", async (type) => {
     expect(await ask("/files/a", type)).toEqual([200, undefined, "nosniff"]);
   });
 
-  test.each(paths)("of %s have the policy of their handler instead of the sandbox", async (path) => {
+  test.each(paths)("at %s, keeps the Content-Security-Policy of the handler", async (path) => {
     const own = { "Content-Security-Policy": "default-src 'none'" };
     expect(await ask(path, "text/html", own)).toEqual([200, "default-src 'none'", "nosniff"]);
   });
 
-  test.each(paths)("of %s are not sniffed even if their handler allows it", async (path) => {
+  test.each(paths)("at %s, has nosniff even if the handler allows sniffing", async (path) => {
     expect(await ask(path, "text/html", { "X-Content-Type-Options": "none" })).toEqual([200, "sandbox", "nosniff"]);
   });
 
-  test.each(paths)("of %s with a status without a body get no further fields", async (path) => {
+  test.each(paths)("at %s, gets no added fields if its status has no body", async (path) => {
     expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
   });
 });

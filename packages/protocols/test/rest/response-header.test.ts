@@ -47,15 +47,18 @@ describe("toRestHeader()", () => {
     "Grpc-Encoding",
     "Grpc-Anything",
     "Connect-Protocol-Version",
-  ])("leaves %s out", (name) => {
+  ])("leaves the field %s out", (name) => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 
-  test.each(["\u0001", "a\u007fb", "a\u001f"])("leaves out %j because it has a control character", (value) => {
-    expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
-  });
+  test.each(["\u0001", "a\u007fb", "a\u001f"])(
+    "omits the value %j because it contains a control character",
+    (value) => {
+      expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
+    },
+  );
 
-  test("keeps a tab and bytes beyond ASCII", () => {
+  test("keeps a tab and non-ASCII bytes in values", () => {
     expect(toRestHeader(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]);
   });
 });

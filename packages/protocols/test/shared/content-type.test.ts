@@ -36,7 +36,7 @@ function responseTypeOf(target: CallTarget): string | null {
 
 const anyKind = ["stream", "unary"] as const;
 
-describe("the targets of an RPC", () => {
+describe("an RPC's content type", () => {
   test.each([
     { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
     ...jsonContentTypes.map((value) => ({ value, protocol: "connect", kinds: ["unary"], type: "application/json" })),
@@ -71,7 +71,7 @@ describe("the targets of an RPC", () => {
       kinds: anyKind,
       type: "application/grpc-web-text+json",
     },
-  ])("for the type $value are of $protocol, with $type responses", ({ value, protocol, kinds, type }) => {
+  ])("$value selects $protocol with $type responses", ({ value, protocol, kinds, type }) => {
     const targets = find(value);
     expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
     expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
@@ -89,12 +89,12 @@ describe("the targets of an RPC", () => {
     "application/grpc-websocket",
     "constructor",
     "__proto__",
-  ])("exclude %j as a content type", (value) => {
+  ])("given %j, is not supported", (value) => {
     expect(find(value)).toEqual([]);
   });
 });
 
-describe("the protocol of a request without a match", () => {
+describe("the protocol of an unmatched request", () => {
   test.each([
     { name: "the content type application/grpc", contentType: "application/grpc", want: "grpc" },
     { name: "the content type application/grpc+unheard-of", contentType: "application/grpc+unheard-of", want: "grpc" },
@@ -116,7 +116,7 @@ describe("the protocol of a request without a match", () => {
     },
     { name: "the content type application/json alone", contentType: "application/json", want: "rest" },
     { name: "an empty content type", contentType: "", want: "rest" },
-  ])("is $want if $name is sent", ({ contentType, hasConnectVersion = false, want }) => {
+  ])("given $name, is $want", ({ contentType, hasConnectVersion = false, want }) => {
     const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
     const head = {
       httpMethod: "POST",

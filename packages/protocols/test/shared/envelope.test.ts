@@ -19,7 +19,7 @@ function bytes(...values: readonly number[]): Uint8Array {
   return Uint8Array.from(values);
 }
 
-test("the prefix of a message has its length in network byte order", () => {
+test("the prefix of a message contains the length in network byte order", () => {
   expect([...envelopePrefix(0x01020304)]).toEqual([0, 1, 2, 3, 4]);
 });
 
@@ -70,7 +70,7 @@ describe("readSingleEnvelope", () => {
 });
 
 describe("EnvelopeReader", () => {
-  test("reads every message at any split of the stream", async () => {
+  test("reads every message wherever the stream is split", async () => {
     const messages = fc.array(fc.uint8Array({ maxLength: limitBytes }), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(messages, fc.array(fc.nat({ max: 100 })), async (input, cuts) => {
@@ -95,10 +95,10 @@ describe("EnvelopeReader", () => {
   });
 
   test.each([
-    { name: "ends with a message", octets: [0, 0, 0, 0, 1, 7] },
+    { name: "ends at the end of a message", octets: [0, 0, 0, 0, 1, 7] },
     { name: "ends within a prefix", octets: [0, 0, 0, 0, 1, 7, 0, 0] },
     { name: "ends within a message", octets: [0, 0, 0, 0, 1, 7, 0, 0, 0, 0, 2, 8] },
-  ])("keeps no piece that $name while it waits", async ({ octets }) => {
+  ])("releases a chunk that $name while it waits for more", async ({ octets }) => {
     const reader = new EnvelopeReader(limitBytes, messageOf);
     const readPiece = (): WeakRef<Uint8Array> => {
       const piece = bytes(...octets);
@@ -115,7 +115,7 @@ describe("EnvelopeReader", () => {
     expect(reader.take()).toBeUndefined();
   });
 
-  test("takes equal time per byte in long and short messages", async () => {
+  test("takes as long per byte for a long message as for short ones", async () => {
     const read = (stream: Buffer) => {
       const octets = Array.from(stream, (octet) => bytes(octet));
       return async () => {

@@ -144,10 +144,10 @@ const rows = transportNames.flatMap((transport) =>
   ways.filter(({ name }) => !(transport === "Fetch" && name.endsWith("gRPC"))).map((way) => ({ transport, way })),
 );
 
-describe.each(rows)("over $transport, an error in $way.name", ({ transport, way }) => {
+describe.each(rows)("an error in $way.name over $transport", ({ transport, way }) => {
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
-  test.each(thrown)("thrown by %s keeps its metadata except for framing fields", async (place) => {
+  test.each(thrown)("if thrown by %s, is sent with its metadata, except framing fields", async (place) => {
     const ask = (fields: readonly Field[]): Promise<HttpResponse> =>
       askFor(transport, way.request([["x-place", place], ...fields]));
     const plain = await ask([]);
@@ -160,7 +160,7 @@ describe.each(rows)("over $transport, an error in $way.name", ({ transport, way 
   });
 });
 
-describe.each(rows)("over $transport, a trailer set by a handler in $way.name", ({ transport, way }) => {
+describe.each(rows)("a handler's trailer in $way.name over $transport", ({ transport, way }) => {
   test("is sent without fields that describe the connection", async () => {
     const plain = await askFor(transport, way.request([]));
     expect(await askFor(transport, way.request([["x-fields", ofConnection.join()]]))).toEqual(plain);

@@ -33,11 +33,11 @@ describe("LazyHeaders", () => {
       name: "a spread after getSetCookie()",
       read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
     },
-  ])("lets $name read all fields", ({ read }) => {
+  ])("the method $name returns all fields", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 
-  test.each(["cookie", "Cookie"])("read as %s joins cookie fields with a semicolon", (name) => {
+  test.each(["cookie", "Cookie"])('get("%s") joins cookie fields with a semicolon', (name) => {
     const headers = new LazyHeaders(["cookie", "a=1", "cookie", "b=2"]);
     expect(headers.get(name)).toBe("a=1; b=2");
     expect([...headers]).toEqual([["cookie", "a=1; b=2"]]);
@@ -48,7 +48,7 @@ describe("LazyHeaders", () => {
     expect([...headers]).toEqual([["x-a", "1"]]);
   });
 
-  test("returns its original list until it is changed", () => {
+  test("returns its original list of fields until it is changed", () => {
     const headers = new LazyHeaders(fields);
     expect(headers.get("x-a")).toBe("1, 2");
     expect(headers.has("x-b")).toBe(false);
@@ -60,13 +60,13 @@ describe("LazyHeaders", () => {
   });
 
   test.each<{ name: string; call: (headers: Headers) => unknown }>([
-    { name: "get", call: (headers) => headers.get("no token") },
-    { name: "get, a pseudo-header field", call: (headers) => headers.get(":path") },
-    { name: "has", call: (headers) => headers.has("") },
-    { name: "set", call: (headers) => headers.set("x-a", "a\0b") },
-    { name: "append", call: (headers) => headers.append("no token", "1") },
-    { name: "delete", call: (headers) => headers.delete("no token") },
-  ])("throws in $name for the same names and values as Headers", ({ call }) => {
+    { name: "get()", call: (headers) => headers.get("no token") },
+    { name: "get() of a pseudo-header field", call: (headers) => headers.get(":path") },
+    { name: "has()", call: (headers) => headers.has("") },
+    { name: "set()", call: (headers) => headers.set("x-a", "a\0b") },
+    { name: "append()", call: (headers) => headers.append("no token", "1") },
+    { name: "delete()", call: (headers) => headers.delete("no token") },
+  ])("for an invalid argument of $name throws like Headers", ({ call }) => {
     expect(() => call(new Headers())).toThrow(TypeError);
     expect(() => call(new LazyHeaders([":path", "/", ...fields]))).toThrow(TypeError);
   });

@@ -29,7 +29,7 @@ describe("negotiateEncodings", () => {
     { sent: null, accepted: "deflate", request: undefined, response: undefined },
     { sent: null, accepted: `${"x,".repeat(15)}gzip`, request: undefined, response: "gzip" },
     { sent: null, accepted: `${"x,".repeat(16)}gzip`, request: undefined, response: undefined },
-  ])("chooses $response when $sent is sent and $accepted is accepted", ({ sent, accepted, request, response }) => {
+  ])("chooses $response if the request has $sent and accepts $accepted", ({ sent, accepted, request, response }) => {
     expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
   });
 

@@ -41,7 +41,7 @@ const all = async (messages: AsyncIterator<number>): Promise<number[]> => {
 };
 
 describe("readMessages()", () => {
-  test("yields all pieces' messages in order, and the last one finally", async () => {
+  test("yields the messages of all chunks in order", async () => {
     const { state, messages } = open([[1, 101, 2], [], [3]]);
     expect(await all(messages)).toEqual([1, 101, 2, 3, -1]);
     expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
@@ -59,12 +59,15 @@ describe("readMessages()", () => {
     expect(came).toEqual([101, 102, 1, 2, -1, undefined]);
   });
 
-  test.each([{ piece: [1, 0, 2] }, { piece: [101, 0] }])("for $piece throws the message's error", async ({ piece }) => {
-    const { state, messages } = open([piece, [3]]);
-    await messages.next();
-    await expect(messages.next()).rejects.toThrow("zero");
-    expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
-  });
+  test.each([{ piece: [1, 0, 2] }, { piece: [101, 0] }])(
+    "throws the error of a malformed message in the chunk $piece",
+    async ({ piece }) => {
+      const { state, messages } = open([piece, [3]]);
+      await messages.next();
+      await expect(messages.next()).rejects.toThrow("zero");
+      expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
+    },
+  );
 
   test("closes the body when the reader stops", async () => {
     const { state, messages } = open([[1, 2], [3]]);

@@ -32,7 +32,7 @@ describe("negotiateCoding()", () => {
     { sent: `${"x,".repeat(16)}gzip`, want: undefined },
     { sent: `${"x".repeat(1019)},gzip`, want: "gzip" },
     { sent: `${"x".repeat(1020)},gzip`, want: undefined },
-  ])("returns $want if $sent is the Accept-Encoding", ({ sent, want }) => {
+  ])("returns $want for Accept-Encoding: $sent", ({ sent, want }) => {
     const codings = available.map((name) => ({ name }));
     expect(negotiateCoding(sent, codings)?.name).toBe(want);
   });
@@ -55,7 +55,7 @@ describe("readContentCoding()", () => {
     { sent: "gzip;q=1", want: undefined },
     { sent: `${",".repeat(15)}br`, want: "br" },
     { sent: `${",".repeat(16)}br`, want: undefined },
-  ])("returns $want if $sent is the Content-Encoding", ({ sent, want }) => {
+  ])("returns $want for Content-Encoding: $sent", ({ sent, want }) => {
     expect(readContentCoding(sent, available)).toBe(want);
   });
 });

@@ -39,7 +39,7 @@ function post(path: string, body: string): HttpRequest {
 }
 
 describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the application %s", (file) => {
-  test("serves REST, Connect and gRPC-Web with the gateway, and everything else itself", async () => {
+  test("serves REST, Connect and gRPC-Web through the gateway, and other paths itself", async () => {
     await using server = await startExample(`frameworks/${file}`);
     const ask = async (request: HttpRequest): Promise<unknown> =>
       JSON.parse(String((await exchangeHttp1(server.address, request)).body));
@@ -94,7 +94,7 @@ test.each([
   expect(fieldValue(preflight.header, "access-control-allow-methods")).toMatch(/GET/);
 });
 
-describe("behind Express's body parsers", () => {
+describe("the gateway after Express's body parsers", () => {
   const express: Express = createRequire(join(folder, "package.json"))("express");
 
   async function ask(parsers: readonly unknown[], request: HttpRequest): Promise<readonly [number, string]> {
@@ -122,14 +122,14 @@ describe("behind Express's body parsers", () => {
       path: waterBed,
       body: lossless,
     },
-  ])("with $name, a POST of $body to $path waters the bed", async ({ parsers, path, body }) => {
+  ])("after the parser $name, $body at $path is decoded", async ({ parsers, path, body }) => {
     expect(await ask(parsers, post(path, body))).toEqual([200, watered]);
     const packed = post(path, body);
     const header: readonly Field[] = [json, ["content-encoding", "gzip"]];
     expect(await ask(parsers, { ...packed, header, body: gzipSync(body) })).toEqual([200, watered]);
   });
 
-  test("json: a rounded integer is refused with its field's name", async () => {
+  test("refuses an integer that the json parser rounded, and names its field", async () => {
     const [httpStatus, body] = await ask([express.json()], post(waterBed, lossless));
     expect([httpStatus, body]).toEqual([
       400,
@@ -137,7 +137,7 @@ describe("behind Express's body parsers", () => {
     ]);
   });
 
-  test("json: a stream and a DELETE are not affected", async () => {
+  test("serves a stream and a DELETE after the json parser", async () => {
     const stream: HttpRequest = {
       httpMethod: "POST",
       path: `${service}/RecordReadings`,
@@ -148,13 +148,13 @@ describe("behind Express's body parsers", () => {
     expect([httpStatus, body]).toEqual([200, expect.stringContaining('"count":1')]);
   });
 
-  test("a form is refused by its content type, parsed or not", async () => {
+  test("refuses a form by its content type, parsed or not", async () => {
     const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
     const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
     expect([httpStatus, body]).toEqual([415, expect.stringMatching(/must be application\/json/)]);
   });
 
-  test("a body that was partly read gets an error that explains it", async () => {
+  test("explains in the error that a body was partly read", async () => {
     const [httpStatus, body] = await ask([readPart], post("/beds/7:water", '{"liters":3}'));
     expect([httpStatus, body]).toEqual([500, expect.stringMatching(/mount the gateway before any body parser/)]);
   });

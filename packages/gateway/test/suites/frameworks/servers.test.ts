@@ -51,7 +51,7 @@ test.each([
   },
 );
 
-test("servers/workers.ts exits cleanly on a signal, even after a worker died", async () => {
+test("servers/workers.ts exits with 0 on a signal, even after a worker died", async () => {
   await using server = await startExample("servers/workers.ts");
   const { pid } = server.process;
   const ask: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };

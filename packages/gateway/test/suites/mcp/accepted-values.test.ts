@@ -136,23 +136,23 @@ const cases: readonly { name: string; desc: DescMessage; required: JsonObject; e
 describe.each([
   { kind: "refuses", ignoreUnknownFields: false },
   { kind: "ignores", ignoreUnknownFields: true },
-])("a tool that $kind unknown fields accepts the arguments that its schema accepts:", ({ ignoreUnknownFields }) => {
+])("a tool that $kind unknown fields", ({ ignoreUnknownFields }) => {
   describe.each(cases)("$name", ({ name, desc, required, edgesMin }) => {
     let tool: ValidatedTool;
     beforeAll(async () => {
       tool = await openTool(`kitchensink_v1_${name}`, ignoreUnknownFields);
     });
 
-    test("each edge value in each field", async () => {
+    test("accepts each edge value in a field that its schema accepts", async () => {
       expect(await callWith(tool, edgesOf(tool.fields, required))).toBeGreaterThan(edgesMin);
     });
 
-    test("mutations of random messages", async () => {
+    test("accepts each mutation of a random message that its schema accepts", async () => {
       expect(await callWith(tool, mutantsOf(desc, required))).toBeGreaterThan(50);
     });
   });
 });
 
-test("each exception is necessary", () => {
+test("each listed exception to the comparison is necessary", () => {
   expect([...applied].toSorted()).toEqual(Object.keys(exceptions).toSorted());
 });

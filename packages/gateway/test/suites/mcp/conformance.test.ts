@@ -17,7 +17,7 @@ test.each([
   },
   { revision: "2025-11-25", passed: ["server-initialize", "ping", "tools-list", "tools-call-with-progress"] },
 ])(
-  "the gateway passes the required scenarios of $revision for tools",
+  "the gateway passes the MCP scenarios that revision $revision requires for tools",
   { timeout: 120_000 },
   async ({ revision, passed }) => {
     using folder = createTempFolder();

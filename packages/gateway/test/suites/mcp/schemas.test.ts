@@ -60,8 +60,8 @@ describe.each([
   { name: "null for a field that is not set", json: '{"fString":null,"ids":null,"nested":null}', canonical: {} },
   { name: "the name of a field in the definition", json: '{"f_int32":7}', canonical: { fInt32: 7 } },
   { name: "the name NULL_VALUE", json: '{"nullValue":"NULL_VALUE"}', canonical: { nullValue: null } },
-])("a further spelling that the reader accepts: $name", ({ json, canonical }) => {
-  test("is the same message as the spelling of the schema", () => {
+])("the JSON form $name", ({ json, canonical }) => {
+  test("decodes to the same message as the form in the schema", () => {
     expect(isInput(JSON.parse(json))).toBe(false);
     const message = readJson(SinkSchema, json);
     if (canonical === undefined) return;
@@ -77,7 +77,7 @@ test.each([
   { name: "two members of a oneof", value: { choiceText: "a", choiceNumber: "1" } },
   { name: "an unknown enum value", value: { fEnum: "COLOR_PINK" } },
   { name: "an unknown field", value: { fUnknown: 1 } },
-])("$name is refused by the input schema and the reader", ({ value }) => {
+])("$name is refused by the input schema and the decoder", ({ value }) => {
   expect(isInput(value)).toBe(false);
   expect(() => readJson(SinkSchema, JSON.stringify(value))).toThrow();
 });

@@ -128,14 +128,14 @@ const clients: readonly { readonly name: string; readonly call: SignInAndCall }[
   { name: "the TypeScript client 2", call: signInAndCall2 },
   { name: "the TypeScript SDK 1", call: signInAndCall1 },
   { name: "the Python client", call: (url, tool) => callFromPython("2026-07-28", url, tool) },
-  { name: "the Python client, with initialize,", call: (url, tool) => callFromPython("legacy", url, tool) },
+  { name: "the Python client (with initialize)", call: (url, tool) => callFromPython("legacy", url, tool) },
 ];
 
 describe.each([
   { kind: "a gateway below a path", start: startGateway },
   { kind: "a proxy", start: startProxy },
-])("$kind", ({ start }) => {
-  test.each(clients)("lets $name, which knows only its URL, call a tool", async ({ call }) => {
+])("the sign-in of $kind", ({ start }) => {
+  test.each(clients)("accepts a tool call of $name, which is configured with a URL only", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     await using server = await start(authorization);
     expect(await call(server.url, `${greenhouse}_WaterBed`)).toEqual({ note: "ada" });
@@ -145,7 +145,7 @@ describe.each([
     expect(authorization.tokenRequests).toMatchObject([{ grant_type: "authorization_code", resource: server.url }]);
   });
 
-  test.each(clients)("lets $name ask its user for a missing scope", async ({ call }) => {
+  test.each(clients)("causes $name to ask its user for a missing scope", async ({ call }) => {
     using authorization = await startAuthorizationServer();
     // The user first consents to reading only.
     authorization.grant = (requested) => (authorization.consentRequests.length === 1 ? "orders:read" : requested);

@@ -52,7 +52,7 @@ const water = (body: Uint8Array | string): HttpRequest => ({
   body: Buffer.from(body),
 });
 
-describe.each(runtimes)("on $name", ({ name, command, args }) => {
+describe.each(runtimes)("the gateway on $name", ({ name, command, args }) => {
   let running: CommandLine;
   let address: Address;
   const ask = async (request: HttpRequest): Promise<HttpResponse> => await exchangeHttp1(address, request);
@@ -91,7 +91,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
 
   // workerd closes a connection on which the client still sends, so the response may be lost.
   if (name !== "workerd") {
-    test("a body above its limit gets 413", async () => {
+    test("refuses a body over its limit with 413", async () => {
       expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
     });
   }
@@ -105,11 +105,11 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     },
   );
 
-  test("gRPC is refused", async () => {
+  test("refuses gRPC", async () => {
     expect((await ask(rpcRequest(wireFormats.grpc, Buffer.of(), [], `${service}/WaterBed`))).httpStatus).toBe(415);
   });
 
-  test("a client that cancels a stream does not affect others", async () => {
+  test("serves other calls after a client cancels a stream", async () => {
     using connection = await openHttp1(address);
     connection.request(get("/sensors/palm/readings?count=1000000000"));
     await once(connection.socket, "data");
@@ -129,7 +129,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     expect(response.body.toString()).toBe('{"count":2,"meanDegreesCelsius":2}');
   });
 
-  test("gzip is read and written", async () => {
+  test("decompresses requests and compresses responses with gzip", async () => {
     const note = "wet ".repeat(1000);
     const request = water(gzipSync(JSON.stringify({ note })));
     const coded: Field[] = [

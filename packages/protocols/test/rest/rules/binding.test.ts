@@ -69,7 +69,7 @@ describe("a lenient service", () => {
       { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
       ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z'],
     ],
-  ])("ignores unknown names and bound fields (%s %s)", (request, body, want, ignored) => {
+  ])("ignores unknown names and fields of the path in %s %s", (request, body, want, ignored) => {
     expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
   });
 
@@ -92,7 +92,7 @@ describe("a lenient service", () => {
     { request: "POST /v1/sinks", body: '{"x":1,"x":2}' },
     { request: "POST /v1/sinks", body: '{"fInt64":"007"}' },
     { request: "DELETE /v1/sinks/7", body: "{}" },
-  ])("refuses $request $body nevertheless", ({ request, body }) => {
+  ])("the request $request $body is still refused", ({ request, body }) => {
     expect(() => ignoredIn(request, body)).toThrow(ConnectError);
   });
 
@@ -118,7 +118,7 @@ describe("a lenient service", () => {
 describe("a malformed query", () => {
   // Everything except printable ASCII must be escaped (RFC 3986 §3.4).
   test.each(["fString=é", "fString=\u007f", "fString=\u0000", "fString=a\tb", "é=a"])(
-    "such as %j is refused",
+    "given %j, is refused",
     (query) => {
       expect(() => decode(`GET /v1/query?${query}`)).toThrow("is malformed");
     },
@@ -131,7 +131,7 @@ describe("RestBinding.decode()", () => {
     expect(decode("GET /v1/query?tags=b")).toEqual(create(SinkSchema, { tags: ["b"] }));
   });
 
-  test("reads integers as strings if the schema does", () => {
+  test("decodes integers as strings if the schema does", () => {
     const want = create(SinkSchema, { longText: "7", longTexts: ["8"] });
     expect(decode("GET /v1/query?longText=7&longTexts=8")).toEqual(want);
   });
@@ -193,7 +193,7 @@ describe("RestBinding.encode()", () => {
     expect(textOf(body)).toBe('{"rpc":""}');
   });
 
-  test("writes JSON with the given options next to a field mask", () => {
+  test("writes JSON with the given options if the message has a field mask", () => {
     const options = { writeJson: { alwaysEmitImplicit: true } };
     const { body } = bindingOf("GET /v1/{name=shelves/*}", options, Shelves).encode(create(GetShelfRequestSchema));
     expect(textOf(body)).toBe('{"name":"","moreMasks":[],"masksByName":{}}');
@@ -201,38 +201,38 @@ describe("RestBinding.encode()", () => {
 
   test.each<{ why: string; request: string; service: DescService; message: Message; want: string }>([
     {
-      why: "an empty Value",
+      why: "that contains an empty Value",
       request: "GET /v1/response/string",
       service: KitchenSink,
       message: create(SinkSchema, { fString: "a", value: {} }),
       want: '"a"',
     },
     {
-      why: "a missing required field",
+      why: "without a required field",
       request: "GET /v1/legacies/number",
       service: LegacySink,
       message: create(LegacySchema, { number: 8 }),
       want: "8",
     },
     {
-      why: "an extension that lacks a required field",
+      why: "with an extension without its required field",
       request: "GET /v1/legacies/number",
       service: LegacySink,
       message: create(LegacySchema, { $unknown: [{ no: 102, wireType: 2, data: new Uint8Array([0]) }], number: 8 }),
       want: "8",
     },
-  ])("despite $why, writes the body field", ({ request, service, message, want }) => {
+  ])("writes the response body field of a message $why", ({ request, service, message, want }) => {
     const options = { writeJson: { registry: createRegistry(file_kitchensink_v1_legacy) } };
     expect(textOf(bindingOf(request, options, service).encode(message).body)).toBe(want);
   });
 
-  test("writes proto names if configured, also in a field mask", () => {
+  test("writes proto names if configured, except in a field mask", () => {
     const binding = bindingOf("POST /v1/shelves:get", { writeJson: { useProtoFieldName: true } }, Shelves);
     const { body } = binding.encode(create(GetShelfRequestSchema, { name: "a", readMask: { paths: ["built_at"] } }));
     expect(JSON.parse(textOf(body) ?? "")).toEqual({ name: "a", read_mask: "builtAt" });
   });
 
-  test("finds the body field if proto names are written", () => {
+  test("finds the response body field if proto names are configured", () => {
     const binding = bindingOf("GET /v1/response/string", { writeJson: { useProtoFieldName: true } });
     expect(textOf(binding.encode(create(SinkSchema, { fString: "a" })).body)).toBe('"a"');
   });

@@ -76,12 +76,12 @@ describe("compileRestRoutes()", () => {
     ],
     ["a body by its JSON name", ["POST /a body=fString"], 'body "fString" is not a field of kitchensink.v1.Sink'],
     [
-      "an unknown field in a path field",
+      "an unknown nested field in a path",
       ["GET /a/{nested.nope}"],
       'path variable "nested.nope" is not a field of kitchensink.v1.Sink',
     ],
-    ["a path through a scalar", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
-    ["a path through a repeated field", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
+    ["a nested field of a scalar in a path", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
+    ["a field of a repeated field in a path", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
     ["a repeated path field", ["GET /a/{ids}"], notSingle("ids")],
     ["a map as a path field", ["GET /a/{labels}"], notSingle("labels")],
     ["a message as a path field", ["GET /a/{nested}"], notSingle("nested")],
@@ -89,7 +89,7 @@ describe("compileRestRoutes()", () => {
     ["an unknown body field", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
     ["a nested body field", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
     [
-      "a body that the path binds",
+      "a body field that the path also binds",
       ["POST /a/{f_string} body=f_string"],
       'body must not be a field that the path binds, got "f_string"',
     ],
@@ -98,18 +98,18 @@ describe("compileRestRoutes()", () => {
       ["GET /a response_body=nope"],
       'response_body "nope" is not a field of kitchensink.v1.Echo',
     ],
-    ["a kind that is not a method", ["GE/T /a"], 'custom kind must be an HTTP method, got "GE/T"'],
-    ["an empty kind", [" /a"], 'custom kind must be an HTTP method, got ""'],
+    ["a custom kind that is not a method", ["GE/T /a"], 'custom kind must be an HTTP method, got "GE/T"'],
+    ["an empty custom kind", [" /a"], 'custom kind must be an HTTP method, got ""'],
     [
       "the same rule twice",
       ["GET /a/{f_string}", "GET /a/{f_int64}"],
       "GET /a/{f_int64}: matches the same requests as GET /a/{f_string}",
     ],
-    ["the same rule twice in escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
+    ["the same rule twice, once with escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
     ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], usedPath],
-    ["the path of an RPC in escapes", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
+    ["the path of an RPC with escapes", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
     ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
-      `the kind ${kind}, which no parser accepts`,
+      `the custom kind ${kind}, which the HTTP/1.1 parser rejects`,
       [`${kind} /a`],
       "the HTTP/1.1 parser does not accept this method",
     ]),
@@ -121,7 +121,7 @@ describe("compileRestRoutes()", () => {
       ],
     ),
     [
-      "a rule that others shadow",
+      "a rule that other rules shadow",
       ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
       "GET /{f_string=**}/end: is never reached because ",
     ],
@@ -149,9 +149,9 @@ describe("compileRestRoutes()", () => {
   });
 
   test.each([
-    { name: "any JSON", output: StructSchema },
-    { name: "a value of any kind", output: ValueSchema },
-  ])("refuses a stream with $name unless it and its errors are wrapped", ({ output }) => {
+    { name: "google.protobuf.Struct messages", output: StructSchema },
+    { name: "google.protobuf.Value messages", output: ValueSchema },
+  ])("refuses a stream of $name unless streamInResults wraps it and its errors", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
@@ -180,7 +180,7 @@ describe("compileRestRoutes()", () => {
     },
   );
 
-  test("refuses selectors that are not RPCs, naming each", () => {
+  test("refuses selectors that are not RPCs, and names each", () => {
     const rules = ["x.Y.Z", "orders.v1.OrderService"].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow(
       'rules: selector "x.Y.Z" does not match an RPC\nselector "orders.v1.OrderService" does not match an RPC',
@@ -194,7 +194,7 @@ describe("compileRestRoutes()", () => {
       selector: "kitchensink.v1.KitchenSink.Typos",
       want: noRpc("kitchensink.v1.KitchenSink.Typos"),
     },
-  ])("with ignoreUnregistered, refuses $selector only if it is misspelled", ({ selector, want }) => {
+  ])("given $selector, refuses only misspelled selectors with ignoreUnregistered", ({ selector, want }) => {
     const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
     const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
     if (want === undefined) expect(compile().bindings).toHaveLength(1);
@@ -224,7 +224,7 @@ describe("compileRestRoutes()", () => {
       message: "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string",
     },
     {
-      name: "no options",
+      name: "null instead of options",
       service: () => undefined,
       message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
     },
@@ -246,7 +246,7 @@ describe("compileRestRoutes()", () => {
   });
 });
 
-test("rest.service is called once per service, and undefined options are off", () => {
+test("rest.service is called once per service, and may return undefined options", () => {
   const asked: string[] = [];
   const service = ({ typeName }: DescService): object => {
     asked.push(typeName);
@@ -270,8 +270,8 @@ describe("compileRestRoutes() with valid rules", () => {
       "a rule whose shortest paths match other rules",
       ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
     ],
-    ["a wildcard next to literals of all kinds", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
-    ["verbs next to a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
+    ["a wildcard next to literals", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
+    ["verbs after a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
     ["one path for many methods", ["GET /a", "PUT /a", "* /a", "HEAD /a"]],
     ["the path of an RPC with a verb", ["GET /kitchensink.v1.KitchenSink/Unbound:x"]],
     [
@@ -279,7 +279,7 @@ describe("compileRestRoutes() with valid rules", () => {
       ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"],
     ],
     [
-      "a variable of any type that some path can set",
+      "a variable of each scalar type",
       [
         "GET /a/{f_int64=**}",
         "GET /b/{f_enum=*/**}",
@@ -293,10 +293,7 @@ describe("compileRestRoutes() with valid rules", () => {
       ],
     ],
     ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
-    [
-      "body fields that the path does not set, or of which it sets a part",
-      ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
-    ],
+    ["body fields that the path sets partly or not at all", ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"]],
   ])("accepts %s", (_, rules) => {
     expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
@@ -333,7 +330,7 @@ describe("compileRestRoutes() with external rules", () => {
     { request: "DELETE /v2/7", kind: "binding" },
     { request: "DELETE /orders/7", kind: "not-found" },
     { request: "DELETE /never/7", kind: "not-found" },
-  ])("routes $request by the last rule instead of the annotation", ({ request, kind }) => {
+  ])("given $request, routes by the last rule instead of the annotation", ({ request, kind }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(routes.match(httpMethod, path).kind).toBe(kind);
   });
@@ -345,7 +342,7 @@ describe("compileRestRoutes() with external rules", () => {
 
 // The rules in googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with kitchen sink fields
 // instead of the original's. Info is child, f_kingdom is f_enum.
-describe("the rules of gapic-showcase's compliance service", () => {
+describe("gapic-showcase's compliance service", () => {
   const repeat = "/v1beta1/repeat";
   const [first, ...others] = [
     `POST ${repeat}:body body=*`,
@@ -366,7 +363,7 @@ describe("the rules of gapic-showcase's compliance service", () => {
     ["GET /v1beta1/repeat/first/a/second/b/bool/true:pathresource", ["first/a", "second/b", "true"]],
     ["GET /v1beta1/repeat/first/a/second/b/c:pathtrailingresource", ["first/a", "second/b/c"]],
     ["GET /v1beta1/repeat/first/a/second:pathtrailingresource", ["first/a", "second"]],
-  ])("compile, and %s finds its rule", (request, captures) => {
+  ])("routes %s to its rule", (request, captures) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(routes.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
   });

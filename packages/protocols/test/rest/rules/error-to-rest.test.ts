@@ -73,7 +73,7 @@ describe("createErrorRecordWriter()", () => {
     { type: "not.Known", value: new Uint8Array([1, 2]) },
   ];
 
-  test("expands known upstream details, and passes on unknown ones", () => {
+  test("expands known details of an upstream error, and passes on unknown ones", () => {
     const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema, DurationSchema));
     expect(bodyOf(incoming, write)).toMatchObject({
       details: [
@@ -100,7 +100,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error, write)).toMatchObject({ details });
   });
 
-  test("prefers the registry's declaration of such a type", () => {
+  test("prefers the registry's declaration of a type of error_details.proto", () => {
     const error = new ConnectError("x", Code.Unavailable);
     error.details = [{ type: "google.rpc.ErrorInfo", value: new Uint8Array([0x08, 7]) }];
     const number = { name: "number", jsonName: "number", number: 1, type: FieldDescriptorProto_Type.INT32 };
@@ -114,7 +114,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] });
   });
 
-  test("writes the result of a policy, for example RFC 9457 problem details", () => {
+  test("writes the result of a custom errorRecord, for example problem details", () => {
     const error = new ConnectError("no such order", Code.NotFound);
     expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject({
       httpStatus: 404,

@@ -39,7 +39,7 @@ describe("parsePathTemplate()", () => {
     ["/a%2Fb/%7Bx%7D", ["a/b", "{x}"], [], undefined],
     ["/$meta/a.b/~x/@y/a=b;c,d", ["$meta", "a.b", "~x", "@y", "a=b;c,d"], [], undefined],
     ["/%2A", ["*"], [], undefined],
-  ])("reads %s into its segments, variables and verb", (text, segments, variables, verb) => {
+  ])("parses %s into its segments, variables and verb", (text, segments, variables, verb) => {
     expect(shape(parsePathTemplate(text))).toEqual({ segments, variables, verb });
   });
 
@@ -111,7 +111,7 @@ describe("isMultiSegment()", () => {
     { text: "/{a=**}", want: true },
     { text: "/{a=x/*}", want: true },
     { text: "/{a=*/*}", want: true },
-  ])("returns $want if $text is the template", ({ text, want }) => {
+  ])("returns $want for the template $text", ({ text, want }) => {
     const template = parsePathTemplate(text);
     expect(template.variables.map((variable) => isMultiSegment(template, variable))).toEqual([want]);
   });

@@ -22,7 +22,7 @@ function putAt(field: string) {
   return { pattern: { case: "put", value: `/v1/floats/{${field}}` }, body: "*" } as const;
 }
 
-describe("a service with sameValueAsPath", () => {
+describe("sameValueAsPath", () => {
   const options: RestRouteOptions = { service: () => ({ sameValueAsPath: true }) };
 
   test.each<{ request: string; body: string; want: MessageInitShape<typeof UpdateShelfRequestSchema> }>([
@@ -38,7 +38,7 @@ describe("a service with sameValueAsPath", () => {
       body: '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
       want: { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
     },
-  ])("at $request, $body is accepted", ({ request, body, want }) => {
+  ])("at $request, $body may repeat the value of the path", ({ request, body, want }) => {
     expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
   });
 
@@ -52,7 +52,7 @@ describe("a service with sameValueAsPath", () => {
     ['{"nested":{"text":"a","number":7}}', "PUT /v1/nested/a/sinks", { nested: { text: "a", number: 7n } }],
     ['{"choiceText":"a"}', "PUT /v1/choices/a", { choice: { case: "choiceText", value: "a" } }],
     ['{"inner":{"inner":{"text":"a"}}}', "PATCH /v1/inner/a", { nested: { inner: { inner: { text: "a" } } } }],
-  ])("accepts %s at %s, for every type of field", (body, request, want) => {
+  ])("the body %s at %s may repeat the value of the path", (body, request, want) => {
     expect(decode(options, request, body)).toEqual(create(SinkSchema, want));
   });
 
@@ -78,7 +78,7 @@ describe("a service with sameValueAsPath", () => {
     { field: "f_float", path: "NaN", body: '{"fFloat":"NaN"}' },
     { field: "w_double", path: "NaN", body: '{"wDouble":"NaN"}' },
     { field: "f_double", path: "Infinity", body: '{"fDouble":"Infinity"}' },
-  ])("accepts $body if the path has $path as value", ({ field, path, body }) => {
+  ])("if the path contains $path, the body $body is accepted", ({ field, path, body }) => {
     const rules = [{ selector: "kitchensink.v1.KitchenSink.Types", ...putAt(field) }];
     const decodeAt = (value: string, json: string): Message =>
       decode({ ...options, rules }, `PUT /v1/floats/${value}`, json);
@@ -87,7 +87,7 @@ describe("a service with sameValueAsPath", () => {
     expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
-  test("refuses a different value even if the service is lenient", () => {
+  test("refuses a value that differs from the path's even in a lenient service", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "must be the value in the path",
@@ -104,7 +104,7 @@ describe("a service with sameValueAsPath", () => {
     );
   });
 
-  test("accepts the same value over HTTP", async () => {
+  test("accepts the path's value in the body over HTTP", async () => {
     await using gateway = await startKitchenSink({
       rest: { service: () => ({ sameValueAsPath: true, updateMaskFromBody: true }) },
     });
@@ -126,50 +126,50 @@ function maskOf(request: string, body: string, more: RestServiceOptions = {}): r
   return isMessage(message, UpdateShelfRequestSchema) ? message.updateMask?.paths : undefined;
 }
 
-describe("a service with updateMaskFromBody", () => {
+describe("updateMaskFromBody", () => {
   test.each<[why: string, body: string, want: readonly string[] | undefined, request?: string]>([
-    ["the fields that are set, sorted", '{"widthMm":"0","theme":""}', ["theme", "width_mm"]],
+    ["the sorted names of the fields in the body", '{"widthMm":"0","theme":""}', ["theme", "width_mm"]],
     [
-      "fields of messages by their paths",
+      "the paths of nested fields",
       '{"place":{"room":"a","behind":{"floor":1}},"theme":"b"}',
       ["place.behind.floor", "place.room", "theme"],
     ],
-    ["a message without fields", '{"place":{"behind":{}}}', ["place.behind"]],
-    ["fields that are null, to clear them", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
+    ["the path of an empty nested message", '{"place":{"behind":{}}}', ["place.behind"]],
+    ["null fields, which the update clears", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
     [
-      "lists, maps and well-known types as a whole",
+      "only the name of a list, a map and a well-known type",
       '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
       ["built_at", "former_places", "labels", "notes"],
     ],
     [
-      "proto names, regardless of the names in the body",
+      "proto names for any names in the body",
       '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
       ["address_line_1", "camelCase", "field_1x"],
     ],
     ["nothing for an empty object", "{}", undefined],
     ["nothing for null", "null", undefined],
     ["nothing without a body", "", undefined],
-    ["the mask that was sent", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
+    ["the mask of the query", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
     [
-      "the fields if the mask that was sent is empty",
+      "the body's fields if the mask of the query is empty",
       '{"widthMm":1}',
       ["width_mm"],
       "PATCH /v1/shelves/1?update_mask=",
     ],
-    ["nothing for PUT", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
-    ["nothing if the body is the whole request", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
-  ])("gets %s as the mask", (_, body, want, request = "PATCH /v1/shelves/1") => {
+    ["nothing for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
+    ["nothing if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
+  ])("sets the mask to %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
     expect(maskOf(request, body)).toEqual(want);
   });
 
-  test("omits fields that the path sets from the mask", () => {
+  test("omits fields that the path sets", () => {
     const body = '{"name":"shelves/1","theme":"a"}';
     expect(maskOf("PATCH /v1/shelves/1", body, { sameValueAsPath: true })).toEqual(["theme"]);
     expect(maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1"}', { sameValueAsPath: true })).toBeUndefined();
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
-  test("omits partly ignored fields from the mask", () => {
+  test("omits fields that a lenient service ignores partly", () => {
     const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
@@ -187,7 +187,7 @@ describe("a service with updateMaskFromBody", () => {
       body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
       want: ["any", "child.any"],
     },
-  ])("lists the fields $why in its mask", ({ request, body, want }) => {
+  ])("lists the fields of the body $why", ({ request, body, want }) => {
     const options: RestRouteOptions = {
       service: () => ({ updateMaskFromBody: true, sameValueAsPath: true }),
       json: { registry },
@@ -197,22 +197,22 @@ describe("a service with updateMaskFromBody", () => {
   });
 
   test.each([
-    { why: "one of several", selector: "GetShelf", body: "inner", json: '{"name":"a"}' },
+    { why: "one of several mask fields", selector: "GetShelf", body: "inner", json: '{"name":"a"}' },
     { why: "a member of a oneof", selector: "ChooseShelf", body: "shelf", json: '{"theme":"a"}' },
-  ])("leaves a mask that is $why empty", ({ selector, body, json }) => {
+  ])("a mask that is $why stays empty", ({ selector, body, json }) => {
     const pattern = { case: "patch", value: "/v1/other" } as const;
     const rules = [{ selector: `kitchensink.v1.Shelves.${selector}`, pattern, body }];
     const filling: RestRouteOptions = { service: () => ({ updateMaskFromBody: true }), rules };
     expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
   });
 
-  test("refuses a value of the path in the body without sameValueAsPath", () => {
+  test("refuses the path's value in the body without sameValueAsPath", () => {
     expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow(
       "is already set by the path",
     );
   });
 
-  test("fills no mask without updateMaskFromBody", () => {
+  test("is off by default", () => {
     expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: false })).toBeUndefined();
   });
 

@@ -279,7 +279,7 @@ const [heads = [], , ...documented] = cells;
 
 const rows = Object.values(limitRows);
 
-test("the table of limits and servers has these rows and columns", () => {
+test("the table of limits documents exactly the tested limits and servers", () => {
   expect(heads.slice(1)).toEqual(transportNames);
   expect(documented.map(([title]) => title)).toEqual(rows.map(({ about }) => about));
 });
@@ -294,7 +294,7 @@ describe.each(rows)("$about", ({ about, options, observe }) => {
   const wanted = documented.find(([first]) => first === about) ?? [];
 
   test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
-    "over $name has its documented effect",
+    "over $name, has its documented effect",
     async ({ name, want }) => {
       const isLimited = want !== undefined && want !== unlimited;
       expect(await observe({ every, name, isLimited })).toBe(want);

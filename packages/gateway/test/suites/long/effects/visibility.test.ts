@@ -119,7 +119,7 @@ async function askMcp(at: BoundAddress, method: string, params = {}): Promise<st
 
 const anyRoutes: GatewayOptions["routes"] = (router) => router.service(KitchenSink, { types: () => ({}) });
 
-describe.each(Object.entries(engines))("on %s", (_, engine) => {
+describe.each(Object.entries(engines))("visibility on %s", (_, engine) => {
   const partners = createGateway({ ...optionsFor([]), ...engine });
   const colleagues = createGateway({ ...optionsFor(["INTERNAL"]), ...engine });
   let partnersAt: BoundAddress;
@@ -178,7 +178,7 @@ describe.each(Object.entries(engines))("on %s", (_, engine) => {
       expect(received.map(({ mode }) => mode)).toEqual([0, 2]);
     });
 
-    test("the details of an error lack hidden fields", async () => {
+    test("the details of an error do not contain hidden fields", async () => {
       const detailsFor = async (at: BoundAddress): Promise<readonly unknown[]> => {
         const messages = createClient(greenhouse, open(urlOf(at))).watchReadings({ count: 1 });
         const error = await errorOf(collect(messages));
@@ -198,7 +198,7 @@ describe.each(Object.entries(engines))("on %s", (_, engine) => {
     return [response.status, await response.text()];
   }
 
-  test("over REST, what is hidden does not seem to exist", async () => {
+  test("hidden RPCs, fields and enum values are unknown over REST", async () => {
     const paths = ["/sensors/a/reading", "/sensors/a/nothing"].map((path) => fetch(urlOf(partnersAt) + path));
     const [hidden, unknown] = await Promise.all(
       (await Promise.all(paths)).map(async (each) => [each.status, await each.text()]),
@@ -214,7 +214,7 @@ describe.each(Object.entries(engines))("on %s", (_, engine) => {
     expect((await waterOverRest(colleaguesAt, '{"mode":"FLOOD"}'))[1]).toContain('"note":"secret","mode":"FLOOD"');
   });
 
-  test("over MCP, tools and their results lack what is hidden", async () => {
+  test("MCP tools and their results do not contain hidden parts", async () => {
     const listed = await askMcp(partnersAt, "tools/list");
     expect(listed).toContain("_WaterBed");
     expect(listed).not.toMatch(/GetReading|note|FLOOD/);
@@ -241,7 +241,7 @@ describe.each(Object.entries(engines))("on %s", (_, engine) => {
       .join("\n");
   }
 
-  test("reflection lacks what is hidden", async () => {
+  test("reflection does not return hidden parts", async () => {
     const part = await reflect(partnersAt, greenhouse.typeName);
     expect(part).toContain("WaterBed");
     expect(part).not.toMatch(/GetReading\b|note|FLOOD|Maintenance|Rinse/);
@@ -297,13 +297,13 @@ test.each([
 });
 
 test.each([
-  ["lack hidden parts", [], [0, '{"bed":"1","liters":2}']],
+  ["do not contain hidden parts", [], [0, '{"bed":"1","liters":2}']],
   [
     "are unchanged if their label is allowed",
     ["INTERNAL"],
     [2, '{"bed":"1","liters":2,"note":"secret","mode":"FLOOD"}'],
   ],
-] as const)("messages of a handler of grpc-js %s", async (_, allow, wanted) => {
+] as const)("messages of a grpc-js handler %s", async (_, allow, wanted) => {
   const { input, output } = greenhouse.method.waterBed;
   let mode: number | undefined;
   const waterBed = {
@@ -338,8 +338,8 @@ test.each([
 });
 
 test.each([
-  ["is unknown", [], 400],
-  ["is known if its label is allowed", ["INTERNAL"], 200],
+  ["is refused", [], 400],
+  ["is accepted if its label is allowed", ["INTERNAL"], 200],
 ])("a hidden field of a type that only the registry has %s", async (_, allow, status) => {
   const jsonOptions = {
     registry: createRegistry(greenhouse.file, file_google_protobuf_any),
@@ -354,7 +354,7 @@ test.each([
   expect((await gateway.fetch(request)).status).toBe(status);
 });
 
-test("OpenAPI of the visible services lacks what is hidden", () => {
+test("the OpenAPI document of visible services does not contain hidden parts", () => {
   const info = { title: "t", version: "1" };
   const describeFor = (allow: readonly string[]): string =>
     JSON.stringify(createOpenApi(visibleServices(services, { allow }), { info }));
@@ -368,14 +368,14 @@ describe("an allowed label that no definition uses", () => {
   const visibility = { allow: ["INTERNAL", " PARTNER ", "INTERNAL, BETA"] };
   const warning = 'the visibility label " PARTNER " has no effect: the definitions use INTERNAL';
 
-  test("is a warning of createGateway, with the labels in use", () => {
+  test("causes a warning of createGateway that lists the labels in use", () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     onTestFinished(() => warn.mockRestore());
     createGateway({ routes, visibility });
     expect(warn.mock.calls).toEqual([[warning]]);
   });
 
-  test("is a line of createFetchGateway on the console", () => {
+  test("causes a console warning of createFetchGateway", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
     onTestFinished(() => warn.mockRestore());
     createFetchGateway({ routes, visibility });

@@ -64,18 +64,18 @@ beforeAll(async () => {
   ({ fetch } = await runWithoutNode<{ readonly fetch: FetchHandler }>(path));
 });
 
-test("without node, a REST call gets a response", async () => {
+test("a REST call gets a response without Node.js", async () => {
   const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/palm/reading", header: [] });
   expect([response.httpStatus, response.body.toString()]).toEqual([200, '{"sensor":"palm","degreesCelsius":21}']);
 });
 
-test("without node, a failing REST call gets an error response", async () => {
+test("a failing REST call gets an error response without Node.js", async () => {
   const response = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/x:water", header: [] });
   expect([response.httpStatus, JSON.parse(response.body.toString())]).toMatchObject([400, { code: 3 }]);
 });
 
 test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
-  "without node, a call in %s gets a response",
+  "a call in %s gets a response without Node.js",
   async (name) => {
     const format = wireFormats[name];
     const message = emptyMessage(format);
@@ -90,13 +90,13 @@ test.each([
     accept: "text/event-stream",
     body: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
   },
-])("without node, a stream for $accept gets a response", async ({ accept, body }) => {
+])("a stream is sent as $accept without Node.js", async ({ accept, body }) => {
   const header = [["accept", accept]] as const;
   const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
   expect([response.httpStatus, response.body.toString()]).toEqual([200, body]);
 });
 
-test("without node, validation works, but cannot limit untrusted rules", async () => {
+test("validation works without Node.js, except for untrusted rules", async () => {
   const path = "packages/testing/src/gateway/fetch-signup.ts";
   const { openSignup } =
     await runWithoutNode<typeof import("../../../../../testing/src/gateway/fetch-signup.ts")>(path);

@@ -121,7 +121,7 @@ test("check() of an unknown service fails with NOT_FOUND", async ({ expect }) =>
 test.for([
   { coding: "no coding", compressed: {} },
   { coding: "gzip", compressed: { sendCompression: compressionGzip, compressMinBytes: 0 } },
-])("with $coding, a health request up to 512 bytes is accepted", async ({ compressed }, { expect }) => {
+])("with $coding, the health service accepts a request of 512 bytes, not more", async ({ compressed }, { expect }) => {
   await using served = await serve();
   const baseUrl = `http://${served.address.address}:${String(served.address.port)}`;
   const health = createClient(Health, createGrpcTransport({ baseUrl, ...compressed }));
@@ -143,7 +143,7 @@ test.for([
   { watched: "the whole server", service: "", first: Status.SERVING },
   { watched: "an unknown service", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
 ])(
-  "a watcher for $watched gets a status immediately and at the drain",
+  "a watcher of $watched gets a status immediately and when the server drains",
   async ({ service, first }, { expect, onTestFinished }) => {
     // Timers are faked, so that the next periodic check cannot send the status.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
@@ -210,7 +210,7 @@ function watchFrom(
   return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]();
 }
 
-test("watchers end with their clients, and the timer with the last", async ({ expect }) => {
+test("a watcher ends when its client disconnects, and the last one stops the timer", async ({ expect }) => {
   const service = createHealthService({ readiness: new Readiness({}), services: [] });
   const callers = [new AbortController(), new AbortController()];
   const watchers = callers.map(({ signal }) => watchFrom(service, signal));

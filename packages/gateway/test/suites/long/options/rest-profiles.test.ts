@@ -238,7 +238,7 @@ describe("a profile", () => {
     },
   );
 
-  test("grpc-gateway documents fields as always present, because it writes default values", () => {
+  test("grpc-gateway documents all fields as present, because it writes default values", () => {
     const info = { title: "t", version: "1" };
     const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
       JSON.stringify(
@@ -306,7 +306,7 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
     expect(names).toEqual(Object.keys(restProfiles).filter((name) => name !== "strict"));
   });
 
-  test("lists only options that a case above tests with the profile", () => {
+  test("lists only options that a test case sets with the profile", () => {
     const tested = new Set(cases.map(({ option, profile }) => `${option} of ${profile}`));
     const listed = documented.flatMap(([option = "", ...values]) =>
       values.flatMap((value, at) => (value.trim() === "" ? [] : [`${option.replaceAll("`", "")} of ${names[at]}`])),
@@ -314,7 +314,7 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
     expect(listed.toSorted()).toEqual([...tested].toSorted());
   });
 
-  test("lists ignored parameters each of which a case tests", () => {
+  test("lists only ignored parameters that a test case sends", () => {
     const { ignoredQueryParameters = [] } = restProfiles.google.service;
     const tested = systemParameters.map((parameter) => parameter.replace(/=.*/, "").replace(/^x-goog-.*/, "x-goog-*"));
     const untested = ignoredQueryParameters.filter((name) => !tested.includes(name));

@@ -22,7 +22,7 @@ test("each case cites sections of standards", () => {
   expect(cases.filter(({ sentence }) => !standards.test(sentence)).map(({ id }) => id)).toEqual([]);
 });
 
-test("ids contain no characters with a meaning in patterns", () => {
+test("the ids of cases contain no characters with a meaning in glob patterns", () => {
   expect(cases.filter(({ id }) => !/^[a-z0-9.-]+$/.test(id)).map(({ id }) => id)).toEqual([]);
 });
 
@@ -52,7 +52,7 @@ test.each([
   ["an unknown member", { ...good, needz: [] }, "unknown member needz"],
   ["a missing sentence", { ...good, sentence: "" }, "sentence is missing"],
   ["a missing id", { ...good, id: undefined }, "id is missing"],
-  ["another level", { ...good, level: "may" }, 'level must be "must" or "should", got "may"'],
+  ["an unknown level", { ...good, level: "may" }, 'level must be "must" or "should", got "may"'],
   ["an unknown need", { ...good, needs: ["magic"] }, "needs must be"],
   ["two bodies", { ...good, request: { method: "GET", target: "/", json: "", text: "" } }, "request"],
   ["a missing target", { ...good, request: { method: "GET" } }, "request"],
@@ -60,7 +60,7 @@ test.each([
   ["a missing expectation", { ...good, expect: {} }, "expect must be"],
   ["an invalid status", { ...good, expect: { refused: ["9xx"] } }, "expect must be"],
   ["an invalid alternative", { ...good, or: [{ rpc: "A" }] }, "or must be"],
-])("%s is rejected by parseCase", (_, line, says) => {
+])("the case %s is rejected by parseCase", (_, line, says) => {
   const text = typeof line === "string" ? line : JSON.stringify(line);
   expect(() => parseCase(text, "g", "g:1")).toThrow(`g:1: ${says}`);
 });

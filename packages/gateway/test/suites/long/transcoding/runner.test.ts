@@ -96,7 +96,7 @@ test.each<[what: string, server: (socket: Socket) => void, says: string]>([
   ["sends invalid chunks", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "invalid chunk"],
   ["announces an invalid length", sending(`${ok}content-length: 1e3\r\n\r\n`), "an invalid Content-Length"],
   [
-    "announces two lengths",
+    "sends two different Content-Length fields",
     sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
     "two different values of Content-Length",
   ],
@@ -125,7 +125,7 @@ test.each([
   },
   { id: "stream.count.1", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
   { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
-])("a megabyte of $what fails $id without stopping the run", async ({ id, body }) => {
+])("a response of $what fails $id, and the runner continues", async ({ id, body }) => {
   await using served = await serve(sending(`${ok}\r\n${body}`));
   const results = await runAgainst(served.baseUrl, some(id));
   expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
@@ -175,7 +175,7 @@ test.each<{ what: string; respond: (stream: ServerHttp2Stream) => void; says: st
     says: "more than 1048576 bytes",
   },
   {
-    what: "announces another length than it sends",
+    what: "sends a body that differs from its Content-Length",
     respond: (stream) => {
       stream.respond({ "content-length": 500 });
       stream.end(echo);
@@ -200,7 +200,7 @@ test("a case over HTTP/2 fails on a server that supports only HTTP/1.1", async (
   expect(result?.problems.join()).toContain("the server closed the connection");
 });
 
-test("a response that is shorter than its announced length fails the case", async () => {
+test("a response shorter than its Content-Length fails the case", async () => {
   const [fileCase] = some("file.get.text");
   if (fileCase === undefined) throw new Error("no such case");
   await using served = await serve(
@@ -212,14 +212,18 @@ test("a response that is shorter than its announced length fails the case", asyn
 
 test.each([
   { what: "HTTP/1.0", head: "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n", body: echo },
-  { what: "no reason", head: "HTTP/1.1 200\r\n\r\n", body: echo },
-  { what: "an interim response before it", head: `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, body: echo },
+  { what: "no reason phrase", head: "HTTP/1.1 200\r\n\r\n", body: echo },
+  { what: "a preceding interim response", head: `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, body: echo },
   {
-    what: "chunks",
+    what: "a chunked body",
     head: `${ok}transfer-encoding: chunked\r\n\r\n`,
     body: `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
   },
-  { what: "more than it announced", head: `${ok}Content-Length: ${echo.length}\r\n\r\n`, body: `${echo}HTTP/1.1 500` },
+  {
+    what: "a body longer than its Content-Length",
+    head: `${ok}Content-Length: ${echo.length}\r\n\r\n`,
+    body: `${echo}HTTP/1.1 500`,
+  },
 ])("a response with $what is accepted by the runner", async ({ head, body }) => {
   await using served = await serve(sending(head, body));
   const [result] = await runAgainst(served.baseUrl, some("query.none"));
@@ -227,7 +231,7 @@ test.each([
 });
 
 test.each([false, true])(
-  "cases fail without waiting when there is no server (over HTTP/2: %s)",
+  "cases fail immediately without a server (over HTTP/2: %s)",
   async (http2) => {
     const results = await runAgainst("http://127.0.0.1:9", some("query.none"), { http2 });
     expect(results[0]?.problems.join()).toContain("the server cannot be reached");
@@ -236,7 +240,7 @@ test.each([false, true])(
   20_000,
 );
 
-test("the case that crashes the server reports it", async () => {
+test("a case that crashes the server is reported as the cause", async () => {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -252,7 +256,7 @@ test("the case that crashes the server reports it", async () => {
   expect(results[0]?.problems[1]).toBe("and has not accepted connections since");
 });
 
-test("known failures do not fail the run, unless one of them passes", async () => {
+test("a known failure fails the run only if it passes", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const known = readKnownFailing("# all of it\n\npath.string.* # because\nquery.none\n");
   const results = await runAgainst(served.baseUrl, some("path.string.plain", "query.none", "query.nested.deep"), {
@@ -261,7 +265,7 @@ test("known failures do not fail the run, unless one of them passes", async () =
   expect(results.map(({ outcome }) => outcome)).toEqual(["known", "fixed", "fail"]);
 });
 
-test("cases that need a feature that the server lacks are not run", async () => {
+test("the runner skips a case that needs an unsupported feature", async () => {
   await using served = await serve((socket) => socket.destroy());
   const results = await runAgainst(served.baseUrl, some("stream.count.1"), { without: ["streams"] });
   expect(results.map(({ outcome }) => outcome)).toEqual(["not run"]);

@@ -15,11 +15,11 @@ function knownFailing(id: string): readonly string[] {
   return readKnownFailing(readFileSync(join(folder, `${id}.txt`), "utf8"));
 }
 
-test("servers and lists of known failures match", () => {
+test("each server has a list of known failures, and each list has a server", () => {
   expect(readdirSync(folder).toSorted()).toEqual([...servers, ...backends].map(({ id }) => `${id}.txt`).toSorted());
 });
 
-test.each([...servers, ...backends])("the known failures of $name are ids of cases", ({ id }) => {
+test.each([...servers, ...backends])("the known failures of $name are ids of existing cases", ({ id }) => {
   expect(knownFailing(id).filter((each) => !ids.has(each))).toEqual([]);
 });
 
@@ -42,7 +42,7 @@ test("the command rejects an unknown server", async () => {
 
 const shown = servers.map((server) => ({ server, results: recorded(server) }));
 
-test("the README's table and picture match the known failures", () => {
+test("the README's table and chart match the known failures", () => {
   const readme = readFileSync(join(projectFolder, "packages/conformance/servers/README.md"), "utf8");
   const [, table] = /<!-- table -->\n\n(.*)\n<!-- \/table -->/s.exec(readme) ?? [];
   expect(table).toBe(tableOf(shown));

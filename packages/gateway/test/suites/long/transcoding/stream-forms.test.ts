@@ -12,19 +12,16 @@ test.each([
   { form: "envelopes", body: `{"result":${first}}\n{"result":${second}}\n` },
   { form: "events", body: `data: ${first}\n\n: comment\n\ndata:${second}\n\n`, type: "text/event-stream" },
   { form: "events with CRLF", body: `data: ${first}\r\n\r\ndata: ${second}\r\n\r\n`, type: "text/event-stream" },
-  { form: "lines, and an error", body: `${first}\n${second}\n{"error":${error}}\n`, hasError: true },
-  { form: "lines, and a google.rpc.Status", body: `${first}\n${second}\n${error}\n`, hasError: true },
+  { form: "lines with an error at the end", body: `${first}\n${second}\n{"error":${error}}\n`, hasError: true },
+  { form: "lines with a google.rpc.Status at the end", body: `${first}\n${second}\n${error}\n`, hasError: true },
   { form: "truncated lines", body: `${first}\n${second}\n`, isComplete: false, hasError: true },
   {
-    form: "events, and an error",
+    form: "events with an error at the end",
     body: `data: ${first}\n\ndata: ${second}\n\nevent: error\ndata: ${error}\n\n`,
     type: "text/event-stream",
     hasError: true,
   },
-])(
-  "a stream of $form is parsed by readStream",
-  ({ body, type = "application/json", isComplete = true, hasError = false }) => {
-    const response = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isComplete };
-    expect(readStream(response)).toEqual({ items, hasError });
-  },
-);
+])("$form is parsed by readStream()", ({ body, type = "application/json", isComplete = true, hasError = false }) => {
+  const response = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isComplete };
+  expect(readStream(response)).toEqual({ items, hasError });
+});

@@ -88,7 +88,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       none: "event: end\ndata: {}\n\n",
       failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n`,
     },
-  ])("responds to Accept $accept in the $type format", async ({ accept, type, two, none, failed }) => {
+  ])("if Accept is $accept, is sent in the $type format", async ({ accept, type, two, none, failed }) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=2", accept);
     expect(answer.httpStatus).toBe(200);
@@ -122,7 +122,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       // Beyond the part that is read.
       [`application/json;q=0.1;a=${"a".repeat(1024)}, text/event-stream`, "application/json"],
     ]),
-  )("responds to Accept %s in the %s format", async (accept, type) => {
+  )("with Accept %s is sent in the %s format", async (accept, type) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=1", accept);
     expect(fieldValue(answer.header, "content-type")).toBe(type);
@@ -135,7 +135,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect(answer.body.toString()).toBe(`{"result":{"sensor":"s0"}}\n{"error":${record}}\n`);
   });
 
-  test("responds to an error before the first message with status and record", async () => {
+  test("gets the HTTP status of an error before the first message", async () => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
@@ -150,7 +150,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       message: 'retry: 3000\ndata: {"sensor":"late"}\n\n',
       end: `event: error\ndata: ${record}\n\n`,
     },
-  ])("as $accept sends its header before its first message", async ({ accept, message, end }) => {
+  ])("as $accept, sends its header before its first message", async ({ accept, message, end }) => {
     const next = new EventEmitter();
     await using greenhouse = await start({
       async *watchReadings(_, { responseHeader }) {
@@ -174,7 +174,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended, "the end of the stream");
   });
 
-  test("that fails before its first message has an error after the header", async () => {
+  test("ends with an error record if it fails after the header was sent early", async () => {
     const fail = Promise.withResolvers<never>();
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
@@ -188,7 +188,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await seen.until(`{"@error":${record}}\n`);
   });
 
-  test("responds to HEAD before the first message", async () => {
+  test("gets a response to HEAD before the first message", async () => {
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
@@ -201,7 +201,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended.promise, "the end of the call");
   });
 
-  test("responds with an error when its header cannot be sent early", async () => {
+  test("gets an error response if its header cannot be sent early", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -218,7 +218,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect((await get(greenhouse, "/sensors/a/readings")).httpStatus).toBe(500);
   });
 
-  test("has the status of an error thrown a few turns later", async () => {
+  test("gets the HTTP status of an error that is thrown a few turns later", async () => {
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
       watchReadings: async function* () {
@@ -234,7 +234,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     { coding: "gzip", decoder: () => createGunzip() },
     { coding: "br", decoder: () => createBrotliDecompress() },
     { coding: "zstd", decoder: () => createZstdDecompress() },
-  ])("is compressed in $coding and readable message by message", async ({ coding, decoder }) => {
+  ])("is compressed with $coding and flushed after each message", async ({ coding, decoder }) => {
     const next = new EventEmitter();
     await using greenhouse = await start({
       async *watchReadings({ count }) {
@@ -265,18 +265,15 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     { acceptEncoding: "gzip;q=0, identity", count: 100, coding: undefined },
     { acceptEncoding: "gzip", count: 1, coding: undefined },
     { acceptEncoding: "gzip", count: 100, coding: "gzip" },
-  ])(
-    "of $count messages that ends immediately has the coding $coding for Accept-Encoding: $acceptEncoding",
-    async (row) => {
-      await using greenhouse = await start();
-      const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
-      const path = `/sensors/a/readings?count=${row.count}`;
-      const answer = await send(greenhouse, { httpMethod: "GET", path, header });
-      expect(fieldValue(answer.header, "content-encoding")).toBe(row.coding);
-      const body = row.coding === undefined ? answer.body : gunzipSync(answer.body);
-      expect(body.toString().split("\n").length).toBe(row.count + 1);
-    },
-  );
+  ])("of $count messages is sent with the coding $coding for Accept-Encoding: $acceptEncoding", async (row) => {
+    await using greenhouse = await start();
+    const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
+    const path = `/sensors/a/readings?count=${row.count}`;
+    const answer = await send(greenhouse, { httpMethod: "GET", path, header });
+    expect(fieldValue(answer.header, "content-encoding")).toBe(row.coding);
+    const body = row.coding === undefined ? answer.body : gunzipSync(answer.body);
+    expect(body.toString().split("\n").length).toBe(row.count + 1);
+  });
 
   // Over Fetch, the platform has the timeout for slow readers. For a mounted handler, the application's server has it.
   if (version !== "fetch" && http2 === "listening") {
@@ -301,7 +298,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     });
   }
 
-  test("refuses a request that does not fit its rule", async () => {
+  test("is refused if the request does not match the types of its rule", async () => {
     await using greenhouse = await start();
     expect((await get(greenhouse, "/sensors/a/readings?count=x")).httpStatus).toBe(400);
     const put = await send(greenhouse, { httpMethod: "PUT", path: "/sensors/a/readings", header: [] });
@@ -343,7 +340,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(left.promise, "the end of the handler");
   });
 
-  test("ends at its deadline with an error record", async () => {
+  test("ends with an error record at its deadline", async () => {
     let reason: Promise<unknown> | undefined;
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
@@ -368,15 +365,15 @@ const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseSe
 describe("a server stream on REST", () => {
   test.each([
     {
-      name: "its interceptors may still reject it",
+      name: "with interceptors",
       request: { httpMethod: "GET", path: "/sensors/undecided/readings" },
     },
     {
-      name: "it sends bytes, whose first message has the content type",
+      name: "of bytes",
       request: { httpMethod: "GET", path: "/downloads/a" },
     },
-    { name: "its client also sends a stream", request: { httpMethod: "POST", path: "/climate" } },
-  ])("if $name, sends no header before a message", async ({ request }) => {
+    { name: "with a client stream", request: { httpMethod: "POST", path: "/climate" } },
+  ])("$name sends no header before its first message", async ({ request }) => {
     const failure = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();
     const fail = async (): Promise<never> => {
@@ -409,7 +406,7 @@ describe("a server stream on REST", () => {
     expect((await answer).httpStatus).toBe(404);
   });
 
-  test("fails with an error status if the process was blocked meanwhile", async () => {
+  test("gets the HTTP status of an error after the process was blocked", async () => {
     await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
     const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
@@ -465,7 +462,7 @@ describe("a server stream on REST", () => {
     expect([started > 0, timers.size]).toEqual([true, 0]);
   });
 
-  test("ends by closing the connection to a client of HTTP/1.0, without chunks", async () => {
+  test("to an HTTP/1.0 client ends by closing the connection, without chunks", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -485,7 +482,7 @@ describe("a server stream on REST", () => {
     expect(text.endsWith('\r\n\r\n{"sensor":"s0"}\n{"sensor":"s1"}\n')).toBe(true);
   });
 
-  test("applies backpressure to its handler when the client does not read", async () => {
+  test("applies backpressure to its handler while the client does not read", async () => {
     let asked = 0;
     await using greenhouse = await startGreenhouse(
       {
@@ -524,7 +521,7 @@ describe("a server stream on REST", () => {
     expect(body.toString()).toBe('{"sensor":"s0"}\n{"@error":{"id":9007199254740993}}\n');
   });
 
-  test("can be excluded by its selector, which must name an RPC", () => {
+  test("is not compiled if rest.omit contains its selector", () => {
     const omit = [selector];
     const struct = { selector, pattern: { case: "get", value: "/x" }, body: "nothing" } as const;
     expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is not a field');

@@ -27,7 +27,7 @@ const limitBytes = 1000;
 const bombBytes = 16 * 1024 * 1024;
 
 describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
-  test("has its standard name", () => {
+  test("has the name of the HTTP content coding", () => {
     expect(compression.name).toBe(name);
   });
 
@@ -55,12 +55,12 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(compression.decompress(packed, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("refuses a message over the limit whose chunks are below it", async () => {
+  test("refuses a message over the limit in several smaller chunks", async () => {
     const packed = compressSync(randomBytes(150_000));
     await expect(compression.decompress(packed, 100_000)).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("stops decompressing a bomb at the limit", async () => {
+  test("stops decompressing a compression bomb at the limit", async () => {
     const bomb = compressSync(Buffer.alloc(bombBytes));
     const before = process.memoryUsage().arrayBuffers;
     await expect(compression.decompress(bomb, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
@@ -68,9 +68,9 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
   });
 
   test.each([
-    { what: "other bytes", bytes: Buffer.from("orders") },
+    { what: "uncompressed bytes", bytes: Buffer.from("orders") },
     { what: "a truncated message", bytes: compressSync(randomBytes(100)).subarray(0, 50) },
-    { what: "a message truncated in its header", bytes: compressSync(randomBytes(100)).subarray(0, 1) },
+    { what: "a message that is truncated in its header", bytes: compressSync(randomBytes(100)).subarray(0, 1) },
     { what: "a byte after the end", bytes: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
     { what: "text after the end", bytes: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("orders")]) },
   ])("refuses $what with InvalidArgument", async ({ bytes }) => {
@@ -79,7 +79,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
-  test("decodes an empty body, and a body that arrives byte by byte", async () => {
+  test("decodes an empty body and a body that arrives byte by byte", async () => {
     const bytes = randomBytes(limitBytes);
     const octets = Array.from(compressSync(bytes), (octet) => Buffer.of(octet));
     expect((await buffer(compression.decodePieces(each(...octets), limitBytes, live))).equals(bytes)).toBe(true);
@@ -104,7 +104,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
   });
 
-  test("closes a body when its reader stops", async () => {
+  test("closes the source of a body when the reader stops", async () => {
     const packed = compressSync(randomBytes(1024 * 1024));
     const read = Promise.withResolvers<number>();
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
@@ -137,7 +137,7 @@ test.each([
   expect(outcomes.map(({ status }) => status)).toEqual([want, want]);
 });
 
-describe("a message in br with a window of 16 MiB", () => {
+describe("a br message with a window of 16 MiB", () => {
   // Few distinct values. Incompressible bytes would be stored without back-references.
   const text = randomBytes(2 ** 18).map((byte) => byte & 15);
   const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
@@ -149,7 +149,7 @@ describe("a message in br with a window of 16 MiB", () => {
     },
     { what: "of 512 KiB that consists of two equal halves", bytes: Buffer.concat([text, text]) },
     { what: "of a few bytes", bytes: text.subarray(0, 100) },
-  ])("$what is decompressed unchanged, whether it fills the limit or not", async ({ bytes }) => {
+  ])("$what is decompressed unchanged under an exact and a larger limit", async ({ bytes }) => {
     const packed = brotliCompressSync(bytes, { params });
     for (const limit of [bytes.byteLength, bytes.byteLength + 1, 2 ** 22, 2 ** 25]) {
       expect((await brotli.decompress(packed, limit)).length).toBe(bytes.byteLength);
@@ -160,7 +160,7 @@ describe("a message in br with a window of 16 MiB", () => {
     });
   });
 
-  test("that is too large is refused without decompressing more than the limit", async () => {
+  test("is refused over the limit without decompressing more than the limit", async () => {
     const begun = brotliCompressSync(Buffer.alloc(300_000), { params, finishFlush: constants.BROTLI_OPERATION_FLUSH });
     // The rest is not a valid block (RFC 7932 §9.2, a reserved bit is set), but is after the limit.
     const broken = Buffer.concat([begun, Buffer.of(0x0e)]);
@@ -172,15 +172,12 @@ describe("a message in br with a window of 16 MiB", () => {
   });
 });
 
-test.each([gzip, brotli, zstd])(
-  "decoding a body in $name rethrows the reason why its call ended",
-  async (compression) => {
-    const ended = new Error("ended");
-    await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
-  },
-);
+test.each([gzip, brotli, zstd])("decoding a $name body throws the abort reason of its call", async (compression) => {
+  const ended = new Error("ended");
+  await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
+});
 
-test.each([gzip, brotli, zstd])("a body in $name is decoded in chunks of 64 KiB", async (compression) => {
+test.each([gzip, brotli, zstd])("a $name body is decoded in chunks of 64 KiB", async (compression) => {
   const packed = await compression.compress(Buffer.alloc(200_000));
   const sizes: number[] = [];
   for await (const { byteLength } of compression.decodePieces(each(packed), bombBytes, live)) sizes.push(byteLength);
@@ -196,7 +193,7 @@ test("a br message with the smallest window is decompressed unchanged", async ()
   }
 });
 
-test("br compresses with quality 4, because the highest is too slow", async () => {
+test("br compresses with quality 4, because quality 11 is too slow", async () => {
   const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `order ${id * id}` }))));
   const quick = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
   expect(Buffer.from(await brotli.compress(text))).toEqual(quick);
@@ -206,20 +203,17 @@ test.each([
   { name: "gzip", compression: gzip, windowKiB: 16 },
   { name: "br", compression: brotli, windowKiB: 32 },
   { name: "zstd", compression: zstd, windowKiB: 32 },
-])(
-  "a stream in $name compresses repetitions within $windowKiB KiB, but not beyond",
-  async ({ compression, windowKiB }) => {
-    const sizeOfTwice = async (bytes: Uint8Array): Promise<number> => {
-      const encoder = compression.openEncoder();
-      const pieces = [await encoder.write(bytes), await encoder.end(bytes)];
-      return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) / bytes.byteLength;
-    };
-    expect(await sizeOfTwice(randomBytes(windowKiB * 0.6 * 1024))).toBeLessThan(1.6);
-    expect(await sizeOfTwice(randomBytes(windowKiB * 1.2 * 1024))).toBeGreaterThan(1.9);
-  },
-);
+])("a $name stream compresses only repetitions within $windowKiB KiB", async ({ compression, windowKiB }) => {
+  const sizeOfTwice = async (bytes: Uint8Array): Promise<number> => {
+    const encoder = compression.openEncoder();
+    const pieces = [await encoder.write(bytes), await encoder.end(bytes)];
+    return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) / bytes.byteLength;
+  };
+  expect(await sizeOfTwice(randomBytes(windowKiB * 0.6 * 1024))).toBeLessThan(1.6);
+  expect(await sizeOfTwice(randomBytes(windowKiB * 1.2 * 1024))).toBeGreaterThan(1.9);
+});
 
-test("a body above the ratio limit yields no bytes beyond the limit", async () => {
+test("a body above the ratio limit does not yield bytes beyond the limit", async () => {
   const pieces: Uint8Array[] = [];
   const read = async (): Promise<void> => {
     const packed = compressQuickly(Buffer.alloc(bombBytes));

@@ -107,7 +107,7 @@ test.each([
 /** More than any coding's decoder reads ahead. */
 const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;
 
-describe.each(["1.1", "2"] as const)("the window of a body over HTTP/%s", (version) => {
+describe.each(["1.1", "2"] as const)("the decompression window of a body over HTTP/%s", (version) => {
   let greenhouse: TestGreenhouse;
   let others: Disposable;
   beforeAll(async () => {
@@ -120,30 +120,30 @@ describe.each(["1.1", "2"] as const)("the window of a body over HTTP/%s", (versi
   });
 
   test.each<{ name: string; end?: (upload: Upload) => void; options?: Parameters<typeof begin>[3] }>([
-    { name: "it ends", end: (upload) => upload.end() },
-    { name: "its client disconnects", end: (upload) => upload.reset() },
+    { name: "the body ends", end: (upload) => upload.end() },
+    { name: "the client disconnects", end: (upload) => upload.reset() },
     {
-      name: "its client disconnects and its handler waits",
+      name: "the client disconnects while the handler waits",
       end: (upload) => upload.reset(),
       options: { kind: "wait" },
     },
     {
-      name: "its client disconnects and its handler waits before reading the rest",
+      name: "the client disconnects before the handler reads the rest",
       end: (upload) => upload.reset(),
       options: { kind: "wait", more: muchMore },
     },
     {
-      name: "its deadline passes and its handler waits before reading the rest",
+      name: "the deadline passes before the handler reads the rest",
       options: { kind: "wait", more: muchMore, header: [["connect-timeout-ms", "200"]] },
     },
     {
-      name: "its deadline passes after its end and its handler waits",
+      name: "the deadline passes after the body ended while the handler waits",
       end: (upload) => upload.end(),
       options: { kind: "wait", header: [["connect-timeout-ms", "200"]] },
     },
-    { name: "its handler stops reading", options: { kind: "enough" } },
-    { name: "its handler stops reading before the end", options: { kind: "enough", more: muchMore } },
-    { name: "it is not valid", end: (upload) => upload.write("something else") },
+    { name: "the handler stops reading", options: { kind: "enough" } },
+    { name: "the handler stops reading before the end of the body", options: { kind: "enough", more: muchMore } },
+    { name: "the body is not valid", end: (upload) => upload.write("something else") },
   ])("is released when $name", async ({ end = () => {}, options }) => {
     using upload = await beginWhenFree(greenhouse, version, "zstd", options);
     end(upload);

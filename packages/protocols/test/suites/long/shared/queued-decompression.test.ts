@@ -88,7 +88,7 @@ test.each([
       }),
   },
 ])(
-  "a text in $compression.name is not delayed by a hundred compression bombs",
+  "a hundred compression bombs do not delay another $compression.name message",
   async ({ compression, compressSync }) => {
     const bomb = compressSync(Buffer.alloc(bombBytes));
     const exchange = openExchange();
@@ -110,41 +110,47 @@ describe.each([
   { compression: gzip, compressSync: gzipSync },
   { compression: zstd, compressSync: zstdCompressSync },
   { compression: brotli, compressSync: brotliCompressSync },
-])("while messages with a high ratio are being decompressed, in $compression.name", ({ compression, compressSync }) => {
+])("the queue behind compression bombs in $compression.name", ({ compression, compressSync }) => {
   const smallBytes = 64 * 1024;
   const zeros = (bytes: number): Uint8Array => compressSync(new Uint8Array(bytes));
   const refused = { status: "rejected", reason: { code: Code.ResourceExhausted } };
   const invalid = { status: "rejected", reason: { code: Code.InvalidArgument } };
 
   test.each([
-    { name: "64 KiB with a high ratio are not queued", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
+    { name: "does not hold a compression bomb of 64 KiB", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
     {
-      name: "more than 64 KiB with a ratio above 100 are queued",
+      name: "holds a message above 64 KiB with a ratio above 100",
       packed: zeros(smallBytes + 1),
       limit: 2 ** 20,
       waits: true,
     },
     {
-      name: "more than 64 KiB of ordinary text are not queued",
+      name: "does not hold ordinary text above 64 KiB",
       packed: compressSync(text),
       limit: 2 ** 20,
       waits: false,
     },
     {
-      name: "a message above a limit of 64 KiB is refused without being queued",
+      name: "does not hold a message above a limit of 64 KiB, which is refused",
       packed: zeros(smallBytes + 1),
       limit: smallBytes,
       waits: false,
       want: refused,
     },
     {
-      name: "a message above a limit of 1 MiB is queued, then refused",
+      name: "holds a message above a limit of 1 MiB until it is refused",
       packed: zeros(2 ** 20 + 1),
       limit: 2 ** 20,
       waits: true,
       want: refused,
     },
-    { name: "an invalid message is queued, then refused", packed: message, limit: 2 ** 20, waits: true, want: invalid },
+    {
+      name: "holds an invalid message until it is refused",
+      packed: message,
+      limit: 2 ** 20,
+      waits: true,
+      want: invalid,
+    },
   ])("$name", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
     const others = openSlow();
     const running = [1, 2].map(() => decompressQueued(others.compression, message, 2 ** 20, openExchange()));

@@ -28,7 +28,7 @@ function matchesOf(template: string): readonly boolean[] {
   return paths.map((path) => table.match("GET", path).kind === "binding");
 }
 
-test("templates overlap if and only if some path matches both", () => {
+test("routesOverlap() returns true only if some path matches both templates", () => {
   const all = templates.map((text) => ({ text, template: parsePathTemplate(text), matches: matchesOf(text) }));
   const wrong: string[] = [];
   for (const one of all) {
@@ -51,7 +51,7 @@ test.each([
   { one: "HEAD", other: "GET", want: true },
   { one: "HEAD", other: "POST", want: false },
   { one: "HEAD", other: "HEAD", want: true },
-])("routes for $one and $other at one path overlap ($want)", ({ one, other, want }) => {
+])("routes for $one and $other at the same path overlap ($want)", ({ one, other, want }) => {
   const template = parsePathTemplate("/a/{b}");
   expect(routesOverlap({ httpMethod: one, template }, { httpMethod: other, template })).toBe(want);
   expect(routesOverlap({ httpMethod: other, template }, { httpMethod: one, template })).toBe(want);
