@@ -189,7 +189,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     },
   );
 
-  test.each(unnamed)("for $name is not called", async ({ request }) => {
+  test.each(unnamed)("is not called for $name", async ({ request }) => {
     check = () => {
       throw refusal;
     };
@@ -207,7 +207,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     expect(JSON.parse(String(body))).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32_600, message: "not yours" } });
   });
 
-  test("that fails results in an error without its message", async () => {
+  test("causes an error without its message if it throws", async () => {
     check = () => {
       throw new TypeError("secret");
     };

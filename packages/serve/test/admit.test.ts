@@ -213,19 +213,22 @@ describe("admit", () => {
     },
   );
 
-  test.each(cases)("that fails for $name over HTTP/$version hides its message", async ({ version, request }) => {
-    const before = greenhouse.completedRequests.length;
-    const response = await send(version, request, ["x-fault", "1"]);
-    expect(
-      `${String(response.body)}${decoded(response)}${JSON.stringify([response.header, response.trailer])}`,
-    ).not.toContain("secret");
-    expect(await greenhouse.completed(before + 1)).toMatchObject({ error: { code: Code.Internal } });
-  });
+  test.each(cases)(
+    "hides the message of an error that it throws for $name over HTTP/$version",
+    async ({ version, request }) => {
+      const before = greenhouse.completedRequests.length;
+      const response = await send(version, request, ["x-fault", "1"]);
+      expect(
+        `${String(response.body)}${decoded(response)}${JSON.stringify([response.header, response.trailer])}`,
+      ).not.toContain("secret");
+      expect(await greenhouse.completed(before + 1)).toMatchObject({ error: { code: Code.Internal } });
+    },
+  );
 
   test.each([
     { name: "GET of an open endpoint", request: get("/open"), httpStatus: 200 },
     { name: "HEAD of an open endpoint", request: { httpMethod: "HEAD", path: "/open", header: [] }, httpStatus: 200 },
-  ])("for $name is not called", async ({ request, httpStatus }) => {
+  ])("is not called for $name", async ({ request, httpStatus }) => {
     expect((await send("1.1", request, ["x-refuse", "1"])).httpStatus).toBe(httpStatus);
     expect(admitCalls).toEqual([]);
   });

@@ -37,7 +37,7 @@ function get(path: string): HttpRequest {
 }
 
 // If the embedding program has a fault, the request gets no response, and other requests are not affected.
-describe.each(http2Servers)("a response that cannot be written, server: %s,", (http2) => {
+describe.each(http2Servers)("a response that cannot be written on %s", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
   const refuse = (): never => {
     throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
@@ -86,7 +86,7 @@ function later(handle: Endpoint["handle"]): Endpoint {
   return { path: "/page", open: true, handle };
 }
 
-describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => {
+describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
   test.each<{ name: string; handle: Endpoint["handle"]; want: { httpStatus: number; text: string } }>([
     {
       name: "is awaited, and gets the header",
@@ -115,7 +115,7 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
     expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
   });
 
-  test.each(versionsBy[http2])("over HTTP/%s is reported as canceled after its client disconnects", async (version) => {
+  test.each(versionsBy[http2])("is reported as cancelled after its HTTP/%s client disconnects", async (version) => {
     const called = Promise.withResolvers<void>();
     const disconnected = Promise.withResolvers<void>();
     const admit: Admit = () => {
@@ -151,7 +151,7 @@ describe("a completed request", () => {
     { path: "/.well-known/page", httpRoute: "/.well-known/page" },
     { path: "/api/nothing", httpRoute: undefined },
     { path: `/api${getReadingProcedure}?encoding=json&message=%7B%7D`, httpRoute: undefined },
-  ])("to $path has $httpRoute as its route", async ({ path, httpRoute }) => {
+  ])("with the path $path has $httpRoute as its route", async ({ path, httpRoute }) => {
     const options = { requestPathPrefix: "/api", endpoints: [page, root] };
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
     for (const version of versionsBy.listening) await exchange(greenhouse.address, version, get(path));
@@ -302,7 +302,7 @@ describe("an error received from another server", () => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  test.each(wires)("over $name is passed on without its metadata", async ({ format, httpVersion }) => {
+  test.each(wires)("is passed on over $name without its metadata", async ({ format, httpVersion }) => {
     const message = Buffer.from(format.codec === "proto" ? "" : "{}");
     const call =
       format.protocol === "rest"

@@ -75,7 +75,7 @@ describe("an endpoint with methods other than GET", () => {
       { httpStatus: 600, want: 500 },
       { httpStatus: 200.5, want: 500 },
       { httpStatus: Number.NaN, want: 500 },
-    ])("that returns the status $httpStatus sends a $want response", async ({ httpStatus, want }) => {
+    ])("if it returns the status $httpStatus, sends a $want response", async ({ httpStatus, want }) => {
       const response = await gateway.ask(transport, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
       expect(response.httpStatus).toBe(want);
     });
@@ -193,7 +193,7 @@ test.each([
 });
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
-describe.each(transportNames)("an endpoint that has started reading a body, by %s,", (transport) => {
+describe.each(transportNames)("an endpoint that has started reading a body, called by %s", (transport) => {
   test.each<{ name: string; handle: Endpoint["handle"] }>([
     {
       name: "synchronously",

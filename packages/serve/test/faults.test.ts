@@ -83,7 +83,7 @@ describe("a callback that fails", () => {
     expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
   });
 
-  test("with several causes is reported once per cause", async () => {
+  test("is reported once per cause if it has several", async () => {
     const faults: Fault[] = [];
     let received = 0;
     const onResponse = (): never => {
@@ -116,7 +116,7 @@ describe("a callback that fails", () => {
       failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
       reports: 1,
     },
-  ])("several times is reported $name", ({ failures, reports }) => {
+  ])("is reported $name if it fails several times", ({ failures, reports }) => {
     const faults: Fault[] = [];
     const guarded = guardCallback(
       "f",

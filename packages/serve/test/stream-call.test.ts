@@ -104,7 +104,7 @@ describe.each(callings)("a stream by $name", (calling) => {
   test.each([
     { name: "never stops yielding", watch: endless },
     { name: "is stuck", watch: stay },
-  ])("whose handler $name ends at its deadline", async ({ watch }) => {
+  ])("ends at its deadline if its handler $name", async ({ watch }) => {
     await using greenhouse = await start({ watchReadings: () => watch() });
     // The client has no timer.
     const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
@@ -155,7 +155,7 @@ describe.each(callings)("a stream by $name", (calling) => {
         await stuck;
       },
     },
-  ])("whose handler $name is reported as cancelled with its client", async ({ watch }) => {
+  ])("is reported as cancelled if its handler $name and its client disconnects", async ({ watch }) => {
     const closed = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -361,7 +361,7 @@ function readingsUntil(count: number, last: Next, sensorLength = 1000): AsyncIte
   return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
-describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (calling) => {
+describe.each(callings.slice(-2))("a stream of an untyped handler, called by $name", (calling) => {
   const quiet = { onFault: () => undefined };
 
   test.each<{ name: string; count: number; watch: () => AsyncIterable<{ sensor: string }> }>([
@@ -371,7 +371,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (
     { name: "throws at the second message", count: 1, watch: () => readingsUntil(1, broken) },
     { name: "throws after more than one write", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
     { name: "has no result", count: 1, watch: () => readingsUntil(1, () => Promise.resolve(unchecked())) },
-  ])("that $name fails with a fault", async ({ count, watch }) => {
+  ])("fails with a fault if it $name", async ({ count, watch }) => {
     await using greenhouse = await startGreenhouse(
       { watchReadings: () => watch() },
       { ...quiet, compressMinBytes: 1024 * 1024 },
@@ -395,7 +395,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (
       name: "an invalid header",
       interceptor: (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) }),
     },
-  ])("whose interceptor returns $name fails with a fault", async ({ interceptor }) => {
+  ])("if an interceptor returns $name, fails with a fault", async ({ interceptor }) => {
     await using greenhouse = await startGreenhouse(
       // Long enough to be compressed asynchronously.
       { watchReadings: () => readingsUntil(1, end, 10_000) },

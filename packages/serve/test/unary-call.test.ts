@@ -73,8 +73,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     },
   );
 
-  describe("aborts its signal", () => {
-    test("after the response", async () => {
+  describe("the signal of its handler", () => {
+    test("is aborted after the response", async () => {
       let signal: AbortSignal | undefined;
       await using greenhouse = await start({
         waterBed: (_, context) => {
@@ -88,7 +88,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(signal?.aborted).toBe(true);
     });
 
-    test("even if it is first read after the response", async () => {
+    test("is aborted if it is first read after the response", async () => {
       let context: HandlerContext | undefined;
       await using greenhouse = await start({
         waterBed: (_, handlerContext) => {
@@ -101,7 +101,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(context?.signal.aborted).toBe(true);
     });
 
-    test("at its deadline with DEADLINE_EXCEEDED", async () => {
+    test("is aborted with DEADLINE_EXCEEDED at the deadline", async () => {
       let reason: unknown;
       await using greenhouse = await start({
         waterBed: async (_, { signal }) => {
@@ -114,7 +114,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
     });
 
-    test("when the client cancels", async () => {
+    test("is aborted when the client cancels", async () => {
       const controller = new AbortController();
       const ended = Promise.withResolvers<unknown>();
       await using greenhouse = await start({
@@ -130,7 +130,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
     });
 
-    test("when the server shuts down, with its reason", async () => {
+    test("is aborted with the shutdown reason when the server shuts down", async () => {
       const shutdown = new AbortController();
       let runs = 0;
       await using greenhouse = await start(
@@ -152,8 +152,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
   });
 
-  describe("that is cancelled before its handler runs", () => {
-    test("does not run it", async () => {
+  describe("a cancellation before the handler runs", () => {
+    test("prevents the handler from running", async () => {
       let ran = false;
       const controller = new AbortController();
       const passed = Promise.withResolvers<void>();
@@ -178,7 +178,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(ran).toBe(false);
     });
 
-    test("does not run it after its deadline either", async () => {
+    test("prevents the handler from running after the deadline, too", async () => {
       let ran = false;
       let intercepted = false;
       const passed = Promise.withResolvers<void>();
@@ -204,7 +204,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
   });
 
-  describe("whose handler", () => {
+  describe("a handler that", () => {
     test.each(copied)("copies the field $name: $value responds without it", async ({ name, value }) => {
       const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
         for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
@@ -297,7 +297,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "a shorter one of the client", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
       { name: "a longer one of the client", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
       { name: "the server's if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
-    ])("has $name as its one deadline", async ({ timeoutMs, want }) => {
+    ])("gets $name as its only deadline", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
         { limits: { defaultTimeoutMs: 60_000 } },

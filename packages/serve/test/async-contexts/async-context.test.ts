@@ -113,7 +113,7 @@ test.each([
     "an aborted body",
     "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
   ],
-])("%s after a call runs in neither its nor the start's context", async (_, behind) => {
+])("%s after a call runs in neither the context of the call nor that of the start", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
   const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {

@@ -53,8 +53,8 @@ async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreen
   return Object.assign(await startGreenhouse({ waterBed }, { ...options, interceptors }), { ran });
 }
 
-describe("a call whose deadline passes", () => {
-  test("before it arrives reaches neither interceptor nor handler", async () => {
+describe("a call", () => {
+  test("reaches neither interceptor nor handler if its deadline passes before it arrives", async () => {
     await using greenhouse = await startWatched({});
     const response = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
@@ -63,7 +63,7 @@ describe("a call whose deadline passes", () => {
     expect(greenhouse.ran).toEqual([]);
   });
 
-  test("while its message is decompressed reaches neither interceptor nor handler", async () => {
+  test("reaches neither interceptor nor handler if its deadline passes while its message is decompressed", async () => {
     const responded = Promise.withResolvers<void>();
     const slow: Compression = {
       name: "gzip",
@@ -102,7 +102,7 @@ describe("a call whose deadline passes", () => {
       late: ["x-server-timeout", "0.03"],
     },
   ] satisfies readonly Packed[])(
-    "over $name is not decompressed while its message is queued",
+    "over $name is not decompressed if its deadline passes while its message is queued",
     async ({ request, body, late }) => {
       const responded = Promise.withResolvers<void>();
       const tenUnpacked = Promise.withResolvers<void>();
@@ -131,7 +131,7 @@ describe("a call whose deadline passes", () => {
     },
   );
 
-  test("while its response is compressed gets DEADLINE_EXCEEDED, which is reported", async () => {
+  test("gets DEADLINE_EXCEEDED if its deadline passes while its response is compressed", async () => {
     const responded = Promise.withResolvers<void>();
     const compress: Compression["compress"] = async (bytes) => {
       await responded.promise;
@@ -155,7 +155,7 @@ describe("a call whose deadline passes", () => {
     expect(greenhouse.completedRequests).toHaveLength(1);
   });
 
-  test("while the request gate runs does not read its body", async () => {
+  test("does not read its body if its deadline passes while the request gate runs", async () => {
     const passed = Promise.withResolvers<void>();
     await using greenhouse = await startWatched({
       requestGate: async ({ signal }) => {
