@@ -39,13 +39,14 @@ function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
 async function openUsedQueue(options: Partial<Omit<DeleteQueueOptions, "commit">>) {
   const opened = openQueue(options);
   let batches = 0;
-  // Batches double up to 128, and three have 200.
-  const deletions = idsFrom(1_000, 855).map((id) => opened.queue.delete(id, deleteCall()));
-  for (; batches < opened.sentIds().length; batches++) {
-    opened.endBatch(batches, Array<number>(200).fill(1));
-    await new Promise(setImmediate);
+  while (batches < 9) {
+    const deletions = idsFrom(1_000, 20).map((id) => opened.queue.delete(id, deleteCall()));
+    for (; batches < opened.sentIds().length; batches++) {
+      opened.endBatch(batches, Array<number>(20).fill(1));
+      await new Promise(setImmediate);
+    }
+    await Promise.all(deletions);
   }
-  await Promise.all(deletions);
   return {
     queue: opened.queue,
     endBatch: (index: number, outcomes: readonly number[]) => opened.endBatch(batches + index, outcomes),
@@ -100,17 +101,15 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("forms batches in order from deletions that arrived meanwhile, each at most twice as large", async () => {
+  test("forms the next batch in order from deletions that arrived meanwhile", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
-    const others = [5n, 3n, 4n, 2n].map((id) => queue.delete(id, deleteCall()));
+    const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
     endBatch(0, [1]);
     await expect(first).resolves.toBe(true);
-    endBatch(1, [1, 0]);
-    await others[1];
-    expect(sentIds()).toEqual([[1n], [5n, 3n], [4n, 2n]]);
-    endBatch(2, [1, 0]);
-    await expect(Promise.all(others)).resolves.toEqual([true, false, true, false]);
+    expect(sentIds()).toEqual([[1n], [5n, 3n, 4n]]);
+    endBatch(1, [1, 0, 1]);
+    await expect(Promise.all(others)).resolves.toEqual([true, false, true]);
   });
 
   test("never exceeds the maximum batch size", async () => {
@@ -142,40 +141,40 @@ describe("a queue of deletions", () => {
   test("refuses the newest deletions once batches are late for a second", async () => {
     const { queue, ask, pass, endAfter, sentIds } = openTimedQueue();
     const lone = ask([1n]);
-    const first = ask([10n, 11n]);
+    const first = ask(idsFrom(10, 20));
     await endAfter(1, 0, lone);
-    const second = ask(idsFrom(20, 4));
-    await endAfter(200, 1, first);
-    const last = ask(idsFrom(30, 30));
+    const second = ask(idsFrom(30, 20));
+    await endAfter(600, 1, first);
+    const last = ask(idsFrom(50, 60));
     await endAfter(1_100, 2, second);
-    // At 2 plants in 200 ms, halved by the slower batch, the store deletes 3 in half a second, so 3 stay queued.
-    const kept = last.splice(0, 3);
+    // At 20 plants in 600 ms, the store deletes 25 in 750 ms, so 25 deletions stay queued.
+    const kept = last.splice(0, 25);
     const refused = await Promise.all(last.map(refusalOf));
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set([Code.ResourceExhausted]));
-    expect(sentIds().at(-1)).toEqual([30n]);
-    // The store deletes less than one plant in the planned duration of a batch.
-    expect(queue.waiting).toEqual({ forBatch: 2, forBatchMax: 1 });
+    expect(sentIds().at(-1)).toEqual(idsFrom(50, 25));
+    // At 20 deletions in 1.1 s, the store deletes less than one plant in the 25 ms that a batch may take.
+    const waiting = ask([200n]);
+    expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
     pass(800);
     expect(await refusalOf(queue.delete(201n, deleteCall()))).toMatchObject({ code: Code.ResourceExhausted });
     // Still overloaded, because the last deletion was refused less than a second ago.
-    await endAfter(800, 3, kept.slice(0, 1));
-    expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
-    await endAfter(1, 4, kept.slice(1, 2));
-    await endAfter(1, 5, kept.slice(2));
+    await endAfter(800, 3, kept);
+    expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
+    await endAfter(1, 4, waiting);
     expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 100 });
   });
 
   test("is not idle while another batch is being committed", async () => {
     const { queue, ask, endAfter } = openTimedQueue({ inFlightMax: 2 });
     const [lone, other] = [ask([1n]), ask([2n])];
-    const first = ask([10n, 11n]);
+    const first = ask(idsFrom(10, 20));
     await endAfter(1, 0, lone);
-    const second = ask([30n, 31n]);
+    const second = ask(idsFrom(30, 20));
     await endAfter(0, 1, other);
-    const third = ask([50n, 51n]);
-    await endAfter(100, 2, first);
+    const third = ask(idsFrom(50, 9));
+    await endAfter(600, 2, first);
+    const fourth = ask(idsFrom(60, 9));
     await endAfter(1_100, 3, second);
-    const fourth = ask([60n]);
     await endAfter(900, 5, fourth);
     expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
     await endAfter(0, 4, third);
@@ -249,7 +248,7 @@ describe("a queue of deletions", () => {
   });
 
   test("settles a large batch in order, but lets the event loop run", async () => {
-    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 900 });
+    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200 });
     const answeredIds: bigint[] = [];
     const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
     const first = remove(0n);
@@ -274,7 +273,7 @@ describe("a queue of deletions", () => {
   });
 
   test("closes after settling a large batch, although a later one is done", async () => {
-    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 900, inFlightMax: 2 });
+    const { queue, endBatch } = await openUsedQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];
     const answered: bigint[] = [];

@@ -225,48 +225,39 @@ describe("a store under three times the load that it can handle", () => {
 
   const lone = { size: 1, durationMs: 1.5, isLast: false };
 
-  /** Returns a limit under overload, of 50, and a function that records a batch and returns the limit after it. */
-  function overload(): (size: number, durationMs: number, nowMs: number) => number {
+  test("doubles its limit after pauses until its rate is measurable", () => {
     const limit = new QueueLimit(waitingMax);
-    limit.recordCommit(lone, 0);
-    for (const nowMs of [1_000, 2_000]) limit.recordCommit({ size: 200, durationMs: 100, isLast: false }, nowMs);
-    return (size, durationMs, nowMs) => {
-      limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
-      return limit.current;
-    };
-  }
-
-  test("halves its limit at most with each pause, and regains it with the next batch", () => {
-    const commit = overload();
-    // At two plants per millisecond, the store deletes 50 in the planned duration of a batch.
-    const limits = [commit(50, 3_000, 2_100), commit(50, 3_000, 2_200), commit(50, 25, 2_300)];
-    expect(limits).toEqual([25, 13, 50]);
-  });
-
-  test("measures a commit once in an interval under overload, so that its limit falls after a stall", () => {
-    const limit = new QueueLimit(waitingMax);
-    const commit = (size: number, durationMs: number, nowMs: number): number => {
+    const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
       limit.recordRefusal(nowMs);
-      limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
+      limit.recordCommit({ ...batch, isLast: false }, nowMs);
       return limit.current;
     };
-    commit(1, 1.5, 0);
-    for (const nowMs of [1_000, 2_000]) commit(200, 100, nowMs);
-    for (let stalled = 0; stalled < 8; stalled++) commit(1, 300, 2_100);
-    const stalledLimit = commit(1_000, 500, 3_000);
-    commit(1_000, 500, 3_200);
-    expect(limit.batchMax).toBe(1);
-    expect({ stalledLimit, limit: commit(1, 1.5, 3_300) }).toEqual({ stalledLimit: 7_200, limit: 50 });
-    expect(limit.batchMax).toBeGreaterThan(1);
+    limit.recordCommit(lone, 0);
+    for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
+    for (let s = 4; s < 8; s += 1) commit({ size: 12, durationMs: 1_000 }, s * 1_000);
+    expect(limit.current).toBe(1);
+    const rooms = Array.from({ length: 8 }, (_, ms) => commit(lone, 8_000 + ms));
+    expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
   });
 
-  test.each([
-    { name: "short", durationMs: 25, expected: [50, 50, waitingMax] },
-    { name: "late", durationMs: 100, expected: [50, 50, 50] },
-  ])("with $name batches checks a second after the last refusal whether it is overloaded", (row) => {
-    const commit = overload();
-    const { durationMs, expected } = row;
-    expect([2_005, 2_900, 3_001].map((nowMs) => commit(2 * durationMs, durationMs, nowMs))).toEqual(expected);
+  test("is overloaded until a second after its last refusal", () => {
+    const limit = new QueueLimit(waitingMax);
+    const late = { size: 200, durationMs: 100, isLast: false };
+    const commit = (batch: typeof late, nowMs: number): number => {
+      limit.recordCommit(batch, nowMs);
+      return limit.current;
+    };
+    // At two plants per millisecond, the store deletes 50 in the time that a batch may take, and 500 in a quarter of a
+    // second.
+    expect([
+      commit(lone, 0),
+      commit(late, 1_000),
+      commit(late, 2_000),
+      commit(late, 2_005),
+      commit(late, 3_010),
+      commit(late, 3_500),
+      commit(lone, 4_501),
+    ]).toEqual([waitingMax, waitingMax, 50, 50, 500, 500, waitingMax]);
   });
 });
 
@@ -351,26 +342,12 @@ describe("a store that keeps up", () => {
   });
 });
 
-test("long batches limit the queue to half a second of work until an overload is certain", () => {
+test("a late batch lowers the limit only for new deletions", () => {
   const limit = new QueueLimit(waitingMax);
   limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
   const late = { size: 200, durationMs: 100, isLast: false };
   for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.recordCommit(late, nowMs);
-  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_000, current: 1_000 });
-});
-
-test("batches are small again after a quiet time", () => {
-  const limit = new QueueLimit(waitingMax);
-  const sizes = [512, ...Array.from({ length: 10 }, () => 1)];
-  for (const [i, size] of sizes.entries()) limit.recordCommit({ size, durationMs: 2, isLast: true }, i);
-  expect(limit.batchMax).toBe(2);
-});
-
-test("a fast store gets no limit above the one that fits into memory", () => {
-  const limit = new QueueLimit(100);
-  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
-  for (const nowMs of [100, 200, 300]) limit.recordCommit({ size: 200, durationMs: 100, isLast: false }, nowMs);
-  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 100, current: 100 });
+  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_500, current: 500 });
 });
 
 test("a small late batch does not end the overload", () => {
