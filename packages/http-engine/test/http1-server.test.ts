@@ -332,18 +332,18 @@ test("a complete request gets its response although deadlines are checked late",
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
-describe("the content length of a response", () => {
+describe("the Content-Length of a response", () => {
   test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
     {
-      name: "a length that differs from its body",
+      name: "another length than that of its body",
       header: { "content-length": "2" },
       httpStatus: 200,
       body: "hello",
       want: "5",
     },
-    { name: "a body with a status that allows none", header: {}, httpStatus: 204, body: "hello", want: null },
+    { name: "a body with status 204", header: {}, httpStatus: 204, body: "hello", want: null },
     { name: "a body with status 205", header: {}, httpStatus: 205, body: "hello", want: "0" },
-  ])("is the sent body's if $name is returned", async ({ header, httpStatus, body, want }) => {
+  ])("is $want if the endpoint returns $name", async ({ header, httpStatus, body, want }) => {
     await using greenhouse = await startGreenhouse(
       {},
       { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus, header, body }) }] },
