@@ -4,14 +4,20 @@ import { postgresPauses, sqlitePauses } from "../../../support/plants/job-pauses
 import { openSqlite } from "../../../support/plants/open-sqlite.ts";
 import { openStoreWith, startPostgresOfFile } from "../../../support/plants/postgres-of-file.ts";
 
-// test/stores/contract/ tests imports and retention on SQLite.
-
 const server = await startPostgresOfFile();
 
-const jobs: readonly Job[] = ["import --restore", "export", "deletions", "move", "migrate", "check"];
+const jobs: readonly Job[] = [
+  "import",
+  "import --restore",
+  "export",
+  "retention",
+  "deletions",
+  "move",
+  "migrate",
+  "check",
+];
 
 describe("SQLite", () =>
   describeConcurrentJobs([...jobs, "a large import", "backup", "restore"], openSqlite, sqlitePauses));
 
-describe("PostgreSQL", () =>
-  describeConcurrentJobs([...jobs, "import", "retention"], (plants) => openStoreWith(server, plants), postgresPauses));
+describe("PostgreSQL", () => describeConcurrentJobs(jobs, (plants) => openStoreWith(server, plants), postgresPauses));
