@@ -11,7 +11,6 @@ import {
 } from "../../../src/stores/index.ts";
 import type { PlantImport } from "../../../src/stores/contract/plant-database.ts";
 import { deleteCall } from "./delete-call.ts";
-import { fileInterleavings } from "./concurrent-file-jobs.ts";
 import {
   deleteEach,
   deleteTogether,
@@ -29,7 +28,7 @@ import type { OpenWithDatabase } from "./opened-store.ts";
 import { createMissingStore } from "./sqlite-file.ts";
 
 /** The jobs of operators, and the one of a server, in every store. */
-export type Job = "import" | "import --restore" | "export" | "deletions" | "retention" | "move" | "migrate" | "check";
+type Job = "import" | "import --restore" | "export" | "deletions" | "retention" | "move" | "migrate" | "check";
 
 /** The facts about each job. A job without facts does not compile. */
 const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
@@ -314,18 +313,19 @@ async function deletingDuring(opened: Opened, job: () => Promise<unknown>): Prom
   });
 }
 
-/** Describes what holds when other operations run during these jobs on a store. */
+/**
+ * Describes what holds when other operations run during the jobs on a store.
+ *
+ * @param added - the facts about jobs that only this kind of store has
+ */
 export function describeConcurrentJobs(
-  jobs: readonly (Job | keyof typeof fileInterleavings)[],
   open: OpenWithDatabase,
   pauses: Pauses,
+  added: Readonly<Record<string, readonly Interleaving[]>> = {},
 ): void {
-  const all: Readonly<Record<(typeof jobs)[number], readonly Interleaving[]>> = {
-    ...interleavings,
-    ...fileInterleavings,
-  };
+  const rows = Object.entries({ ...interleavings, ...added });
   describe("a job on all plants", () => {
-    test.each(jobs.flatMap((job) => all[job].map((row) => ({ job, ...row }))))(
+    test.each(rows.flatMap(([job, facts]) => facts.map((row) => ({ job, ...row }))))(
       "$job $fact",
       async ({ plants, run }) => {
         await using opened = await open(plants);

@@ -35,14 +35,14 @@ export interface Interleaving {
   readonly run: (opened: Opened, pauses: Pauses) => Promise<void>;
 }
 
+/** Returns the ids from 1. */
+export const upTo = (last: number): bigint[] => Array.from({ length: last }, (_, i) => BigInt(i + 1));
+
 /** More plants than a chunk of an export has. */
-export const moreThanOneChunk: readonly bigint[] = Array.from({ length: 10_001 }, (_, i) => BigInt(i + 1));
+export const moreThanOneChunk: readonly bigint[] = upTo(10_001);
 
 /** The shortest time for which a store keeps records. */
 export const deletionsKeptMs: number = 3_600_000;
-
-/** Returns the ids from 1. */
-export const upTo = (last: number): bigint[] => Array.from({ length: last }, (_, i) => BigInt(i + 1));
 
 /** Runs `work` with the database of a store. */
 export async function withDatabase<Result>(

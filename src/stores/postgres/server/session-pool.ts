@@ -11,7 +11,7 @@ export class SessionPool {
   readonly #idle: Session[] = [];
   readonly #waiting: ((session: Session) => void)[] = [];
 
-  /** @param max - the most sessions. Further callers wait for one. By default there is no limit */
+  /** @param max - maximum number of sessions. Further callers wait for one. By default there is no limit */
   constructor(open: () => Session, max: number = Number.POSITIVE_INFINITY) {
     this.#open = open;
     this.#max = max;
