@@ -115,7 +115,7 @@ test.each([
   expect(fieldValue(answer.header, "connection")).toBe("close");
 });
 
-test("the gateway reads the next request after a body that the handler did not finish", async () => {
+test("the gateway reads the next request after an unread, continued body", async () => {
   const { handler, checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(handler).on("checkContinue", checkContinue));
   using connection = await openHttp1(server.address);

@@ -164,7 +164,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     expect(statuses(await connection.readToEnd())).toEqual(want);
   });
 
-  test("refuses an HTTP/1.0 request with a chunked body, and ignores requests after it", async () => {
+  test("refuses an HTTP/1.0 request with a chunked body and ignores later ones", async () => {
     const answered: number[] = [];
     const handler = mount({ onResponse: ({ httpStatus }) => answered.push(httpStatus) });
     const whenThere: NodeHandler = (request, response) => {
@@ -417,7 +417,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(admitted).toBe(0);
     });
 
-    test("responds with an error that names the body parser, and serves the next request", async () => {
+    test("names the body parser in its error, and serves the next request", async () => {
       const handler = mount();
       await using server = await serve(
         version,
@@ -611,7 +611,7 @@ test("the HTTP/2 handler refuses a Content-Length over the limit", async () => {
   expect((await within(upload.readResponse(), "a response")).httpStatus).toBe(413);
 });
 
-test("the HTTP/2 handler resets a request that is still sending after the response", async () => {
+test("the HTTP/2 handler resets an incomplete request after the response", async () => {
   let taken = 0;
   const handler = mount();
   await using server = await serve("2", (request, response) => {

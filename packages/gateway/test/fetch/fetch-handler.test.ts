@@ -203,7 +203,7 @@ describe("a response over Fetch", () => {
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  test("is an empty 500, and onFault is called, if an error detail cannot be encoded", async () => {
+  test("is an empty, reported 500 if an error detail cannot be encoded", async () => {
     const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
     const faults: unknown[] = [];
     const fetch = serveByFetch(

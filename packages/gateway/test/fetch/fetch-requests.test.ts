@@ -41,7 +41,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
   });
 
-  test("is read only up to the body limit, and not at all if Content-Length exceeds the limit", async () => {
+  test("is read up to its limit, or not at all if longer", async () => {
     let pulls = 0;
     const pull: Pull = (controller) => {
       pulls += 1;
@@ -248,7 +248,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("with gzip accepts an empty body and refuses a body of one byte", async () => {
+  test("with gzip accepts an empty body and refuses a single byte", async () => {
     const fetch = serveByFetch({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {

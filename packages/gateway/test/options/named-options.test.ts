@@ -307,7 +307,7 @@ test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayO
     vi.stubEnv("NODE_ENV", nodeEnv);
     onTestFinished(() => void vi.unstubAllEnvs());
     const [refusal] = refusals;
-    if (refusal === undefined) throw new Error("there are no refusals");
+    if (refusal === undefined) throw new Error("the table of refusals is empty");
     const refused = await send(refusal, options);
     const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
     expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
