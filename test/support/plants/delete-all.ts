@@ -1,24 +1,11 @@
 /** A process that deletes plants 1 to n from a PostgreSQL database concurrently, and prints those that it deleted. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "./delete-call.ts";
+import { deleteRetrying } from "./delete-retrying.ts";
 
 const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);
 const store = await openPostgresStore({ url });
 // Each process uses a different order, so that their batches overlap in many ways.
 const ids = Array.from({ length: Number(plants) }, (_, i) => BigInt(((i * 7_919 + Number(seed)) % Number(plants)) + 1));
-const outcomes = await Promise.all(ids.map(deleteRetrying));
+const outcomes = await Promise.all(ids.map((id) => deleteRetrying(store, id)));
 await store.close();
 process.stdout.write(JSON.stringify(ids.filter((_, i) => outcomes[i]).map(String)));
-
-/** Deletes a plant. Retries if the queue is full, as on a busy machine. */
-async function deleteRetrying(id: bigint): Promise<boolean> {
-  for (;;) {
-    try {
-      return await store.delete(id, deleteCall());
-    } catch (fault) {
-      if (Object(fault).errorCode !== "ERR_QUEUE_FULL") throw fault;
-      await sleep(10);
-    }
-  }
-}

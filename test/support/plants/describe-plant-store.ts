@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
+import { deleteRetrying } from "./delete-retrying.ts";
 import { type DurableFact, durableFacts, unavailable } from "./describe-durable-store.ts";
 import type { Calls, OpenStore } from "./opened-store.ts";
 import { refusalOf } from "./refusal.ts";
@@ -91,7 +92,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     await using opened = await open(existing);
     // Odd ids never existed. Every fourth id is not requested.
     const requested = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
-    const outcomes = await Promise.all(requested.map((id) => opened.store.delete(id, deleteCall())));
+    const outcomes = await Promise.all(requested.map((id) => deleteRetrying(opened.store, id)));
     expect(outcomes).toEqual(requested.map((id) => id % 2n === 0n));
     expect(await opened.plants()).toEqual(existing.filter((id) => id % 4n === 0n));
   });
@@ -196,7 +197,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       const ask = (): Promise<unknown> =>
         Promise.all(
           requested.map((id) =>
-            opened.store.delete(id, deleteCall(id % 3n === 0n ? {} : { idempotencyKey: `key-${String(id)}` })),
+            deleteRetrying(opened.store, id, deleteCall(id % 3n === 0n ? {} : { idempotencyKey: `key-${String(id)}` })),
           ),
         );
       expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n));
