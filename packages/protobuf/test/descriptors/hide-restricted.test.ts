@@ -142,18 +142,18 @@ const nothing = {
   types: [],
 };
 
-describe("a definition with restricted elements", () => {
+describe("readDescriptorSet() with restricted elements", () => {
   test.each([
-    { name: "no label", allow: [], want: nothing },
+    { name: "no allowed label", allow: [], want: nothing },
     { name: "an unknown label", allow: ["internal"], want: nothing },
-    { name: "the label", allow: ["INTERNAL"], want: everything },
-    { name: "the label with spaces, in a list", allow: ["OTHER, INTERNAL "], want: everything },
-    { name: "one label of several", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
-  ])("has what $name allows", ({ allow, want }) => {
+    { name: "the label of all restrictions", allow: ["INTERNAL"], want: everything },
+    { name: "a list of labels with spaces", allow: ["OTHER, INTERNAL "], want: everything },
+    { name: "one of an RPC's labels", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
+  ])("keeps only the visible elements, given $name", ({ allow, want }) => {
     expect(namesWith(...allow)).toEqual(want);
   });
 
-  test("has all elements without the option", () => {
+  test("keeps all elements without the option allow", () => {
     const { services, restricted, labels } = readDescriptorSet(definition());
     expect([services.map(({ name }) => name), restricted, labels]).toEqual([
       ["Shop", "InternalShop"],
@@ -162,7 +162,7 @@ describe("a definition with restricted elements", () => {
     ]);
   });
 
-  test("lists the messages and enums that lack a part, and all labels", () => {
+  test("lists the messages and enums with hidden elements, and all labels", () => {
     const { restricted, labels } = readDescriptorSet(definition(), { allow: [] });
     expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order", "a.Kind"]));
     expect(labels).toEqual(new Set(["INTERNAL", "PREVIEW"]));

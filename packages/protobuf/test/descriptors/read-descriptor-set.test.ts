@@ -56,12 +56,12 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
   { name: "files follow those that import them", files: [withField(of(".b.B")), b], served: both },
   { name: "a file occurs twice", files: [b, withField(of(".b.B")), b], served: both },
   {
-    name: "a file is missing, but its types are not used, such as a file of options",
+    name: "no type of a missing file is used",
     files: [withField(text("n", 2))],
     served: both,
   },
   {
-    name: "a file is an empty placeholder, but its types are not used",
+    name: "no type of an empty placeholder file is used",
     files: [withField(text("n", 2)), { name: "b.proto" }],
     served: both,
   },
@@ -71,7 +71,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
     served: both,
   },
   {
-    name: "a type is in a different file than the imported one",
+    name: "the type is in another file than the imported file",
     files: [withField(of(".b.B")), { ...b, name: "c.proto" }],
     served: both,
   },
@@ -82,10 +82,10 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
   },
   { name: "the file of a message is missing", files: [withField(of(".b.B"))] },
   { name: "the file of a message is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
-  { name: "the name of a type is a placeholder of Go", files: [withField(of("*.b.B"))] },
+  { name: "a type name is a placeholder that Go writes", files: [withField(of("*.b.B"))] },
   { name: "the file of an enum is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
   {
-    name: "a message inside another message is missing",
+    name: "the type of a nested message's field is missing",
     files: [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }],
   },
   {
@@ -100,7 +100,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
     ],
   },
   {
-    name: "the values of a map are missing",
+    name: "the type of a map's values is missing",
     files: [
       withField(
         { ...of(".a.Map.TypedEntry"), label: Label.REPEATED },
@@ -121,7 +121,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("if $name, readDescriptorSet() returns the complete services", ({ files, served = ["a.Whole"] }) => {
+])("readDescriptorSet() returns the services with complete types if $name", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));
@@ -141,117 +141,121 @@ function one(message: NonNullable<FileInit["messageType"]>[number]): FileInit {
   return { name: "a.proto", messageType: [message] };
 }
 
-describe("a definition", () => {
+describe("readDescriptorSet()", () => {
   test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly says: string }>([
     {
-      name: "with a shell command as a package",
+      name: "a package name with a shell command",
       files: [{ name: "a.proto", package: "a;touch${IFS}x;b" }],
       says: '"a;touch${IFS}x;b" is not a protobuf identifier',
     },
     {
-      name: "with an empty part of a package",
+      name: "a package name with two dots in a row",
       files: [{ name: "a.proto", package: "a..b" }],
       says: '"" is not a protobuf identifier',
     },
     {
-      name: "with a dot in the name of a message",
+      name: "a message name with a dot",
       files: [one({ name: "A.B" })],
       says: '"A.B" is not a protobuf identifier',
     },
     {
-      name: "with a space in the name of a field",
+      name: "a field name with a space",
       files: [one({ name: "A", field: [text("a b")] })],
       says: '"a b" is not a protobuf identifier',
     },
     {
-      name: "with a quote in the name of a oneof",
+      name: "a oneof name with a quotation mark",
       files: [one({ name: "A", oneofDecl: [{ name: "'" }] })],
       says: `"'" is not a protobuf identifier`,
     },
-    { name: "with a letter that is not ASCII", files: [one({ name: "Ä" })], says: '"Ä" is not a protobuf identifier' },
     {
-      name: "with a slash in the name of an RPC",
+      name: "a message name with a letter beyond ASCII",
+      files: [one({ name: "Ä" })],
+      says: '"Ä" is not a protobuf identifier',
+    },
+    {
+      name: "an RPC name with a slash",
       files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "a/b" }] }] }],
       says: '"a/b" is not a protobuf identifier',
     },
     {
-      name: "with the name of a service that begins with a digit",
+      name: "a service name that begins with a digit",
       files: [{ name: "a.proto", service: [{ name: "1S" }] }],
       says: '"1S" is not a protobuf identifier',
     },
     {
-      name: "with a hyphen in the name of an enum's value",
+      name: "an enum value name with a hyphen",
       files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "a-b" }] }] }],
       says: '"a-b" is not a protobuf identifier',
     },
     {
-      name: "with a hyphen in the name of an extension",
+      name: "an extension name with a hyphen",
       files: [{ name: "a.proto", extension: [text("a-b")] }],
       says: '"a-b" is not a protobuf identifier',
     },
     {
-      name: "with a hyphen in the name of a nested extension",
+      name: "a nested extension name with a hyphen",
       files: [one({ name: "A", extension: [text("a-b")] })],
       says: '"a-b" is not a protobuf identifier',
     },
     {
-      name: "with a name of more than 1,000 characters",
+      name: "a name longer than 1,000 characters",
       files: [one({ name: "A".repeat(1_001) })],
       says: "a name must not be longer than 1000 characters",
     },
     {
-      name: "with two fields of the same name",
+      name: "two fields with the same name",
       files: [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
       says: "A has more than one member named a",
     },
     {
-      name: "with two fields of the same number",
+      name: "two fields with the same number",
       files: [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
       says: "field b of A has number 1, which another field has already",
     },
     {
-      name: "with the field number 0",
+      name: "the field number 0",
       files: [one({ name: "A", field: [text("a", 0)] })],
       says: "the number of field a of A must be between 1 and 2147483647, got 0",
     },
     {
-      name: "with a negative field number",
+      name: "a negative field number",
       files: [one({ name: "A", field: [text("a", -1)] })],
       says: "the number of field a of A must be between 1 and 2147483647, got -1",
     },
     {
-      name: "with two RPCs of the same name",
+      name: "two RPCs with the same name",
       files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
       says: "S has more than one member named M",
     },
     {
-      name: "with two enum values of the same name",
+      name: "two enum values with the same name",
       files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
       says: "E has more than one member named V",
     },
     {
-      name: "with an enum without values",
+      name: "an enum without values",
       files: [{ name: "a.proto", enumType: [{ name: "E" }] }],
       says: "E has no values",
     },
     {
-      name: "with two types of the same name in two files",
+      name: "a type name that two files define",
       files: [one({ name: "A" }), { name: "b.proto", enumType: [{ name: "A", value: [{ name: "V" }] }] }],
       says: "A is defined more than once",
     },
     {
-      name: "with a duplicate nested type",
+      name: "a duplicate nested type",
       files: [one({ name: "A", nestedType: [{ name: "B" }, { name: "B" }] })],
       says: "A.B is defined more than once",
     },
     {
-      name: "with two different files of the same name",
+      name: "two different files with the same name",
       files: [b, { ...b, messageType: [{ name: "C" }] }],
       says: "file b.proto is defined more than once with different contents",
     },
-    { name: "with a file without a name", files: [{ package: "a" }], says: "a file has no name" },
+    { name: "a file without a name", files: [{ package: "a" }], says: "a file has no name" },
     {
-      name: "with files that import each other",
+      name: "files that import each other",
       files: [
         { name: "a.proto", dependency: ["b.proto"] },
         { name: "b.proto", dependency: ["a.proto"] },
@@ -259,12 +263,12 @@ describe("a definition", () => {
       says: "import cycle: a.proto -> b.proto -> a.proto",
     },
     {
-      name: "with a message of more than 10,000 fields",
+      name: "a message with more than 10,000 fields",
       files: [one({ name: "A", field: Array.from({ length: 10_001 }, (_, at) => text(`f${at}`, at + 1)) })],
       says: "A has more than 10000 fields",
     },
     {
-      name: "with an enum of more than 10,000 values",
+      name: "an enum with more than 10,000 values",
       files: [
         {
           name: "a.proto",
@@ -275,11 +279,11 @@ describe("a definition", () => {
       ],
       says: "E has more than 10000 values",
     },
-  ])("$name is refused by readDescriptorSet()", ({ files, says }) => {
+  ])("refuses $name", ({ files, says }) => {
     expect(() => read(...files)).toThrow(says);
   });
 
-  test.each([3_000, 100_000])("with messages in %d levels is refused by readDescriptorSet()", (levels) => {
+  test.each([3_000, 100_000])("refuses messages that are nested %d levels deep", (levels) => {
     const pieces: Buffer[] = [];
     let length = 0;
     const wrap = (tag: number): void => {

@@ -44,12 +44,12 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     says: "field b of a.Inner has no JSON name",
   },
   {
-    name: "two fields of the same number",
+    name: "two fields with the same number",
     file: fileOf([stringField("b", 1), stringField("c", 1)]),
     says: "field c of a.Inner has number 1, which another field has already",
   },
   {
-    name: "two fields of the same name",
+    name: "two fields with the same name",
     file: fileOf([stringField("b", 1), stringField("b", 2)]),
     says: "a.Inner has more than one member named b",
   },
@@ -77,12 +77,12 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     says: '"1S" is not a protobuf identifier',
   },
   {
-    name: "two RPCs of the same name",
+    name: "two RPCs with the same name",
     file: fileOf([], { service: [{ name: "S", method: [method, method] }] }),
     says: "a.S has more than one member named Get",
   },
   {
-    name: "two enum values of the same name",
+    name: "two enum values with the same name",
     file: fileOf([kind], { enumType: [{ name: "Kind", value: [{ name: "V" }, { name: "V", number: 1 }] }] }),
     says: "a.Kind has more than one member named V",
   },
@@ -91,7 +91,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
-])("with $name, a gateway does not start", ({ file, says }) => {
+])("a gateway does not start with $name", ({ file, says }) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",

@@ -6,20 +6,20 @@ import { httpStatusOf } from "../../../protocols/src/rest/rules/index.ts";
 const cause = new TypeError("why");
 
 test.each([
-  { name: "has the code and the HTTP status of its entry", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
+  { name: "the default code and HTTP status", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
   {
-    name: "with another code has the standard status of that code",
+    name: "another code and its standard HTTP status",
     more: { code: Code.Unimplemented },
     code: Code.Unimplemented,
     httpStatus: 501,
   },
   {
-    name: "with another HTTP status keeps the code of its entry",
+    name: "the default code and another HTTP status",
     more: { httpStatus: 422, cause },
     code: Code.InvalidArgument,
     httpStatus: 422,
   },
-])("a problem $name, and so does its copy by withMessage()", ({ more, code, httpStatus }) => {
+])("an error by problem() or withMessage() has $name", ({ more, code, httpStatus }) => {
   const error = problem("ERR_CONTENT_TYPE", "one", more);
   expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
   for (const copy of [error, withMessage(error, "another")]) {
@@ -29,7 +29,7 @@ test.each([
 });
 
 test.each([undefined, "ERR_NOTHING_OF_OURS", "toString", "ERR_OPTIONS", 7])(
-  "an unknown errorCode %s gets its code's standard HTTP status",
+  "an error with the unknown errorCode %s has its code's standard HTTP status",
   (errorCode) => {
     expect(httpStatusOf(Object.assign(new ConnectError("no", Code.InvalidArgument), { errorCode }))).toBe(400);
   },

@@ -21,7 +21,11 @@ const type = { name: "B", field: [stringField("text", 1)] };
 
 function invalid(name: string, content: Partial<FileInit>, problem: string): OptionalFile {
   const { messageType = [], ...more } = content;
-  return { name, files: [{ ...file, syntax: "proto3", ...more, messageType: [type, ...messageType] }], problem };
+  return {
+    name: `a file ${name}`,
+    files: [{ ...file, syntax: "proto3", ...more, messageType: [type, ...messageType] }],
+    problem,
+  };
 }
 
 /** Files that services may import if only options need them. */
@@ -40,9 +44,9 @@ export const optionalFiles: readonly OptionalFile[] = [
       { name: "other.proto", syntax: "<unknown:0>", dependency: ["options.proto"], messageType: [{ name: "Other" }] },
     ],
   },
-  invalid("of an unknown syntax", { syntax: "<unknown:0>" }, 'unsupported syntax "<unknown:0>"'),
+  invalid("with an unknown syntax", { syntax: "<unknown:0>" }, 'unsupported syntax "<unknown:0>"'),
   invalid(
-    "of an unknown edition",
+    "with an unknown edition",
     { syntax: "editions", edition: Edition.EDITION_99999_TEST_ONLY },
     "unsupported edition",
   ),

@@ -52,17 +52,17 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
     [...tag(field.fString, length), 5, 255, 97, 97, 97, 97],
   ],
   [
-    "a short string that is not UTF-8, far from the beginning",
+    "a short string that is not UTF-8 after other bytes",
     "fallback",
     [...tag(field.fBytes, length), 20, ...Array.from({ length: 20 }, () => 97), ...tag(field.fString, length), 1, 255],
   ],
   ["half a surrogate pair", "fallback", [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80]],
-  ["U+FFFD itself", "fallback", [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd]],
+  ["the character U+FFFD", "fallback", [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd]],
   ["a byte-order mark", "fallback", [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97]],
   ["a nested message longer than the rest of the outer message", "fallback", [...tag(field.nested, length), 3, 8, 1]],
   ["a message whose field continues past its end", "fallback", [...tag(field.wInt64, length), 1, 8, 7]],
   [
-    "a message that occurs twice, which is merged",
+    "a message field that occurs twice",
     "fast",
     [...tag(field.nested, length), 3, 10, 1, 97, ...tag(field.nested, length), 2, 16, 7],
   ],
@@ -75,16 +75,16 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
     [...tag(field.doubles, length), 9, ...Array.from({ length: 18 }, () => 0)],
   ],
   [
-    "a packed list of two gigabytes, of which one byte is present",
+    "a packed list with the length of two gigabytes and one byte",
     "fallback",
     [...tag(field.ids, length), ...integer(0x7fff_ffff), 1],
   ],
   ["a list of 150 messages", "fast", Array.from({ length: 150 }, () => [...tag(field.nesteds, length), 0]).flat()],
   ["a struct", "fast", [...tag(field.struct, length), ...struct]],
-  ["structs in a list", "fast", [...tag(field.structs, length), ...struct]],
+  ["a list of structs", "fast", [...tag(field.structs, length), ...struct]],
   ["a struct in a oneof", "fast", [...tag(field.choiceStruct, length), ...struct]],
   [
-    "a struct whose number has the wire type of an integer but takes eight bytes",
+    "a struct with a double under the wire type varint",
     "fallback",
     [...tag(field.struct, length), ...struct.with(8, 16)],
   ],
@@ -96,7 +96,11 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["a map entry with its value before its key", "fast", [...tag(field.labels, length), 6, 18, 1, 98, 10, 1, 97]],
   ["a map entry with an undeclared field", "fallback", [...tag(field.labels, length), 5, 10, 1, 97, 24, 0]],
   ["a map entry whose string continues past its end", "fallback", [...tag(field.labels, length), 2, 10, 1, 97]],
-  ["__proto__ as a key", "fallback", [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98]],
+  [
+    "the map key __proto__",
+    "fallback",
+    [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98],
+  ],
   ["an unknown field", "fast", [...tag(unknown, bit32), 1, 2, 3, 4]],
   ["two unknown fields", "fast", [...tag(unknown, varint), 1, ...tag(unknown, length), 1, 97]],
   ["an unknown field whose number takes five bytes", "fast", [...tag({ number: 2 ** 26 }, varint), 1]],
@@ -104,7 +108,7 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["an unknown group", "fallback", [...tag(unknown, group), 8, 1, ...tag(unknown, endGroup)]],
   ["an unterminated group", "fallback", tag(unknown, group)],
   ["an end-group tag without a group", "fallback", tag(unknown, endGroup)],
-  ["field 0", "fallback", [0, 0]],
+  ["the field number 0", "fallback", [0, 0]],
   ["wire type 7", "fallback", [...tag(unknown, 7), 0]],
   ["a tag of six bytes", "fallback", [0x88, 0x80, 0x80, 0x80, 0x80, 0x00, 1]],
   ["a tag beyond 32 bits", "fallback", [(field.fBool.number << 3) | 0x80, 0x80, 0x80, 0x80, 0x10, 1]],
@@ -112,11 +116,11 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["101 nested messages", "fallback", nested(101)],
 ];
 
-test.each(sinkRows)("%s is read like protobuf-es does (path: %s)", (_, way, bytes) => {
+test.each(sinkRows)("the binary reader treats %s like protobuf-es, on the %s path", (_, way, bytes) => {
   expect(readBothWays(SinkSchema, Uint8Array.from(bytes))).toBe(way);
 });
 
-describe("a reader", () => {
+describe("createBinaryReader()", () => {
   test.each(sinkRows)("accepts or refuses %s like protobuf-es", (_, way, bytes) => {
     const message = Uint8Array.from(bytes);
     const read = createBinaryReader(SinkSchema, undefined);
@@ -127,7 +131,7 @@ describe("a reader", () => {
     else expect(way).toBe("fallback");
   });
 
-  test("refuses a field with another wire type than declared, which protobuf-es accepts", () => {
+  test("refuses a field with a wrong wire type, unlike protobuf-es", () => {
     const bytes = Uint8Array.from([...tag(field.fInt64, length), 0]);
     expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(/has the wrong wire type$/);
   });
@@ -136,12 +140,12 @@ describe("a reader", () => {
   test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
     [2, "fallback"],
     [3, "fast"],
-  ])("with the recursion limit %i reads a struct (path: %s)", (depth, way) => {
+  ])("reads a struct with recursionLimit %i on the %s path", (depth, way) => {
     const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
     expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
   });
 
-  test("returns the right string if another one has its hash", () => {
+  test("returns the right strings when their hashes collide", () => {
     const read = createBinaryReader(StringValueSchema, undefined);
     const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
@@ -153,7 +157,7 @@ describe("a reader", () => {
     }
   });
 
-  test.each([99, 100])("with the recursionLimit %i agrees with protobuf-es", (recursionLimit) => {
+  test.each([99, 100])("applies recursionLimit %i like protobuf-es", (recursionLimit) => {
     const bytes = Uint8Array.from(nested(100));
     const read = createBinaryReader(SinkSchema, { recursionLimit });
     expect(outcomeOf(() => read(bytes))).toEqual(outcomeOf(() => fromBinary(SinkSchema, bytes, { recursionLimit })));
@@ -198,10 +202,10 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
   expect(Object.getPrototypeOf(read)).toBe(Object.getPrototypeOf(create(desc)));
 });
 
-test.each([
-  { name: "a declared number", bytes: [shade, 1], way: "fast" as const },
-  { name: "an undeclared number", bytes: [shade, 3], way: "fallback" as const },
-])("a closed enum with $name is read (path: $way)", ({ bytes, way }) => {
+test.each<{ name: string; bytes: readonly number[]; way: Way }>([
+  { name: "a declared number", bytes: [shade, 1], way: "fast" },
+  { name: "an undeclared number", bytes: [shade, 3], way: "fallback" },
+])("the binary reader reads a closed enum with $name on the $way path", ({ bytes, way }) => {
   expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
 });
 

@@ -63,7 +63,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
 test.each([
   ["large", 52_000],
   ["small", 10],
-])("a %s message's bytes do not change when the next is written", (_, length) => {
+])("a %s message's bytes do not change when the next message is written", (_, length) => {
   const write = createBinaryWriter(FieldMaskSchema, undefined);
   const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
   const before = Buffer.from(first);
@@ -75,12 +75,15 @@ test.each([
 const droppedBefore: readonly string[] = ["a double of -0", "a map with the key __proto__"];
 const comparable = rows.filter(({ name }) => !droppedBefore.includes(name) || isSince("@bufbuild/protobuf", "2.16"));
 
-test.each(comparable)("$name is written like protobuf-es does (path: $way)", ({ desc = SinkSchema, init, way }) => {
-  // create() accepts neither unknown fields nor undefined.
-  const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
-  const message = Object.assign(create(desc, init), Object.fromEntries(rest));
-  expect(writeBothWays(desc, message)).toBe(way);
-});
+test.each(comparable)(
+  "the binary writer writes $name like protobuf-es, on the $way path",
+  ({ desc = SinkSchema, init, way }) => {
+    // create() accepts neither unknown fields nor undefined.
+    const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
+    const message = Object.assign(create(desc, init), Object.fromEntries(rest));
+    expect(writeBothWays(desc, message)).toBe(way);
+  },
+);
 
 const wrong: readonly { name: string; set: Init }[] = [
   { name: "a fraction as an int32", set: { fInt32: 1.5 } },
@@ -95,8 +98,8 @@ const wrong: readonly { name: string; set: Init }[] = [
   { name: "a message of another type", set: { nested: { $typeName: "other" } } },
 ];
 
-describe("a writer", () => {
-  test.each(wrong)("for $name throws protobuf-es's error", ({ set }) => {
+describe("createBinaryWriter()", () => {
+  test.each(wrong)("throws the same error as protobuf-es for $name", ({ set }) => {
     const message = Object.assign(create(SinkSchema), set);
     const write = createBinaryWriter(SinkSchema, undefined);
     const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
@@ -110,14 +113,14 @@ describe("a writer", () => {
     expect(Buffer.from(write(message))).toEqual(Buffer.from(toBinary(SinkSchema, create(SinkSchema, { fInt32: 1 }))));
   });
 
-  test("writes a large message fast after an invalid unknown field", () => {
+  test("returns to the fast path after an invalid unknown field", () => {
     const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
     expect(writeBothWays(SinkSchema, odd)).toBe("fallback");
     const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
     expect(writeBothWays(SinkSchema, large)).toBe("fast");
   });
 
-  test("allocates the size of the last large message plus an eighth", () => {
+  test("allocates an eighth more bytes than the last large message had", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
     // Nearly all the first buffer.

@@ -48,18 +48,18 @@ const requiredBytes = messageOf({
   ],
 });
 
-describe("a message with large bytes", () => {
+describe("a large bytes field", () => {
   test.each<[name: string, desc: DescMessage, init: Record<string, unknown>]>([
-    ["in the only field", SinkSchema, { fBytes: bytesOf(large) }],
+    ["as the only field", SinkSchema, { fBytes: bytesOf(large) }],
     ["one byte below the minimum", SinkSchema, { fBytes: bytesOf(large - 1) }],
     ["between other fields", SinkSchema, { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } }],
     ["next to an unknown field", SinkSchema, { fBytes: bytesOf(large), $unknown: [unknown] }],
-    ["of a repeated field", SinkSchema, { blobs: [bytesOf(large)] }],
-    ["of a oneof", SinkSchema, { choice: { case: "choiceBytes", value: bytesOf(large) } }],
-    ["of a nested message", SinkSchema, { child: { fBytes: bytesOf(large) } }],
+    ["in a repeated field", SinkSchema, { blobs: [bytesOf(large)] }],
+    ["in a oneof", SinkSchema, { choice: { case: "choiceBytes", value: bytesOf(large) } }],
+    ["in a nested message", SinkSchema, { child: { fBytes: bytesOf(large) } }],
     ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
-    ["that are required", requiredBytes, { f: bytesOf(large) }],
-  ])("%s has protobuf-es's length, and is read back equal", (_, desc, init) => {
+    ["as a required field", requiredBytes, { f: bytesOf(large) }],
+  ])("is encoded and decoded unchanged, %s", (_, desc, init) => {
     const message = create(desc, init);
     const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);
@@ -67,7 +67,7 @@ describe("a message with large bytes", () => {
     expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
   });
 
-  test.each([large - 1, large])("does not share memory with its encoded bytes, %i bytes", (length) => {
+  test.each([large - 1, large])("does not share memory with the encoded message, %i bytes", (length) => {
     const message = create(SinkSchema, { fBytes: bytesOf(length) });
     const bytes = createBinaryWriter(SinkSchema, undefined)(message);
     const before = Uint8Array.from(bytes);
@@ -76,15 +76,15 @@ describe("a message with large bytes", () => {
   });
 });
 
-describe.each(http2Servers)("over gRPC, %s", (http2) => {
-  test.each([large - 1, large, 1_000_000])("%i bytes are echoed unchanged", async (length) => {
+describe.each(http2Servers)("a large bytes field over gRPC, %s", (http2) => {
+  test.each([large - 1, large, 1_000_000])("is echoed unchanged, %i bytes", async (length) => {
     await using files = await startFiles(http2, { echo: (body) => body });
     const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });
     const response = await clientOf(files.address.port).echo(file);
     expect(equals(HttpBodySchema, response, file)).toBe(true);
   });
 
-  test("a buffered response is unchanged when its handler reuses the memory", async () => {
+  test("is sent unchanged when the handler reuses its memory", async () => {
     const memory = bytesOf(300_000);
     await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
     const { port } = files.address;
@@ -96,7 +96,7 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
-  test("writeMaxBytes limits a message including its separate bytes field", async () => {
+  test("counts towards writeMaxBytes", async () => {
     const contentType = "a";
     // Tag, length and text of the content type, then tag and length of the data.
     const writeMaxBytes = 3 + 4 + large;

@@ -6,27 +6,27 @@ import { writeString } from "../../../src/messages/binary/string-writer.ts";
 // Runtimes without node's Buffer have only Uint8Array.
 
 const texts = [
-  { name: "of ASCII", text: "a rose of the garden, by whatever other name" },
-  { name: "with umlauts", text: "Gänseblümchen, Vergissmeinnicht, Tränendes Herz" },
-  { name: "outside the Basic Multilingual Plane", text: "🌱 🌿 🌳 ".repeat(6) },
+  { name: "only ASCII characters", text: "a rose of the garden, by whatever other name" },
+  { name: "umlauts", text: "Gänseblümchen, Vergissmeinnicht, Tränendes Herz" },
+  { name: "characters beyond the Basic Multilingual Plane", text: "🌱 🌿 🌳 ".repeat(6) },
 ];
 const around = "<<<";
 
-describe.each(texts)("a string $name", ({ text }) => {
+describe.each(texts)("a string with $name", ({ text }) => {
   const encoded = new TextEncoder().encode(around + text + around);
   const length = encoded.byteLength - 2 * around.length;
 
   test.each([
     { name: "a Buffer", bytes: Buffer.from(encoded) },
     { name: "a Uint8Array", bytes: encoded },
-  ])("in $name is read from its middle", ({ bytes }) => {
+  ])("is read from the middle of $name", ({ bytes }) => {
     expect(readString(bytes, around.length, length)).toBe(text);
   });
 
   test.each([
     { name: "a Buffer", bytes: Buffer.alloc(1024) },
     { name: "a Uint8Array", bytes: new Uint8Array(1024) },
-  ])("in $name is written into its middle after its length", ({ bytes }) => {
+  ])("is written with its length into the middle of $name", ({ bytes }) => {
     const target = Object.assign(new ByteTarget(0), { bytes, at: around.length });
     writeString(target, text);
     // Each length fits in one byte.

@@ -33,7 +33,7 @@ afterEach(() => {
   Reflect.deleteProperty(method, "note");
 });
 
-test("reading a field named like an inherited method changes only its message", () => {
+test("reading a field named hasOwnProperty does not change Object.prototype", () => {
   const read = createBinaryReader(holder, undefined);
   for (const message of [withInner({ note: "Flora's" }), withInner({}), create(holder)]) {
     // Compared as strings, because comparing such objects calls their methods.
@@ -43,14 +43,14 @@ test("reading a field named like an inherited method changes only its message", 
 });
 
 test.each([
-  ["is left out if it is not set", create(holder), "{}"],
+  ["is omitted if it is not set", create(holder), "{}"],
   ["is written if it is set", withInner({ note: "a" }), '{"hasOwnProperty":{"note":"a"}}'],
-])("a field named like a method of every object %s", (_name, message, text) => {
+])("a field named hasOwnProperty %s", (_name, message, text) => {
   expect(createJsonMessageWriter(holder)(message)).toBe(text);
   expect([...createBinaryWriter(holder, undefined)(message)]).toEqual([...toBinary(holder, message)]);
 });
 
-test("an unset field named like an inherited method has no value", () => {
+test("an unset field named hasOwnProperty has no value", () => {
   const values = [create(holder), withInner({})].map(({ ...fields }) => ownProperty && loadField(fields, ownProperty));
   expect(values.map((value) => typeof value)).toEqual(["undefined", "object"]);
 });

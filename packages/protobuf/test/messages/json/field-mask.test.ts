@@ -19,25 +19,30 @@ describe("parseFieldMask()", () => {
     { text: "`camelCase`.`ID`,foo_Bar", protoNames: false, want: ["camelCase.ID", "foo_Bar"] },
     { text: "foo_bar,fooBar,_foo", protoNames: true, want: ["foo_bar", "foo_bar", "_foo"] },
     { text: "foo_b1.c_d,foo_1,foo_,`foo`", protoNames: true, want: ["foo_b1.c_d", "foo_1", "foo_", "foo"] },
-    { text: "foo_bar", protoNames: false, want: undefined },
-    { text: "_foo", protoNames: false, want: undefined },
-    { text: "`foo`", protoNames: false, want: undefined },
-    { text: "`foo_1`", protoNames: false, want: undefined },
-    { text: "f,", protoNames: true, want: undefined },
-    { text: ",", protoNames: true, want: undefined },
-    { text: "f..g", protoNames: true, want: undefined },
-    { text: "f, g", protoNames: true, want: undefined },
-    { text: "1a", protoNames: true, want: undefined },
-    { text: "a-b", protoNames: true, want: undefined },
-    { text: "**", protoNames: true, want: undefined },
-    { text: "`", protoNames: true, want: undefined },
-    { text: "``", protoNames: true, want: undefined },
-    { text: "`a.b`", protoNames: true, want: undefined },
-    { text: "xfoo`", protoNames: true, want: undefined },
-    { text: "`foox", protoNames: true, want: undefined },
-    { text: "`a,b`", protoNames: true, want: undefined },
-  ])("reads $text (proto names: $protoNames)", ({ text, protoNames, want }) => {
+  ])('reads "$text" with protoNames $protoNames', ({ text, protoNames, want }) => {
     expect(parseFieldMask(text, protoNames)?.paths).toEqual(want);
+  });
+
+  test.each([
+    { text: "foo_bar", protoNames: false },
+    { text: "_foo", protoNames: false },
+    { text: "`foo`", protoNames: false },
+    { text: "`foo_1`", protoNames: false },
+    { text: "f,", protoNames: true },
+    { text: ",", protoNames: true },
+    { text: "f..g", protoNames: true },
+    { text: "f, g", protoNames: true },
+    { text: "1a", protoNames: true },
+    { text: "a-b", protoNames: true },
+    { text: "**", protoNames: true },
+    { text: "`", protoNames: true },
+    { text: "``", protoNames: true },
+    { text: "`a.b`", protoNames: true },
+    { text: "xfoo`", protoNames: true },
+    { text: "`foox", protoNames: true },
+    { text: "`a,b`", protoNames: true },
+  ])('refuses "$text" with protoNames $protoNames', ({ text, protoNames }) => {
+    expect(parseFieldMask(text, protoNames)).toBeUndefined();
   });
 });
 
@@ -59,7 +64,7 @@ describe("printFieldMask()", () => {
     { paths: ["foo_bar", "a.b_c"], want: "fooBar,a.bC" },
     { paths: ["address_line1", "_foo", "*", "items.*.a_b"], want: "addressLine1,Foo,*,items.*.aB" },
     { paths: ["labels.a-b"], want: "labels.a-b" },
-  ])("prints $paths as $want in JSON", ({ paths, want }) => {
+  ])('prints "$want" for the paths $paths', ({ paths, want }) => {
     expect(printFieldMask(paths)).toBe(want);
   });
 
@@ -68,7 +73,7 @@ describe("printFieldMask()", () => {
     expect(() => printFieldMask([refused])).toThrow("has no JSON form");
   });
 
-  test("prints text that parses to the same path, if representable", () => {
+  test("prints a string that parses to the same path", () => {
     fc.assert(
       fc.property(path, (each) => {
         const text = print([each]);
@@ -81,7 +86,7 @@ describe("printFieldMask()", () => {
   });
 
   // Before 2.11, protobuf-es accepted paths that JSON cannot spell.
-  test.runIf(isSince("@bufbuild/protobuf", "2.11"))("prints and refuses the paths that protobuf-es does", () => {
+  test.runIf(isSince("@bufbuild/protobuf", "2.11"))("prints and refuses the same paths as protobuf-es", () => {
     fc.assert(
       fc.property(path, (each) => {
         let want: unknown;

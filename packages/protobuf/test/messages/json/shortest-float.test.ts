@@ -40,7 +40,7 @@ describe("shortestFloat()", () => {
     [3.4028234663852886e38, 3.4028235e38],
     [1.1754943508222875e-38, 1.1754944e-38],
     [1.401298464324817e-45, 1e-45],
-  ])("turns %d into %d, the same float", (value, want) => {
+  ])("shortens the float %d to %d", (value, want) => {
     expect(shortestFloat(value)).toBe(want);
   });
 
@@ -49,14 +49,14 @@ describe("shortestFloat()", () => {
     edges.map((low) => floatOf(exponent * 2 ** 23 + low)),
   );
 
-  test("floats with every exponent are read back from their fewest digits", () => {
+  test("returns the fewest digits that identify the float, for every exponent", () => {
     for (const value of everyExponent.flat().filter((float) => Number.isFinite(float) && float !== 0)) {
       const decimal = shortestFloat(value);
       expect([Math.fround(decimal), digitsOf(decimal)]).toEqual([value, fewestDigits(value)]);
     }
   });
 
-  test("any float is read back from its fewest digits", () => {
+  test("returns the fewest digits that identify the float, for random floats", () => {
     const floats = fc.oneof(
       fc.float({ noNaN: true, noDefaultInfinity: true }),
       fc.tuple(fc.nat(1_000_000), fc.nat(12)).map(([digits, decimals]) => Math.fround(digits / 10 ** decimals)),

@@ -17,7 +17,7 @@ function newState(): ReadState {
 // An older protobuf-es sets the fields' prototype instead.
 const keepsPrototypeName = Object.hasOwn(fromJson(StructSchema, parse('{"__proto__":1}')).fields, "__proto__");
 
-describe("values of google.protobuf.Value", () => {
+describe("the conversion from JSON to google.protobuf.Value", () => {
   test.each([
     { text: "null", strings: 0 },
     { text: "true", strings: 0 },
@@ -29,7 +29,7 @@ describe("values of google.protobuf.Value", () => {
     { text: "{}", strings: 0 },
     { text: '[null,[false,"a"],{"b":"c","d":[{"e":0}]}]', strings: 5 },
     ...(keepsPrototypeName ? [{ text: '{"__proto__":{"constructor":1},"0":[]}', strings: 3 }] : []),
-  ])("$text is converted as by protobuf-es, and counts $strings strings", ({ text, strings }) => {
+  ])("returns protobuf-es's message for $text, and counts $strings strings", ({ text, strings }) => {
     const json = parse(text);
     const state = newState();
     const message = toValueMessage(json, state);
@@ -39,13 +39,16 @@ describe("values of google.protobuf.Value", () => {
     expect(state.strings).toBe(strings);
   });
 
-  test("a ListValue and a Struct are converted like protobuf-es does", () => {
+  test("returns protobuf-es's messages for a list and an object", () => {
     const [list, object] = [[1, { a: "b" }], { a: [1], b: null }];
     expect(toListMessage(list, newState())).toStrictEqual(fromJson(ListValueSchema, list));
     expect(toStructMessage(object, newState())).toStrictEqual(fromJson(StructSchema, object));
   });
 
-  test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])("%s bails out to the exact reader", (text) => {
-    expect(() => toValueMessage(parse(text), newState())).toThrow();
-  });
+  test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])(
+    "throws for %s, which only the exact reader accepts or refuses",
+    (text) => {
+      expect(() => toValueMessage(parse(text), newState())).toThrow();
+    },
+  );
 });

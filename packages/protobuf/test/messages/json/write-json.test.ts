@@ -55,7 +55,7 @@ test
     { registry: randomTypes },
     { registry: randomTypes, alwaysEmitImplicit: true },
     { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-  ])("with %o, a message is written exactly as protobuf-es does", (options) => {
+  ])("random messages are written like protobuf-es does, with the options %o", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {
@@ -76,9 +76,9 @@ test
 
 test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   ["a float", { fFloat: Math.fround(19.99) }, '{"fFloat":19.99}'],
-  ["a float that is set to a double", { fFloat: 0.123456789012 }, '{"fFloat":0.12345679}'],
-  ["a float that is set to more than the largest float", { fFloat: 1e39 }, '{"fFloat":"Infinity"}'],
-  ["a float that is set to a smaller number than the smallest float", { fFloat: -1e-60 }, '{"fFloat":-0}'],
+  ["a float field that is set to a double", { fFloat: 0.123456789012 }, '{"fFloat":0.12345679}'],
+  ["a number above the largest float", { fFloat: 1e39 }, '{"fFloat":"Infinity"}'],
+  ["a number closer to zero than the smallest float", { fFloat: -1e-60 }, '{"fFloat":-0}'],
   ["a FloatValue", { wFloat: Math.fround(0.1) }, '{"wFloat":0.1}'],
   ["a double", { fDouble: 19.989999771118164 }, '{"fDouble":19.989999771118164}'],
   ["a float of -0", { fFloat: -0 }, '{"fFloat":-0}'],
@@ -94,7 +94,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
     { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
     '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
   ],
-])("%s is written with the fewest digits and its sign", (_name, fields, text) => {
+])("the JSON writer keeps the precision and sign of %s", (_name, fields, text) => {
   const message = create(SinkSchema, fields);
   expect(createJsonMessageWriter(SinkSchema, { registry: randomTypes })(message)).toBe(text);
   const form = createMessageForms({ registry: randomTypes }).writerOf(SinkSchema);
@@ -134,12 +134,12 @@ const holed = ["Flora"];
 holed.length = 2;
 
 test.each([
-  ["an array with a number", { authors: ["Flora", 1] }, "expected a string, got number"],
-  ["an array with a hole", { authors: holed }, "expected a string, got undefined"],
-  ["a string instead of an array", { authors: "Flora" }, "expected an array, got string"],
-  ["a map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
-  ["null instead of a map", { labels: null }, "expected a message"],
-])("%s for strings is refused", (_name, fields, words) => {
+  ["a string array with a number", { authors: ["Flora", 1] }, "expected a string, got number"],
+  ["a string array with a hole", { authors: holed }, "expected a string, got undefined"],
+  ["a string instead of a string array", { authors: "Flora" }, "expected an array, got string"],
+  ["a string map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
+  ["null instead of a string map", { labels: null }, "expected a message"],
+])("the JSON writer refuses %s", (_name, fields, words) => {
   const message = Object.assign(create(BookSchema), fields);
   expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
 });
@@ -159,22 +159,27 @@ function defineOdd(jsonNames: readonly string[]): DescMessage {
 }
 
 test.each([
-  ["another field with a different proto name", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
-  ["another field with the same proto name", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
-  ["the prototype", ["__proto__"], {}, '{"__proto__":"0"}'],
-  ["another field, and the other way round", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
-  ["another field, and the other way round", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
-  ["another field", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
-  ["another field", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
-  ["two other fields", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
-] as const)("JSON named like %s (%j) is read back as written (%j)", (_name, jsonNames, style, text) => {
+  ["the same JSON name", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
+  ["one field's proto name as JSON name", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
+  ["__proto__ as JSON name", ["__proto__"], {}, '{"__proto__":"0"}'],
+  ["each other's proto names as JSON names", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
+  ["each other's proto names as JSON names", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
+  ["one JSON name that is the other's proto name", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
+  ["one JSON name that is the other's proto name", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
+  [
+    "a JSON name like the first two, which is the second's proto name",
+    ["same", "same", "f1"],
+    {},
+    '{"same":"1","f1":"2"}',
+  ],
+] as const)("fields with %s are written unambiguously, %j with options %j", (_name, jsonNames, style, text) => {
   const odd = defineOdd(jsonNames);
   const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
   for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);
   if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
 });
 
-test("a message with an @type field cannot be an Any", () => {
+test("an Any cannot contain a message with a value in the field @type", () => {
   const odd = defineOdd(["@type", "b"]);
   const typeUrl = "type.googleapis.com/Odd";
   expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
@@ -183,19 +188,19 @@ test("a message with an @type field cannot be an Any", () => {
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });
 
-test("an @type field has its proto name only inside an Any", () => {
+test("a field with the JSON name @type uses its proto name in an Any", () => {
   const odd = defineOdd(["@type", "b"]);
   expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
   const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });
   expect(anyUnpack(any, odd)).toEqual(Object.assign(create(odd), { f0: "a" }));
 });
 
-test("generated code writes objects with all members of the type", () => {
+test("generated code writes objects with a member for each field", () => {
   const json = createMessageForms({}, compileForm).writerOf(BookSchema).toJson(create(BookSchema));
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 
-test("an array in a Struct is written unchanged despite toJSON", () => {
+test("an array in a Struct is written unchanged despite a toJSON method", () => {
   const list = Object.assign([1], { toJSON: () => "other" });
   const message = create(SinkSchema, { struct: { list } });
   expect(createJsonMessageWriter(SinkSchema, {})(message)).toBe(writeByProtobufEs(SinkSchema, message, {}));

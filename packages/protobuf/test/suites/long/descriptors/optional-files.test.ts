@@ -14,12 +14,12 @@ function servicesOf(...files: readonly FileInit[]): readonly string[] {
   return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
 }
 
-test.each(optionalFiles)("even if an unneeded imported file is $name, a service is read", ({ files }) => {
+test.each(optionalFiles)("a service is read even if an unused import is $name", ({ files }) => {
   expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("a service whose type's file is $name is not read", ({ files, problem }) => {
+test.each(optionalFiles)("a service is not read if the file with its type is $name", ({ files, problem }) => {
   const needing = [withNeedingService, ...files];
   if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
   else expect(() => servicesOf(...needing)).toThrow(problem);
@@ -31,24 +31,24 @@ test("a file without a service is refused when it is invalid", () => {
   }
 });
 
-test("an invalid options file cannot take a service type's name", () => {
+test("an options file cannot define a type that a service uses", () => {
   const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Text" }] };
   expect(() => servicesOf(claiming, wholeService)).toThrow("a.Text is defined more than once");
 });
 
-test("an options file does not replace a type from a service's file", () => {
+test("an options file does not replace an unused type in a service's file", () => {
   const unused: FileInit = { ...wholeService, messageType: [...(wholeService.messageType ?? []), { name: "Unused" }] };
   const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Unused" }] };
   const { services, types } = readDescriptorSet(setOfFiles([claiming, unused]));
   expect([services.length, types.getMessage("a.Unused")?.file.name]).toEqual([1, "a"]);
 });
 
-test("a placeholder is ignored next to the file of the same name", () => {
+test("a placeholder is ignored if the set has the file itself", () => {
   const placeholder: FileInit = { name: "a.proto", syntax: "<unknown:0>" };
   expect(servicesOf(placeholder, wholeService, placeholder)).toEqual(["a.Whole"]);
 });
 
-test("a file with more than 200,000 types is refused even if unneeded", () => {
+test("a file with more than 200,000 types is refused even if no service uses it", () => {
   const messageType = Array.from({ length: 200_001 }, (_, at) => ({ name: `M${at}` }));
   const large: FileInit = { name: "options.proto", syntax: "proto3", messageType };
   expect(() => servicesOf(wholeService, large)).toThrow("there must be at most 200000 types");

@@ -29,7 +29,7 @@ function createFile(name: string, messages: number): FileDescriptorProto {
 test.each([
   { name: "one large file", files: [createFile("a", 5_000)] },
   { name: "many files", files: Array.from({ length: 500 }, (_, at) => createFile(`a${at}`, 10)) },
-])("a set with $name is parsed in 64 KiB pieces to equal files", ({ files }) => {
+])("a set with $name is parsed in steps of at most 64 KiB", ({ files }) => {
   const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
   const steps = parseFiles(bytes);
   const parsedBytes: number[] = [];
@@ -40,7 +40,7 @@ test.each([
   expect(step.value).toEqual(fromBinary(FileDescriptorSetSchema, bytes).file);
 });
 
-test("comments nested in comments are parsed without being copied for each level", () => {
+test("nested comments are parsed without a copy for each level", () => {
   let content = Buffer.alloc(70 * 1024, "\b\0");
   for (let depth = 0; depth < 500; depth++) {
     content = Buffer.from(new BinaryWriter().tag(9, WireType.LengthDelimited).bytes(content).finish());
@@ -50,7 +50,7 @@ test("comments nested in comments are parsed without being copied for each level
   expect(steps.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * set.byteLength);
 });
 
-test("reading a set has a step for each message, service and file", () => {
+test("readInSteps() yields at least once for each message, service and file", () => {
   const files = Array.from({ length: 20 }, (_, at) => createFile(`a${at}`, 30));
   const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
   const steps = readInSteps(bytes);
@@ -62,7 +62,7 @@ test("reading a set has a step for each message, service and file", () => {
   expect(step.value.services.map(({ typeName }) => typeName)).toEqual(files.map((file) => `${file.package}.Service`));
 });
 
-test("a linked file has its imports, and all files' types are registered", () => {
+test("readInSteps() links files with their imports, and registers all types", () => {
   const user = createFile("b", 1);
   user.dependency.push("a.proto");
   for (const { field } of user.messageType) Object.assign(field[0] ?? {}, { type: 11, typeName: ".a.Message1" });

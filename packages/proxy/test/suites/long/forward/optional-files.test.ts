@@ -38,12 +38,15 @@ async function servedBy(opening: Promise<ProxyGateway>): Promise<readonly string
   return proxy.services.map(({ typeName }) => typeName);
 }
 
-test.each(cases)("although an unneeded file is $name, a service from $source is proxied", async ({ open, files }) => {
+test.each(cases)("a service from $source is proxied even if an unneeded file is $name", async ({ open, files }) => {
   expect(await servedBy(open([wholeService, ...files]))).toEqual(["a.Whole"]);
 });
 
-test.each(cases)("if its type's file is $name, a service from $source is omitted", async ({ open, files, problem }) => {
-  const served = servedBy(open([withNeedingService, ...files]));
-  if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
-  else await expect(served).rejects.toThrow(problem);
-});
+test.each(cases)(
+  "a service from $source is omitted if the file with its type is $name",
+  async ({ open, files, problem }) => {
+    const served = servedBy(open([withNeedingService, ...files]));
+    if (problem === undefined) expect(await served).toEqual(["a.Whole"]);
+    else await expect(served).rejects.toThrow(problem);
+  },
+);

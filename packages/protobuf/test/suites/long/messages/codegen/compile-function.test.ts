@@ -13,16 +13,16 @@ test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
   { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
   { words: [program, "--no-codegen"], canCompile: false },
   { words: [program], canCompile: true },
-])("messages are the same with the arguments $words of node", ({ words, canCompile }) => {
+])("messages with and without generated code are equal, given node $words", ({ words, canCompile }) => {
   const output = execFileSync(process.execPath, words, { encoding: "utf8" });
   expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
 });
 
-test("a compiled function has its scope's values, in strict mode", () => {
+test("a compiled function sees its scope's values, and runs in strict mode", () => {
   const compiled = compileFunction<() => unknown>("function () { return [value, this]; }", { value: 7 });
   expect(compiled()).toEqual([7, undefined]);
 });
 
-test("a type has one constructor", () => {
+test("messageClass() returns one constructor for each message type", () => {
   expect(messageClass(ReadingSchema)).toBe(messageClass(ReadingSchema));
 });

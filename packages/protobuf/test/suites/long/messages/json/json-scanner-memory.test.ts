@@ -4,18 +4,18 @@ import { heldBytes } from "../../../../../../testing/src/http/held-bytes.ts";
 import { leastOf } from "../../../../../../testing/src/least-of.ts";
 
 test.each([
-  { what: "a value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
+  { what: "a string value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
   {
-    what: "a value with an escape",
+    what: "a string value with an escape",
     take: (scanner: JsonScanner) => scanner.readString(),
     of: (name: string) => name.replace("number", String.raw`\u006eumber`),
   },
   {
-    what: "a key",
+    what: "an object key",
     take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
     of: (name: string) => `{${name}:1}`,
   },
-])("$what does not keep the rest of the text alive", async ({ take, of }) => {
+])("$what does not keep the JSON text in memory", async ({ take, of }) => {
   const keep = async (): Promise<number> => {
     const before = await heldBytes();
     const kept = Array.from({ length: 100 }, (_, at) => {

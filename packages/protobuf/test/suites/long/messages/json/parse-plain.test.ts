@@ -46,7 +46,7 @@ describe("parsePlain() and countStrings()", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
     '"\\ud83c\\udf31"',
     "null",
-  ])("%s is accepted by both", (text) => {
+  ])("accept %s", (text) => {
     expect(parseWhole(text, false)).toEqual(JSON.parse(text));
   });
 
@@ -67,7 +67,7 @@ describe("parsePlain() and countStrings()", () => {
     ["a large number ending in .5 that is rounded to an integer", "[4503599627370497.5]"],
     ["an integer with an exponent", "[1E3]"],
     ["an integer with a fraction and an exponent", "[1.5e1]"],
-    ["101 levels", `${"[".repeat(101)}${"]".repeat(101)}`],
+    ["101 levels of arrays", `${"[".repeat(101)}${"]".repeat(101)}`],
     ["101 levels of objects", `${'{"a":'.repeat(101)}1${"}".repeat(101)}`],
     ["a byte order mark", "\ufeff{}"],
     ["text after the value", "{} {}"],
@@ -75,14 +75,17 @@ describe("parsePlain() and countStrings()", () => {
     ["an unterminated string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("%s makes them fall back to the exact reader", (_, text) => {
+  ])("fall back to the exact reader for %s", (_, text) => {
     expect(parseWhole(text, false)).toBeUndefined();
   });
 
-  test.each(["[1.0]", "[1e0]", "[-0.0]"])("bail out for %s if integers must be canonical", (text) => {
-    expect(parseWhole(text, true)).toBeUndefined();
-    expect(parseWhole("[1.5]", true)).toEqual([1.5]);
-  });
+  test.each(["[1.0]", "[1e0]", "[-0.0]"])(
+    "fall back to the exact reader for %s if integers must be canonical",
+    (text) => {
+      expect(parseWhole(text, true)).toBeUndefined();
+      expect(parseWhole("[1.5]", true)).toEqual([1.5]);
+    },
+  );
 });
 
 test("an escaped name is read correctly after a name of one backslash", () => {
@@ -92,7 +95,7 @@ test("an escaped name is read correctly after a name of one backslash", () => {
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
 });
 
-describe("a JSON name of two fields", () => {
+describe("a JSON name that two fields share", () => {
   // proto2 allows that.
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;
@@ -115,13 +118,13 @@ describe("a JSON name of two fields", () => {
     { text: '{"id":"7"}', want: { id: 7n } },
     { text: '{"parent_id":"7"}', want: { parentId: 7n } },
     { text: '{"parent_id":"7","id":"8"}', want: { parentId: 7n, id: 8n } },
-  ])("in $text means the field of that proto name", ({ text, want }) => {
+  ])("means the field with that proto name in $text", ({ text, want }) => {
     expect(readJson(desc, text)).toEqual(create(desc, want));
     const notes = { paths: [], repeated: 0 };
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
   });
 
-  test("means the field of that proto name in a single-field body", () => {
+  test("means the field with that proto name in a single-field body", () => {
     const message = create(desc);
     for (const field of desc.fields.slice(0, 1)) {
       createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
@@ -140,7 +143,7 @@ test("a null proto2 field stays unset in a message with path fields", () => {
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "an unconvertible object is refused for %s with the field's name",
+  "an object without toString is refused for the field %s",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
@@ -178,7 +181,7 @@ test("the fast path and the exact reader agree on any text", () => {
   expect(accepted).toBeGreaterThan(count / 3);
 });
 
-describe("bailing out to the exact reader", () => {
+describe("the fallback to the exact reader", () => {
   const strings = `"${"a".repeat(20)}",`.repeat(10_000);
   test.each([
     ["an unknown name at the end", `{"tags":[${strings}"a"],"x":1}`],
@@ -187,7 +190,7 @@ describe("bailing out to the exact reader", () => {
     ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
     ["escaped quotes in an unterminated string", `{"tags":["${'\\"'.repeat(100_000)}`],
     ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
-  ])("for %s takes at most about twice the exact reader's time", async (_, text) => {
+  ])("costs about the exact reader's time for %s", async (_, text) => {
     const outcome = (notes?: FieldNotes) => (): void => {
       try {
         readPartialJson(SinkSchema, text, {}, undefined, undefined, notes);
