@@ -22,7 +22,7 @@ import { problem } from "../errors/index.ts";
 import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
-/** How deep encoded messages may be nested: those in a google.protobuf.Any, and extensions. Deeper ones are removed. */
+/** Maximum nesting of encoded messages: the content of an Any, and extensions. Deeper messages are removed. */
 const encodedDepthMax = 16;
 
 /** Matches a message type's full name. */

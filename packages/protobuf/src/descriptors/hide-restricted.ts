@@ -217,7 +217,7 @@ class Rules {
     return copyWith(desc, { value });
   }
 
-  /** Returns whether an extension is visible. The message that a hidden one extends is restricted. */
+  /** Returns whether an extension is visible. If it is hidden, the message that it extends counts as restricted. */
   #isExtensionVisible(field: FieldDescriptorProto): boolean {
     const isVisible = this.#isFieldVisible(field);
     if (!isVisible) this.restricted.add(field.extendee.replace(/^\./, ""));
@@ -246,7 +246,7 @@ export function visibilityLabelsOf({ options }: Restrictable): readonly string[]
   return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
 }
 
-/** Returns the names of the fields that some of them lack. */
+/** Returns the names of the fields in `all` that are not in `some`. */
 function namesWithout(
   all: readonly FieldDescriptorProto[],
   some: readonly FieldDescriptorProto[],

@@ -13,7 +13,7 @@ import { copyWith } from "./complete-files.ts";
 import { referredTypes } from "./needed-files.ts";
 
 /**
- * Links files to a registry, which `createFileRegistry` can do in a single turn only. Yields after each file.
+ * Links files to a registry. Yields after each file, unlike `createFileRegistry`.
  *
  * @param protos - complete files, each after the files that it imports
  * @param isNeeded - returns whether a file must be linked, by its name; other invalid files are omitted

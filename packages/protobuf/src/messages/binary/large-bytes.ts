@@ -9,7 +9,7 @@ import { createMessageWriter } from "./binary-writer.ts";
 /**
  * Bytes fields of at least this size are written separately. Below 64 KiB, a second writer costs as much as the copy.
  */
-const largeBytesMin = 64 * 1024;
+const separateFieldBytesMin = 64 * 1024;
 
 /**
  * Returns the function that encodes a type's messages. A large bytes field, such as a part of a file, is copied only
@@ -29,7 +29,7 @@ export function createBinaryWriter(
   return (message) => {
     for (const field of fields) {
       const bytes: unknown = Reflect.get(message, field.localName);
-      if (bytes instanceof Uint8Array && bytes.byteLength >= largeBytesMin) {
+      if (bytes instanceof Uint8Array && bytes.byteLength >= separateFieldBytesMin) {
         const withoutField: Message = { ...message, [field.localName]: unsetValue(field) };
         return markSingleUse(concatBytes([write(withoutField), beginBytes(field, bytes.byteLength), bytes]));
       }

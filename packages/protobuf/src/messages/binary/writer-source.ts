@@ -191,7 +191,7 @@ function call(write: string, value: string): string {
 }
 
 /** Statements that write an integer from 0 to 127 inline, and any other value with a call. */
-function writeSingleByteOr(write: string, value: string): string {
+function varintSource(write: string, value: string): string {
   return `if ((${value} & 127) === ${value}) bytes[at++] = ${value}; else { ${call(write, value)} }\n`;
 }
 
@@ -204,9 +204,9 @@ function isLong(scalar: ScalarType): boolean {
 function valueSource(scalar: ScalarType, value: string): string {
   switch (scalar) {
     case ScalarType.INT32:
-      return writeSingleByteOr("writeInt32", value);
+      return varintSource("writeInt32", value);
     case ScalarType.UINT32:
-      return writeSingleByteOr("writeUint32", value);
+      return varintSource("writeUint32", value);
     default:
       return call(writerNames[scalar], value);
   }

@@ -39,7 +39,7 @@ function makeClass(pattern: Message): MessageClass {
     ([name, value]) => `this[${literal(name)}] = ${initialValue(value, scope)};`,
   );
   const constructor = compileFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
-  // Instances get the prototype that `create()` sets, so that `constructor`, which they inherit, is Object.
+  // Instances share their prototype with `create()` results, so both have the same `constructor`.
   Reflect.set(constructor, "prototype", Object.getPrototypeOf(pattern));
   return constructor;
 }

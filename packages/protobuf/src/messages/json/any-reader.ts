@@ -9,7 +9,7 @@ import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
 // An Any's content is encoded again for each enclosing Any. With this limit the total time is linear.
-const anyDepthMax = 8;
+const nestedAnysMax = 8;
 
 /** Reads a google.protobuf.Any: `@type`, and that type's fields. `{}` is an empty Any. */
 export function readAny(context: ReadContext): Any {
@@ -19,8 +19,8 @@ export function readAny(context: ReadContext): Any {
   const typeUrl = context.typeUrls?.get(mark.at) ?? findTypeUrl(context);
   if (typeUrl === undefined) return create(AnySchema);
   const desc = findType(context, typeUrl);
-  if (++context.anyDepth > anyDepthMax)
-    throw new FieldProblem(`google.protobuf.Any is nested more than ${anyDepthMax} levels deep`);
+  if (++context.anyDepth > nestedAnysMax)
+    throw new FieldProblem(`google.protobuf.Any is nested more than ${nestedAnysMax} levels deep`);
   scanner.rewind(mark);
   const message = readPacked(context, desc);
   context.anyDepth--;

@@ -23,7 +23,7 @@ export function createFieldReader(field: DescField): FieldReader {
     field,
     nullIsValue: acceptsNull(field),
     read(context, fields, bound) {
-      // The path can set fields inside a plain message, but a well-known type only completely.
+      // The path can set single fields of a plain message, but only the complete value of a well-known type.
       const value =
         bound !== undefined && isPlainMessage
           ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })

@@ -21,7 +21,7 @@ const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
  * Returns an integer's digits if it is beyond 2^53 and a body parser has read it as a double, or `undefined` for any
  * other text. `readParsedBody` marks such integers with the fraction `.50`.
  */
-export function digitsOfRounded(text: string): string | undefined {
+export function digitsOfRoundedInteger(text: string): string | undefined {
   return roundedPattern.exec(text)?.[1];
 }
 

@@ -8,7 +8,7 @@ import { createFieldSetter, localFormOf } from "./field-values.ts";
 import type { JsonKind } from "./json-scanner.ts";
 import { enumNumberByName } from "./names.ts";
 import {
-  digitsOfRounded,
+  digitsOfRoundedInteger,
   int32,
   integerRangeOf,
   parseCanonicalInteger,
@@ -40,7 +40,7 @@ export function parseText(text: string, form: TextForm, canonical: boolean): unk
 }
 
 function describeMismatch(text: string, noun: string): string {
-  const digits = noun.endsWith("64") ? digitsOfRounded(text) : undefined;
+  const digits = noun.endsWith("64") ? digitsOfRoundedInteger(text) : undefined;
   if (digits === undefined) return `${quote(text)} is not ${noun}`;
   return `the body parser has rounded ${digits} to a double, which has 53 bits; send ${noun} as a string`;
 }
