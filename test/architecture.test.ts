@@ -59,7 +59,7 @@ function importsOf(file: string): string[] {
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(files)("%s imports only files of its own package by path", (file) => {
+test.each(files)("%s imports by path only files in its package", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
   // A package.json is next to its source folder.
@@ -102,7 +102,7 @@ test.each(Object.keys(sourceFolders))("%s depends only on packages in lower line
   expect(own.filter((other) => !lower.has(other))).toEqual([]);
 });
 
-test.each(files)("%s imports only allowed modules, by their index", (file) => {
+test.each(files)("%s imports only allowed modules, and only their index", (file) => {
   const from = moduleOf(file);
   const drawn = from === undefined ? undefined : allowedImports[from];
   const allowed = drawn && [...drawn, ...allowedEverywhere];
@@ -162,7 +162,7 @@ test.each([
   'process.binding("tcp_wrap")',
   'import { setFlagsFromString } from "node:v8";',
   'process.getBuiltinModule("node:v8").setFlagsFromString("--no-opt");',
-])("%s would be found in a source file", (line) => {
+])("%s is found as private access to Node.js", (line) => {
   expect(privateAccessIn(line)).not.toEqual([]);
 });
 
@@ -171,11 +171,11 @@ test.each([
   'attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"',
   'name.slice(0, -"_total".length)',
   "(flags, _operands, terminal) => run(flags, terminal)",
-])("%s is not taken for private", (line) => {
+])("%s is not found as private access to Node.js", (line) => {
   expect(privateAccessIn(line)).toEqual([]);
 });
 
-test("imports have no cycles, not even of types", () => {
+test("imports have no cycles, including imports of types", () => {
   const done = new Set<string>();
   const circles: string[] = [];
   const visit = (file: string, way: readonly string[]): void => {
@@ -190,7 +190,7 @@ test("imports have no cycles, not even of types", () => {
 /** Files that are loaded by their path: the page in the browser, and a thread. */
 const loadedByPath = ["docs-page/files/page.ts", "plantstore/stores/sqlite/worker.ts"];
 
-test("every file is imported, so lists of formats and protocols are complete", () => {
+test("every source file is an entry point or imported by another file", () => {
   const entered = [...manifests].flatMap(([name, { exports, bin }]) =>
     [...Object.values(exports), ...Object.values(bin ?? {})]
       .filter((path) => path.endsWith(".ts"))
@@ -203,11 +203,14 @@ test("every file is imported, so lists of formats and protocols are complete", (
   expect(files.filter((file) => !used.has(file))).toEqual([]);
 });
 
-test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("%s is imported by no other package", (dependency) => {
-  const others = files.filter((file) => !/^(?:plantstore|grpc-handlers)\//.test(file));
-  const importing = others.filter((file) => readFileSync(sourcePath(file), "utf8").includes(`"${dependency}`));
-  expect(importing).toEqual([]);
-});
+test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])(
+  "%s is imported only by plantstore and grpc-handlers",
+  (dependency) => {
+    const others = files.filter((file) => !/^(?:plantstore|grpc-handlers)\//.test(file));
+    const importing = others.filter((file) => readFileSync(sourcePath(file), "utf8").includes(`"${dependency}`));
+    expect(importing).toEqual([]);
+  },
+);
 
 const withSeparateEntry = /^(?:protobuf\/gen\/grpc|gateway\/(?:health|reflection)|mcp|validation)\//;
 test.each([
@@ -222,7 +225,7 @@ test.each([
   expect([...loaded].filter((file) => optional.test(file))).toEqual([]);
 });
 
-test("the Fetch gateway does not load Node.js modules, which create-gateway.ts passes in", () => {
+test("the Fetch gateway loads no Node.js modules", () => {
   const loaded = new Set(["gateway/fetch/entry.ts"]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofNode = /^(?:import|export) (?!type )[^;]*?from "node:|getBuiltinModule|\bBuffer\.|\brequire\(/m;
@@ -236,7 +239,7 @@ test("the SQLite storage thread loads no packages", () => {
   expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the transcoding suite imports nothing of this repository", () => {
+test("packages/conformance imports only its own files and Node.js modules", () => {
   const folder = join(root, "packages/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = sources.flatMap((file) =>
@@ -263,7 +266,7 @@ function linesOf(name: string): number {
   return own.reduce((sum, file) => sum + readFileSync(sourcePath(file), "utf8").split("\n").length - 1, 0);
 }
 
-test("docs/explanation/architecture.md and the pages of the packages list every module", () => {
+test("docs/explanation/architecture.md and the READMEs of the packages list every module", () => {
   const folders = modules.filter((name) => !name.endsWith("/gen") && !name.endsWith(".ts") && linesOf(name) > 0);
   const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
   expect(names.toSorted()).toEqual(folders.toSorted());

@@ -52,7 +52,7 @@ describe("differencesOf", () => {
       want: ["a: 2.40 × the floor, published 2.00"],
     },
     {
-      name: "a ratio that is too low, also below a range",
+      name: "ratios that are too low, even below a range",
       servers: [
         { name: "a", timesFloor: 1.6 },
         { name: "b", timesFloor: 1.6 },
@@ -60,14 +60,14 @@ describe("differencesOf", () => {
       want: ["a: 1.60 × the floor, published 2.00", "b: 1.60 × the floor, published 3.00"],
     },
     {
-      name: "servers of one side only",
+      name: "servers that only one side has",
       servers: [
         { name: "a", timesFloor: 2 },
         { name: "c", timesFloor: 3 },
       ],
       want: ["c: measured, but not published", "b: published, but not measured"],
     },
-  ])("with $name returns one message for each difference", ({ servers, want }) => {
+  ])("returns a message for each difference ($name)", ({ servers, want }) => {
     expect(differencesOf(figuresOf(floor, ...servers), published)).toEqual(want);
   });
 
@@ -79,7 +79,7 @@ describe("differencesOf", () => {
 test.each([
   { name: "rounds that differ by a tenth", rounds: [1, 1.1], want: undefined },
   { name: "rounds that differ by more", rounds: [1.4, 1, 1.2], want: [1, 1.4] },
-])("the ratio range for $name omits small differences", ({ rounds, want }) => {
+])("the ratio range covers only large differences ($name)", ({ rounds, want }) => {
   const subject: Subject = { name: "a", program: "a.ts", environment: {} };
   const turns = rounds.map((timesFloor, round): Turn => {
     return {

@@ -63,7 +63,7 @@ function comparison(servers: Readonly<Record<string, readonly [cpuUs: number, p9
 describe("headlineTables", () => {
   const rest = { "node:http": [12, 2_000], "node:net": [8, 1_000], [ownName]: [11, 3_000] } as const;
 
-  test("has both embedded stores, and the peers with a lower p99", () => {
+  test("lists both embedded stores, and the peers with a lower p99", () => {
     const calls = {
       rest: comparison({ ...rest, [ownSqliteName]: [25, 9_000], fastify: [17, 4_000], axum: [8, 1_500] }),
       grpc: comparison({ "node:http2": [20, 3_000], [ownName]: [3, 2_000], "grpc-js": [42, 4_000] }),
@@ -90,7 +90,7 @@ No peer has a lower p99 latency.`);
   });
 });
 
-test("the rates have a latency table with shares of each server's maximum", () => {
+test("renderPage writes latencies at shares of each server's maximum rate", () => {
   const step = { requestsPerS: 20_000, latencyUs: { p50: 500, p99: 2_000 } };
   const rates = { rest: [{ name: "node:http", steps: [step], requestsPerSMax: 40_123, atShares: { 50: step } }] };
   const page = renderPage("<!-- figures: rates -->\n\n\n\n<!-- /figures -->", { rates });

@@ -26,7 +26,7 @@ test.each([
   await expect(deletePlant(id, token)).resolves.toBeDefined();
 });
 
-test.each(["", "secret-token\n"])("bearer refuses the token %j without quoting it", (token) => {
+test.each(["", "secret-token\n"])("bearer refuses the invalid token %j without quoting it", (token) => {
   expect(() => bearer(token)).toThrow(/^the token (?!.*secret)/);
 });
 
@@ -45,8 +45,8 @@ test.each<{ name: string; token: () => string | Promise<string> }>([
 });
 
 test.each<{ name: string; token: () => string | Promise<string> }>([
-  { name: "returns", token: () => "secret-token\n" },
-  { name: "resolves with", token: () => Promise.resolve("secret-token\n") },
-])("a token function that $name an invalid token is not quoted", async ({ token }) => {
+  { name: "a function", token: () => "secret-token\n" },
+  { name: "an async function", token: () => Promise.resolve("secret-token\n") },
+])("the error for an invalid token from $name does not quote it", async ({ token }) => {
   await expect(deletePlant(1n, token)).rejects.toThrow(/the token (?!.*secret)/);
 });

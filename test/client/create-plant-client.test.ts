@@ -67,7 +67,7 @@ test.each([
   { name: "129 characters", key: "x".repeat(129) },
   { name: "a letter beyond ASCII", key: "secr\u00e9t" },
   { name: "a line break", key: "secret\n" },
-])("delete refuses an idempotency key with $name without quoting it", async ({ key }) => {
+])("delete refuses an idempotency key with $name, and does not quote it", async ({ key }) => {
   const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
   await expect(plants.delete(1n, { idempotencyKey: key })).rejects.toMatchObject({
     name: "PlantClientError",
@@ -120,7 +120,7 @@ test.each([
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
-test("delete sends the caller's idempotency key, which another plant cannot use", async () => {
+test("delete sends the caller's idempotency key, and fails if another plant has used it", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
   const plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
@@ -135,7 +135,7 @@ test("delete sends the caller's idempotency key, which another plant cannot use"
   plants.close();
 });
 
-test("delete sends no idempotency key with null", async () => {
+test("delete sends no idempotency key if the option is null", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
@@ -150,7 +150,7 @@ test("delete sends no idempotency key with null", async () => {
   expect(keys).toEqual([undefined]);
 });
 
-test("delete without an idempotency key makes one attempt, warning about repetition", async () => {
+test("delete without an idempotency key does not retry, and warns about repeated calls", async () => {
   let attempts = 0;
   const store = fakeStore({
     delete: () => {
@@ -185,7 +185,7 @@ test("close also closes the connection for calls without an idempotency key", as
   await expect.poll(() => proxy.open).toBe(0);
 });
 
-test("a call fails at its deadline with a message that allows repetition", async () => {
+test("a call fails at its deadline, and its message allows to repeat it", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",

@@ -50,7 +50,7 @@ test.each<{ name: string; token: () => string | Promise<string> }>([
   { name: "rejects", token: () => Promise.reject(new Error("the provider is unavailable")) },
   { name: "returns an invalid token", token: () => "token\n" },
   { name: "resolves with an invalid token", token: () => Promise.resolve("token\n") },
-])("a token function that $name fails the call with UNAUTHENTICATED, unsent", async ({ token }) => {
+])("if the token function $name, the call fails without a request", async ({ token }) => {
   const { store, attempts } = countingStore(() => Promise.resolve(true));
   const code = await deletePlant(token, 1n, store);
   expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
@@ -97,7 +97,7 @@ test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: 
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("each call has one idempotency key, and without it one attempt", async () => {
+test("a call keeps its idempotency key in retries, and without a key does not retry", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {

@@ -47,7 +47,7 @@ const rpcs = Object.entries(calls).map(([localName, call]) => {
   return { rpc, call, ...policy };
 });
 
-test.each(rpcs)("the client calls $rpc by its method", async ({ rpc, call }) => {
+test.each(rpcs)("the client's method $rpc calls its RPC", async ({ rpc, call }) => {
   expect(await attemptsOf(call)).toEqual({ attempts: [rpc], message: undefined });
 });
 

@@ -22,7 +22,11 @@ function deletedBy(...names: readonly string[]): FinalTables {
 }
 
 test.each<[name: string, calls: Call[], tables: FinalTables]>([
-  ["one call deletes, a later one finds nothing", [call("a", "deleted"), call("b", "not found", 5)], deletedBy("a")],
+  [
+    "one call deletes and a later call finds nothing",
+    [call("a", "deleted"), call("b", "not found", 5)],
+    deletedBy("a"),
+  ],
   ["a concurrent call finds nothing", [call("a", "deleted", 0, 9), call("b", "not found", 2)], deletedBy("a")],
   ["a call without a response has deleted", [call("a", "unknown"), call("b", "not found", 5)], deletedBy("a")],
   ["a call without a response has not deleted", [call("a", "unknown")], kept],
@@ -52,7 +56,7 @@ test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "dou
   ],
   ["a call does not find the plant that it has deleted", [call("a", "not found")], deletedBy("a"), "wrong"],
   ["a call that has deleted is refused", [call("a", "refused")], deletedBy("a"), "wrong"],
-])("if %s, checkHistory reports it", (_, calls, tables, kind) => {
+])("if %s, checkHistory reports a violation", (_, calls, tables, kind) => {
   expect(checkHistory(history(...calls), tables)).toMatchObject({ [kind]: [expect.any(String)] });
 });
 

@@ -46,7 +46,7 @@ const incompleteCalls: readonly { readonly name: string; readonly frames: readon
 ];
 
 describe("a cancelled call", () => {
-  test.each(incompleteCalls)("reset after $name does not run", async ({ frames }) => {
+  test.each(incompleteCalls)("that is reset after $name does not run", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
@@ -69,7 +69,7 @@ describe("a cancelled call", () => {
     expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
-  test("is aborted in the store by a reset, and its connection continues", async () => {
+  test("is aborted in the store after a reset, and the connection stays open", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
@@ -91,7 +91,7 @@ describe("a cancelled call", () => {
     await within(store.isAborted(slowPlant), "the abort of the call");
   });
 
-  test("is aborted in the store when the server closes, ending its stream", async () => {
+  test("is aborted in the store when the server closes", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
@@ -103,7 +103,7 @@ describe("a cancelled call", () => {
   });
 });
 
-describe("a refused call whose client does not end the stream", () => {
+describe("a refused call without END_STREAM", () => {
   const refusal = header.map((field): Field =>
     field[0] === "authorization" ? ["authorization", `Bearer ${tokens.unknown}`] : field,
   );
@@ -115,7 +115,7 @@ describe("a refused call whose client does not end the stream", () => {
     expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
   });
 
-  test("is reset after it has sent too many bytes", async () => {
+  test("is reset after the client has sent too many bytes", async () => {
     await using server = await startPlantServer();
     using connection = await openHttp2(server.address);
     const request = { httpMethod: "POST", path: deletePlantProcedure, header: refusal.slice(4) };

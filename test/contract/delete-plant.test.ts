@@ -55,11 +55,11 @@ const requiredSituations = PlantService.methods.flatMap(({ localName, name, pare
   return Object.entries(outcomes).map(([outcome, want]) => ({ rpc: localName, table, outcome, want }));
 });
 
-test.each(requiredSituations)("$rpc has a situation with the outcome $outcome in its table", ({ table, want }) => {
+test.each(requiredSituations)("the outcome $outcome for $rpc has a test case", ({ table, want }) => {
   expect(table.map((situation) => situation.want)).toContainEqual(expect.objectContaining(want));
 });
 
-test.each(Object.entries(situations))("%s has a successful situation in every protocol", (_, table) => {
+test.each(Object.entries(situations))("the success of %s has a test case in every protocol", (_, table) => {
   const everywhere = table.filter(({ formats, want }) => formats === undefined && want.code === "ok");
   expect(everywhere).not.toEqual([]);
 });

@@ -156,19 +156,16 @@ async function responseTo(
 }
 
 describe("a hostile credential", () => {
-  test.each(testCases)(
-    "such as $name over $wire.name is refused and never logged",
-    async ({ wire, credentials, want }) => {
-      const sent = await credentials();
-      expect(await responseTo(wire, sent)).toStrictEqual(expectedResponse(wire.format, want));
-      // No part may appear in the log.
-      for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
-        expect(logged()).not.toContain(secret);
-    },
-  );
+  test.each(testCases)("is refused and never logged ($name over $wire.name)", async ({ wire, credentials, want }) => {
+    const sent = await credentials();
+    expect(await responseTo(wire, sent)).toStrictEqual(expectedResponse(wire.format, want));
+    // No part may appear in the log.
+    for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
+      expect(logged()).not.toContain(secret);
+  });
 
   test.each(wiresOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
-    "with a megabyte over $name is refused before it is read completely",
+    "is refused before it is read completely (a megabyte over $name)",
     async ({ format }) => {
       using connection = await openHttp1(server.address);
       connection.socket.on("error", () => {
@@ -184,7 +181,7 @@ describe("a hostile credential", () => {
   );
 
   test.each(wires.filter(({ httpVersion }) => httpVersion === "2"))(
-    "with a megabyte over $name is not served, without affecting other connections",
+    "does not affect other connections (a megabyte over $name)",
     async (wire) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
@@ -212,7 +209,7 @@ describe("a hostile credential", () => {
     { name: "DEL", credential: "Bearer abcdefghijklmnop\u007f" },
   ];
 
-  test.each(controls)("with $name gets the error record over HTTP/1.1", async ({ credential }) => {
+  test.each(controls)("is refused with the error record over HTTP/1.1 ($name)", async ({ credential }) => {
     const response = await exchangeHttp1(server.address, {
       httpMethod: "DELETE",
       path: "/plants/7",
@@ -227,7 +224,7 @@ describe("a hostile credential", () => {
   });
 
   test.each(isNodeEngine ? [] : controls)(
-    "with $name is a malformed request over HTTP/2 (RFC 9113 §8.2.1)",
+    "with $name resets the stream over HTTP/2 (RFC 9113 §8.2.1)",
     async ({ credential }) => {
       using connection = await openFrames(server.address);
       const header: Field[] = [
@@ -249,7 +246,7 @@ describe("a hostile credential", () => {
       path: () => "/plants/7",
       body: (token: string) => Buffer.from(`access_token=${token}`),
     },
-  ])("in $name is ignored even if valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+  ])("is ignored in $name, even if it is valid (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
     const token = await provider.sign();
     const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
     const request = {
@@ -290,7 +287,7 @@ async function* listServices() {
 }
 
 // Each of the two checks is sufficient by itself, so that a defect in the other has no effect.
-describe.each(["admit", "interceptor"] as const)("a hostile credential that only the %s checks", (guard) => {
+describe.each(["admit", "interceptor"] as const)("a hostile credential with %s as the only check", (guard) => {
   let guarded: GuardedGateway;
 
   beforeAll(async () => {
@@ -304,18 +301,18 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
 
   afterAll(() => guarded[Symbol.asyncDispose]());
 
-  test.each(testCases)("such as $name over $wire.name is refused", async ({ wire, credentials, want }) => {
+  test.each(testCases)("is refused ($name over $wire.name)", async ({ wire, credentials, want }) => {
     const response = await responseTo(wire, await credentials(), guarded);
     expect(response).toStrictEqual(expectedResponse(wire.format, want));
   });
 
-  test.each(wiresWithTools)("over $name that lacks the scope is refused", async (wire) => {
+  test.each(wiresWithTools)("is refused over $name if it lacks the scope", async (wire) => {
     const response = await responseTo(wire, [`Bearer ${tokens.narrow}`], guarded);
     expect(response).toStrictEqual(expectedResponse(wire.format, insufficient));
   });
 
   test.each(transports.flatMap((transport) => hostileCredentials.map((testCase) => ({ ...transport, ...testCase }))))(
-    "such as $name over $protocol is refused by reflection",
+    "is refused by reflection ($name over $protocol)",
     async ({ openTransport, credentials, want }) => {
       const client = createClient(ServerReflection, openTransport(guarded.baseUrl));
       const headers = (await credentials()).map((credential): [string, string] => ["authorization", credential]);
@@ -334,7 +331,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
     },
   );
 
-  test.each(transports)("over $protocol is ignored by health checks", async ({ openTransport }) => {
+  test.each(transports)("is ignored by health checks ($protocol)", async ({ openTransport }) => {
     const client = createClient(Health, openTransport(guarded.baseUrl));
     for (const headers of [{}, { authorization: "Bearer wrong" }]) {
       expect(await client.check({}, { headers })).toMatchObject({ status: 1 });

@@ -289,8 +289,8 @@ const differentOnNode: readonly string[] = [
 ];
 const testCases = heldRows([...targetCases, ...hostCases, ...bodyCases, ...fieldCases], differentOnNode);
 
-describe.concurrent("over HTTP/1.1, the server", () => {
-  test.each(testCases)("gives $name its specified response", async (testCase) => {
+describe.concurrent("a server with HTTP/1.1", () => {
+  test.each(testCases)("responds to $name as specified", async (testCase) => {
     const { sent, want } = testCase;
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
@@ -348,7 +348,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
     { name: "CONNECT", sent: withLine("CONNECT x:80 HTTP/1.1"), httpStatus: 400 },
   ];
   test.each(heldRows(followingBytes, ["a header over the limit"]))(
-    "responds to a running deletion although $name follows",
+    "completes a running deletion if $name follows its request",
     async ({ sent, httpStatus }) => {
       const plants = openMemoryStore(new Set([7n]));
       const { promise: released, resolve: release } = Promise.withResolvers<void>();

@@ -23,21 +23,21 @@ function header(changed: Readonly<Record<string, string | undefined>>, ...more: 
 }
 
 const testCases: readonly TestCase[] = [
-  { name: "a valid request", header: header({}), want: deleted },
-  { name: "Host instead of the authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
+  { name: "only valid fields", header: header({}), want: deleted },
+  { name: "Host instead of :authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
   { name: "TE: trailers", header: header({}, ["te", "trailers"]), want: deleted },
-  { name: "a length of 0 without a body", header: header({}, ["content-length", "0"]), want: deleted },
+  { name: "Content-Length 0 and no body", header: header({}, ["content-length", "0"]), want: deleted },
 
   { name: "an authority with a truncated IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
   { name: "a fragment in the path", header: header({ ":path": "/plants/7#x" }), want: refused },
   { name: "UTF-8 in the path", header: header({ ":path": "/plants/\xd9\xa7" }), want: refused },
   {
-    name: "CONNECT",
+    name: "the method CONNECT",
     header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
     want: refused,
   },
 
-  { name: "neither authority nor Host", header: header({ ":authority": undefined }), want: malformed },
+  { name: "neither :authority nor Host", header: header({ ":authority": undefined }), want: malformed },
   { name: "an empty authority", header: header({ ":authority": "" }), want: malformed },
   { name: "an authority with a space", header: header({ ":authority": "a b" }), want: malformed },
   { name: "an authority with a slash", header: header({ ":authority": "a/b" }), want: malformed },
@@ -58,16 +58,16 @@ const testCases: readonly TestCase[] = [
     want: malformed,
   },
   { name: "an unknown pseudo-header field", header: header({ ":plant": "7" }), want: malformed },
-  { name: "a response's pseudo-header field", header: header({ ":status": "200" }), want: malformed },
+  { name: "the pseudo-header field :status", header: header({ ":status": "200" }), want: malformed },
   { name: "a field in upper case", header: header({}, ["X-Plant", "7"]), want: malformed },
   { name: "a connection-specific field", header: header({}, ["connection", "close"]), want: malformed },
-  { name: "an upgrade", header: header({}, ["upgrade", "websocket"]), want: malformed },
-  { name: "TE with another value than trailers", header: header({}, ["te", "gzip"]), want: malformed },
-  { name: "a length that does not match the body", header: header({}, ["content-length", "5"]), want: malformed },
+  { name: "the field Upgrade", header: header({}, ["upgrade", "websocket"]), want: malformed },
+  { name: "TE: gzip", header: header({}, ["te", "gzip"]), want: malformed },
+  { name: "a Content-Length that differs from the body", header: header({}, ["content-length", "5"]), want: malformed },
 ];
 
-describe("over HTTP/2, the server", () => {
-  test.each(testCases)("responds to $name, and the connection continues", async ({ header: sent, want }) => {
+describe("a server with HTTP/2", () => {
+  test.each(testCases)("treats a header with $name as specified", async ({ header: sent, want }) => {
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openFrames(server.address);

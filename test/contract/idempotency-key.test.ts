@@ -81,7 +81,7 @@ describe("a server", () => {
     for (const { wire } of testCases) await expectDelete(wire, 100n, ok, ann, key);
   });
 
-  test("separates different issuers' keys", async () => {
+  test("keeps idempotency keys from different issuers apart", async () => {
     const key: Field = ["idempotency-key", '"of an issuer"'];
     const [wire] = testCases.map((testCase) => testCase.wire);
     if (wire === undefined) throw new Error("there is no wire");
@@ -95,7 +95,7 @@ describe("a server", () => {
     expect(keysOf(97n, 99n)).toEqual([`${hash("sha256", "one", "base64url")}:of an issuer`, ":of an issuer"]);
   });
 
-  test("allows pages from other origins to send a key", async () => {
+  test("allows pages from other origins to send an idempotency key", async () => {
     const { header } = await exchangeHttp1(server.address, {
       httpMethod: "OPTIONS",
       path: "/plants/1",

@@ -30,7 +30,7 @@ function withNeighbours(id: bigint): Set<bigint> {
   return new Set(candidates.filter((candidate) => BigInt.asIntN(64, candidate) === candidate));
 }
 
-describe("a delete", () => {
+describe("a deletion", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
 

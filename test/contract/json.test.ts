@@ -90,7 +90,7 @@ describe("a message in JSON", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
   beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
-  test.each(testCases)("with $name over $wire.name is either parsed or refused", async ({ text, want, wire }) => {
+  test.each(testCases)("is parsed or refused as specified ($name over $wire.name)", async ({ text, want, wire }) => {
     const { format, httpVersion } = wire;
     const response = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
     const outcome =

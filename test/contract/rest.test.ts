@@ -33,7 +33,7 @@ describe("REST", () => {
     { httpVersion: "1.1", names: ["date", "connection", "keep-alive"] },
     { httpVersion: "2", names: ["date"] },
   ] as const)(
-    "a deletion over HTTP/$httpVersion gets 204 without body, type and length",
+    "a deletion over HTTP/$httpVersion gets 204 without body, Content-Type and Content-Length",
     async ({ httpVersion, names }) => {
       const { httpStatus, header, body } = await ask(httpVersion, toHttpRequest({ path: "/plants/7" }, authorized));
       expect({ httpStatus, names: header.map(([name]) => name), bytes: body.byteLength }).toEqual({

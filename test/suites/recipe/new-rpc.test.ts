@@ -164,7 +164,7 @@ test.each([
     file: pathOf("situations.ts"),
     code: `      getPlant("returns no plant after a fault", ids.fault, handlerFailed),\n`,
     runs: pathOf("delete-plant.test.ts"),
-    fails: "getPlant has a situation with the outcome handler failed in its table",
+    fails: "the outcome handler failed for getPlant has a test case",
   },
   {
     forgotten: "the refusal of a closed store",

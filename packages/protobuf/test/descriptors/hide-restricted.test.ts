@@ -149,7 +149,7 @@ describe("readDescriptorSet() with restricted elements", () => {
     { name: "the label of all restrictions", allow: ["INTERNAL"], want: everything },
     { name: "a list of labels with spaces", allow: ["OTHER, INTERNAL "], want: everything },
     { name: "one of an RPC's labels", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
-  ])("keeps only the visible elements, given $name", ({ allow, want }) => {
+  ])("keeps only the visible elements ($name)", ({ allow, want }) => {
     expect(namesWith(...allow)).toEqual(want);
   });
 

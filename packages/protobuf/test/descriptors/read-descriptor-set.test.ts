@@ -121,7 +121,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("readDescriptorSet() returns the services with complete types if $name", ({ files, served = ["a.Whole"] }) => {
+])("if $name, readDescriptorSet() returns the services with complete types", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));
@@ -279,7 +279,7 @@ describe("readDescriptorSet()", () => {
       ],
       says: "E has more than 10000 values",
     },
-  ])("refuses $name", ({ files, says }) => {
+  ])("refuses a descriptor set with $name as invalid", ({ files, says }) => {
     expect(() => read(...files)).toThrow(says);
   });
 

@@ -59,7 +59,7 @@ describe("a large bytes field", () => {
     ["in a nested message", SinkSchema, { child: { fBytes: bytesOf(large) } }],
     ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
     ["as a required field", requiredBytes, { f: bytesOf(large) }],
-  ])("is encoded and decoded unchanged, %s", (_, desc, init) => {
+  ])("%s is encoded and decoded unchanged", (_, desc, init) => {
     const message = create(desc, init);
     const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);

@@ -19,14 +19,14 @@ describe.each(texts)("a string with $name", ({ text }) => {
   test.each([
     { name: "a Buffer", bytes: Buffer.from(encoded) },
     { name: "a Uint8Array", bytes: encoded },
-  ])("is read from the middle of $name", ({ bytes }) => {
+  ])("is read from the middle of $name unchanged", ({ bytes }) => {
     expect(readString(bytes, around.length, length)).toBe(text);
   });
 
   test.each([
     { name: "a Buffer", bytes: Buffer.alloc(1024) },
     { name: "a Uint8Array", bytes: new Uint8Array(1024) },
-  ])("is written with its length into the middle of $name", ({ bytes }) => {
+  ])("is written into the middle of $name after its length", ({ bytes }) => {
     const target = Object.assign(new ByteTarget(0), { bytes, at: around.length });
     writeString(target, text);
     // Each length fits in one byte.

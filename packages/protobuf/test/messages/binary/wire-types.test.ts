@@ -65,7 +65,7 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
 ];
 
 describe("hasDeclaredWireTypes()", () => {
-  test.each(rows)("returns $want for $name", ({ bytes, want }) => {
+  test.each(rows)("returns $want if $name is encoded", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(SinkSchema, message)).toBe(want);
     // protobuf-es accepts these messages.
@@ -103,7 +103,7 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
       want: false,
     },
     { name: "text instead of a number after the group", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
-  ])("returns $want for $name", ({ bytes, want }) => {
+  ])("returns $want if $name is encoded", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(desc, message)).toBe(want);
     expect(() => fromBinary(desc, message)).not.toThrow();
@@ -112,7 +112,7 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
   test.each([
     { name: "a group that ends with the tag of another group", bytes: [0x0b, 0x10, 7, 0x24] },
     { name: "an unterminated group", bytes: [0x0b, 0x10, 7] },
-  ])("returns false for $name", ({ bytes }) => {
+  ])("returns false if $name is encoded", ({ bytes }) => {
     expect(hasDeclaredWireTypes(desc, Uint8Array.from(bytes))).toBe(false);
   });
 });

@@ -19,7 +19,7 @@ describe("parseFieldMask()", () => {
     { text: "`camelCase`.`ID`,foo_Bar", protoNames: false, want: ["camelCase.ID", "foo_Bar"] },
     { text: "foo_bar,fooBar,_foo", protoNames: true, want: ["foo_bar", "foo_bar", "_foo"] },
     { text: "foo_b1.c_d,foo_1,foo_,`foo`", protoNames: true, want: ["foo_b1.c_d", "foo_1", "foo_", "foo"] },
-  ])('reads "$text" with protoNames $protoNames', ({ text, protoNames, want }) => {
+  ])('reads "$text" (protoNames: $protoNames)', ({ text, protoNames, want }) => {
     expect(parseFieldMask(text, protoNames)?.paths).toEqual(want);
   });
 
@@ -41,7 +41,7 @@ describe("parseFieldMask()", () => {
     { text: "xfoo`", protoNames: true },
     { text: "`foox", protoNames: true },
     { text: "`a,b`", protoNames: true },
-  ])('refuses "$text" with protoNames $protoNames', ({ text, protoNames }) => {
+  ])('refuses "$text" (protoNames: $protoNames)', ({ text, protoNames }) => {
     expect(parseFieldMask(text, protoNames)).toBeUndefined();
   });
 });
@@ -64,7 +64,7 @@ describe("printFieldMask()", () => {
     { paths: ["foo_bar", "a.b_c"], want: "fooBar,a.bC" },
     { paths: ["address_line1", "_foo", "*", "items.*.a_b"], want: "addressLine1,Foo,*,items.*.aB" },
     { paths: ["labels.a-b"], want: "labels.a-b" },
-  ])('prints "$want" for the paths $paths', ({ paths, want }) => {
+  ])('prints the paths $paths as "$want"', ({ paths, want }) => {
     expect(printFieldMask(paths)).toBe(want);
   });
 

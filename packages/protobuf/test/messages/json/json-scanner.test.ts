@@ -158,7 +158,7 @@ describe("JsonScanner", () => {
     { text: '"\u2028\u007F"', want: "\u2028\u007F" },
     { text: "-0", want: -0 },
     { text: `${"[".repeat(100)}${"]".repeat(100)}`, want: JSON.parse(`${"[".repeat(100)}${"]".repeat(100)}`) },
-  ])("reads and skips the JSON $text", ({ text, want }) => {
+  ])("reads and skips $text as JSON", ({ text, want }) => {
     expect(readAll(text)).toEqual(want);
     expect(() => skipAll(text)).not.toThrow();
     expect(() => skipSyntaxOf(text)).not.toThrow();
@@ -189,7 +189,7 @@ describe("JsonScanner", () => {
     { text: '["order", "a\\nb\\x"]', want: "not valid JSON: unknown escape in a string at character 17" },
     { text: '"a\\u12', want: "not valid JSON: unknown escape in a string at character 4" },
     { text: '"a\\\\', want: "not valid JSON: unterminated string at character 5" },
-  ])("reports the error with its position in $text", ({ text, want }) => {
+  ])("reports the error in $text with its position", ({ text, want }) => {
     expect(() => readAll(text)).toThrow(want);
   });
 

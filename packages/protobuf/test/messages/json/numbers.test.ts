@@ -53,7 +53,7 @@ describe("parseCanonicalInteger()", () => {
     { why: "a number one below the int32 range", text: "-2147483649", range: int32 },
     { why: "a number one above the uint32 range", text: "4294967296", range: uint32 },
     { why: "a negative number for uint32", text: "-1", range: uint32 },
-  ])("refuses $why", ({ text, range }) => {
+  ])("$why is refused", ({ text, range }) => {
     expect(parseCanonicalInteger(text, range)).toBeUndefined();
   });
 
@@ -106,7 +106,7 @@ describe("parseExactInteger()", () => {
     { why: "an empty string", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },
     { why: "a number one above the int32 range", text: "2147483648.0", range: int32 },
-  ])("refuses $why", ({ text, range }) => {
+  ])("$why is refused", ({ text, range }) => {
     expect(parseExactInteger(text, range)).toBeUndefined();
   });
 
@@ -139,7 +139,7 @@ describe("parseFloatText()", () => {
     { text: "0.1", single: false, want: 0.1 },
     { text: "0x7", single: false, want: undefined },
     { text: "", single: false, want: undefined },
-  ])('reads "$text" as $want, with single precision $single', ({ text, single, want }) => {
+  ])('reads "$text" as $want (single precision: $single)', ({ text, single, want }) => {
     expect(parseFloatText(text, single)).toBe(want);
   });
 });

@@ -104,7 +104,7 @@ describe("readJson() compared with fromJson()", () => {
       '{"fInt64":null,"maybeInt64":null,"ids":null,"labels":null,"nested":null,"wInt64":null,"fEnum":null,"time":null,"struct":null}',
       '{"longText":"9007199254740993","longTexts":["-1"]}',
     ].filter(isReadByProtobuf),
-  )("reads the same Sink from %s", (json) => {
+  )("reads %s as the same Sink", (json) => {
     const message = readJson(SinkSchema, json, { registry });
     const want = fromJson(SinkSchema, parse(json), { registry });
     expect(toJson(SinkSchema, message, { registry })).toEqual(toJson(SinkSchema, want, { registry }));
@@ -118,7 +118,7 @@ describe("readJson() compared with fromJson()", () => {
     { desc: StructSchema, json: '{"a":{"b":1}}' },
     { desc: StringValueSchema, json: '"a"' },
     { desc: DurationSchema, json: '"1s"' },
-  ])("reads the same $desc.typeName from $json", ({ desc, json }) => {
+  ])("reads $json as the same $desc.typeName message", ({ desc, json }) => {
     expect(readJson(desc, json)).toEqual(fromJson(desc, parse(json)));
   });
 });
@@ -137,7 +137,7 @@ describe("readJson() with 64-bit integers", () => {
     { json: '{"id":0}', want: 0n },
     { json: "{}", want: undefined },
     { json: '{"id":null}', want: undefined },
-  ])("reads the id $want from $json", ({ json, want }) => {
+  ])("reads the id in $json exactly ($want)", ({ json, want }) => {
     expect(readJson(DeleteOrderRequestSchema, json).id).toBe(want);
     expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
   });
@@ -341,7 +341,7 @@ test.each([
   '{"@type":"x/google.protobuf.Empty"}',
   '{"@type":"x/google.protobuf.Empty","value":{}}',
   '{"value":{},"@type":"x/google.protobuf.Empty"}',
-])("readJson() reads an Any with google.protobuf.Empty from %s", (json) => {
+])("readJson() reads %s as an Any with google.protobuf.Empty", (json) => {
   const any = { typeUrl: "x/google.protobuf.Empty", value: new Uint8Array() };
   expect(readJson(AnySchema, json, { registry })).toMatchObject(any);
 });
@@ -350,7 +350,7 @@ describe("readJson() with unknown fields ignored", () => {
   test.each([
     { json: '{"orderId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
     { json: '{"x":{"a":1}}', want: {} },
-  ])("omits the unknown fields in $json", ({ json, want }) => {
+  ])("reads $json without its unknown fields", ({ json, want }) => {
     expect(readJson(DeleteOrderRequestSchema, json, { unknownFields: "ignore" })).toEqual(
       create(DeleteOrderRequestSchema, want),
     );
@@ -376,7 +376,7 @@ describe("readJson() with unknown fields ignored", () => {
     '{"x":"\\ud800"}',
     '{"x":01}',
     '{"id":"007","x":1}',
-  ])("refuses the invalid JSON %s", (json) => {
+  ])("refuses %s as invalid JSON or an invalid id", (json) => {
     problemOf(DeleteOrderRequestSchema, json, { unknownFields: "ignore" });
   });
 });

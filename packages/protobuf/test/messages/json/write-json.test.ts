@@ -55,7 +55,7 @@ test
     { registry: randomTypes },
     { registry: randomTypes, alwaysEmitImplicit: true },
     { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-  ])("random messages are written like protobuf-es does, with the options %o", (options) => {
+  ])("with the options %o, random messages are written like protobuf-es does", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {
@@ -94,7 +94,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
     { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
     '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
   ],
-])("the JSON writer keeps the precision and sign of %s", (_name, fields, text) => {
+])("%s keeps its precision and sign in JSON", (_name, fields, text) => {
   const message = create(SinkSchema, fields);
   expect(createJsonMessageWriter(SinkSchema, { registry: randomTypes })(message)).toBe(text);
   const form = createMessageForms({ registry: randomTypes }).writerOf(SinkSchema);
@@ -139,7 +139,7 @@ test.each([
   ["a string instead of a string array", { authors: "Flora" }, "expected an array, got string"],
   ["a string map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
   ["null instead of a string map", { labels: null }, "expected a message"],
-])("the JSON writer refuses %s", (_name, fields, words) => {
+])("%s is refused by the JSON writer", (_name, fields, words) => {
   const message = Object.assign(create(BookSchema), fields);
   expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
 });
@@ -172,7 +172,7 @@ test.each([
     {},
     '{"same":"1","f1":"2"}',
   ],
-] as const)("fields with %s are written unambiguously, %j with options %j", (_name, jsonNames, style, text) => {
+] as const)("fields with %s are written unambiguously (%j, options %j)", (_name, jsonNames, style, text) => {
   const odd = defineOdd(jsonNames);
   const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
   for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);

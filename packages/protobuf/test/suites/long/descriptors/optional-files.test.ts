@@ -14,12 +14,12 @@ function servicesOf(...files: readonly FileInit[]): readonly string[] {
   return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
 }
 
-test.each(optionalFiles)("a service is read even if an unused import is $name", ({ files }) => {
+test.each(optionalFiles)("even if an unused import is $name, a service is read", ({ files }) => {
   expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
   expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
 });
 
-test.each(optionalFiles)("a service is not read if the file with its type is $name", ({ files, problem }) => {
+test.each(optionalFiles)("if the file with its type is $name, a service is not read", ({ files, problem }) => {
   const needing = [withNeedingService, ...files];
   if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
   else expect(() => servicesOf(...needing)).toThrow(problem);

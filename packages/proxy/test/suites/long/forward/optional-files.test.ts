@@ -38,12 +38,12 @@ async function servedBy(opening: Promise<ProxyGateway>): Promise<readonly string
   return proxy.services.map(({ typeName }) => typeName);
 }
 
-test.each(cases)("a service from $source is proxied even if an unneeded file is $name", async ({ open, files }) => {
+test.each(cases)("even if an unneeded file is $name, a service from $source is proxied", async ({ open, files }) => {
   expect(await servedBy(open([wholeService, ...files]))).toEqual(["a.Whole"]);
 });
 
 test.each(cases)(
-  "a service from $source is omitted if the file with its type is $name",
+  "if the file with its type is $name, a service from $source is omitted",
   async ({ open, files, problem }) => {
     const served = servedBy(open([withNeedingService, ...files]));
     if (problem === undefined) expect(await served).toEqual(["a.Whole"]);

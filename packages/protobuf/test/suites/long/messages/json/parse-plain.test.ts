@@ -46,7 +46,7 @@ describe("parsePlain() and countStrings()", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
     '"\\ud83c\\udf31"',
     "null",
-  ])("accept %s", (text) => {
+  ])("accept %s without a fallback", (text) => {
     expect(parseWhole(text, false)).toEqual(JSON.parse(text));
   });
 
@@ -75,12 +75,12 @@ describe("parsePlain() and countStrings()", () => {
     ["an unterminated string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("fall back to the exact reader for %s", (_, text) => {
+  ])("for %s, fall back to the exact reader", (_, text) => {
     expect(parseWhole(text, false)).toBeUndefined();
   });
 
   test.each(["[1.0]", "[1e0]", "[-0.0]"])(
-    "fall back to the exact reader for %s if integers must be canonical",
+    "for %s, fall back to the exact reader if integers must be canonical",
     (text) => {
       expect(parseWhole(text, true)).toBeUndefined();
       expect(parseWhole("[1.5]", true)).toEqual([1.5]);
@@ -118,7 +118,7 @@ describe("a JSON name that two fields share", () => {
     { text: '{"id":"7"}', want: { id: 7n } },
     { text: '{"parent_id":"7"}', want: { parentId: 7n } },
     { text: '{"parent_id":"7","id":"8"}', want: { parentId: 7n, id: 8n } },
-  ])("means the field with that proto name in $text", ({ text, want }) => {
+  ])("in $text means the field with that proto name", ({ text, want }) => {
     expect(readJson(desc, text)).toEqual(create(desc, want));
     const notes = { paths: [], repeated: 0 };
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
@@ -143,7 +143,7 @@ test("a null proto2 field stays unset in a message with path fields", () => {
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "an object without toString is refused for the field %s",
+  "the field %s refuses an object without toString",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
@@ -190,7 +190,7 @@ describe("the fallback to the exact reader", () => {
     ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
     ["escaped quotes in an unterminated string", `{"tags":["${'\\"'.repeat(100_000)}`],
     ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
-  ])("costs about the exact reader's time for %s", async (_, text) => {
+  ])("for %s costs about the exact reader's time", async (_, text) => {
     const outcome = (notes?: FieldNotes) => (): void => {
       try {
         readPartialJson(SinkSchema, text, {}, undefined, undefined, notes);
