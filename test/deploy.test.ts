@@ -39,7 +39,7 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
 const alertRules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
 
 test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" })))(
-  "$name's runbook section begins with a command",
+  "the runbook section for $name begins with a command",
   ({ rule, name }) => {
     const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];
     expect(anchor).toBe(name.toLowerCase());
@@ -102,7 +102,7 @@ describe("a deployment example", () => {
   });
 });
 
-test("the image has the tests' Node.js version", () => {
+test("the image has the Node.js version that runs the tests", () => {
   const stages = readFileSync(join(folder, "Dockerfile"), "utf8").matchAll(/^FROM node:(\S+)/gm);
   expect(Array.from(stages, ([, tag]) => tag)).toEqual(Array(4).fill(`${process.versions.node}-slim`));
 });

@@ -13,7 +13,7 @@ const readers: Readonly<Record<string, string>> = {
   "proxy/check/read-services.ts": "checks the output of buf from a pipe too, and handles no signals",
 };
 
-test("only command-line/files, which refuses named pipes, reads files that operators name", () => {
+test("only the listed source files read files with node:fs", () => {
   const reads = /^import [^;]*\b(?:readFile|readFileSync|createReadStream)\b[^;]*? from "node:fs/m;
   const found = allSourceFiles().filter((file) => readFileSync(sourcePath(file), "utf8").search(reads) >= 0);
   expect(found.toSorted()).toEqual(Object.keys(readers).toSorted());

@@ -13,7 +13,7 @@ test.each(workflows)("%s pins each action by commit hash, with its version", (wo
   for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
 
-test("all workflows use each action in one version", () => {
+test("all workflows use the same version for each action", () => {
   const pinned = workflows.flatMap((workflow) => read(workflow).match(/[\w-]+\/[\w-]+@[0-9a-f]{40}.*$/gm) ?? []);
   const names = new Set(pinned.map((action) => action.split("@")[0]));
   expect(new Set(pinned).size).toBe(names.size);
@@ -23,7 +23,7 @@ test.each(workflows)("%s has only read permissions, except in jobs that declare 
   expect(read(workflow)).toMatch(/^permissions:\n {2}contents: read\n$/m);
 });
 
-test.each(workflows)("%s contains no registry", (workflow) => {
+test.each(workflows)("%s names no package registry", (workflow) => {
   expect(read(workflow)).not.toMatch(/registry|npmjs|_authToken/i);
 });
 
@@ -50,7 +50,7 @@ test.each([
   { ecosystem: "maven", manifest: "pom.xml" },
   { ecosystem: "pip", manifest: "requirements.txt" },
   { ecosystem: "docker", manifest: "Dockerfile" },
-])("every folder with a $manifest is known to dependabot", ({ ecosystem, manifest }) => {
+])("every folder with a $manifest is listed in dependabot.yml", ({ ecosystem, manifest }) => {
   const updates = read(".github/dependabot.yml").split("- package-ecosystem: ");
   const listed = updates
     .filter((update) => update.startsWith(`${ecosystem}\n`))

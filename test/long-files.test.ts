@@ -19,11 +19,11 @@ const exceptions = config.overrides
   .filter(({ rules }) => rules["max-lines"] !== undefined)
   .flatMap(({ files }) => files);
 
-test(`files have at most ${linesMax} lines`, () => {
+test(`the linter limits files to ${linesMax} lines`, () => {
   expect(config.rules["max-lines"]).toEqual(["error", linesMax]);
 });
 
-test.each(exceptions)("%s exists and is still longer than the limit", (file) => {
+test.each(exceptions)("the exception %s exists, and is longer than the limit", (file) => {
   expect(existsSync(join(projectFolder, file))).toBe(true);
   expect(readFileSync(join(projectFolder, file), "utf8").split("\n").length - 1).toBeGreaterThan(linesMax);
 });

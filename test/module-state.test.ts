@@ -98,7 +98,7 @@ test.each([
   { line: "let date = 0, more = 1;", want: ["date", "more"] },
   { line: "const first = 0; let second = 1;", want: ["second"] },
   { line: "let [first] = [];", want: ["[first]"] },
-])("module-level variables in $line are found", ({ line, want }) => {
+])('the variables in the module "$line" are found', ({ line, want }) => {
   expect(moduleVariablesIn(`const a = 1;\n${line}\n`)).toEqual(want);
 });
 
@@ -108,7 +108,7 @@ test.each([
   "// let last;",
   "class A {\n  #last = 1;\n}",
   "for (let a of []) {}",
-])("in %j no module variable is found", (line) => {
+])('no module variable is found in "%s"', (line) => {
   expect(moduleVariablesIn(line)).toEqual([]);
 });
 
@@ -117,7 +117,7 @@ test.each([
   "function f() { state.count++; }",
   "const f = () => (state.a.b ??= 1);",
   "class A { set a(value) { state[value] = 1; } }",
-])("the module constant whose members are assigned in %j is found", (line) => {
+])('an assignment to a member of a constant is found in "%s"', (line) => {
   expect(assignedConstantsIn(`export const state = {};\n${line}`)).toEqual(["state"]);
 });
 
@@ -127,6 +127,6 @@ test.each([
   "function f() { last.state = 1; }",
   "function f() { state.lastIndex = 1; }",
   "class A { state = 1; constructor() { this.state = 2; } }",
-])("in %j no module constant is assigned", (line) => {
+])('no assignment to a member of a constant is found in "%s"', (line) => {
   expect(assignedConstantsIn(`const state = {};\n${line}`)).toEqual([]);
 });

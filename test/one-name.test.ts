@@ -149,7 +149,7 @@ function toSingular(name: string): string {
 
 const flags = rows.flatMap(({ path, flags: own }) => own.map(({ name }) => ({ path, name })));
 
-test.each(flags)("the flag --$name is named like its setting $path unless listed", ({ path, name }) => {
+test.each(flags)("the flag --$name is named like its setting $path unless it is listed", ({ path, name }) => {
   expect([name, flagsOf(path).includes(name)]).toEqual([name, !(name in flagDifferences)]);
 });
 
@@ -174,7 +174,7 @@ const serverDifferences: Readonly<Record<string, string>> = {
 
 describe("a setting of the plant store", () => {
   test.each(Object.entries(settings).map(([key, setting]) => ({ key, setting })))(
-    "$key has this name in its variable and its flag",
+    "$key has the same name in its variable and its flag",
     ({ key, setting }) => {
       const name = toKebab(key);
       const variable = name.toUpperCase().replaceAll("-", "_");
@@ -203,6 +203,6 @@ test.each([
   { what: "flags", differences: flagDifferences, names: flags.map(({ name }) => name) },
   { what: "variables", differences: variableDifferences, names: Object.keys(settings) },
   { what: "createPlantServer", differences: serverDifferences, names: Object.keys(settings) },
-])("every difference listed for $what exists", ({ differences, names }) => {
+])("every listed difference for $what names an existing setting", ({ differences, names }) => {
   expect(Object.keys(differences).filter((name) => !names.includes(name))).toEqual([]);
 });

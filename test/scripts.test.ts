@@ -14,7 +14,7 @@ const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
 // Without pages about a user's project, which has other scripts.
 const pages = projectFiles().filter((file) => !/package-lock\.json$|^test\/package\/|^docs\/tutorial\.md$/.test(file));
 
-test("every npm script in a file exists", () => {
+test("every npm script that a project file mentions exists", () => {
   const unknown = pages.flatMap((file) =>
     [...read(file).matchAll(/\bnpm run (?:(?:-s|--silent) )?([a-z][\w:-]*)/g)]
       .filter(([, name = ""]) => !scripts.includes(name))
@@ -23,7 +23,7 @@ test("every npm script in a file exists", () => {
   expect(unknown).toEqual([]);
 });
 
-test("every suite named in a file exists", () => {
+test("every suite that a project file mentions exists", () => {
   const names = suites.map(({ name }) => name);
   const unknown = pages.flatMap((file) =>
     [...read(file).matchAll(/\bnpm run (?:(?:-s|--silent) )?suite -- ((?:[a-z][\w-]* ?)+)/g)]

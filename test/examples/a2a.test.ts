@@ -38,7 +38,7 @@ async function taskOf(response: Promise<Response>): Promise<Task> {
   return payload.value;
 }
 
-describe("a response", () => {
+describe("an A2A response", () => {
   test.each([
     { path: "/tasks", httpStatus: 200 },
     { path: "/tasks/none", httpStatus: 404 },
@@ -48,7 +48,7 @@ describe("a response", () => {
     expect([status, headers.get("content-type")]).toEqual([httpStatus, "application/a2a+json"]);
   });
 
-  test("to a stream is Server-Sent Events, which end after the last message", async () => {
+  test("to a streaming call sends Server-Sent Events, and ends after the last one", async () => {
     const message = { messageId: "1", role: "ROLE_USER", parts: [{ text: "water 1" }] };
     const response = await call("/message:stream", { ...version, accept: "*/*" }, { message });
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -61,22 +61,27 @@ describe("a response", () => {
   });
 });
 
-describe("the version", () => {
+describe("a request", () => {
   test.each([
-    { name: "1.0", path: "/tasks", header: version, httpStatus: 200 },
-    { name: "1.0.1", path: "/tasks", header: { "a2a-version": "1.0.1" }, httpStatus: 200 },
-    { name: "1.0 of the query", path: "/tasks?A2A-Version=1.0", header: {}, httpStatus: 200 },
-    { name: "that is missing", path: "/tasks", header: {}, httpStatus: 400 },
-    { name: "1.1", path: "/tasks", header: { "a2a-version": "1.1" }, httpStatus: 400 },
-    { name: "1.1 of a stream", path: "/tasks/none:subscribe", header: { "a2a-version": "1.1" }, httpStatus: 400 },
-  ])("$name gets a $httpStatus response", async ({ path, header, httpStatus }) => {
+    { name: "version 1.0", path: "/tasks", header: version, httpStatus: 200 },
+    { name: "version 1.0.1", path: "/tasks", header: { "a2a-version": "1.0.1" }, httpStatus: 200 },
+    { name: "version 1.0 in the query", path: "/tasks?A2A-Version=1.0", header: {}, httpStatus: 200 },
+    { name: "no version", path: "/tasks", header: {}, httpStatus: 400 },
+    { name: "version 1.1", path: "/tasks", header: { "a2a-version": "1.1" }, httpStatus: 400 },
+    {
+      name: "version 1.1 for a stream",
+      path: "/tasks/none:subscribe",
+      header: { "a2a-version": "1.1" },
+      httpStatus: 400,
+    },
+  ])("with $name gets a $httpStatus response", async ({ path, header, httpStatus }) => {
     const response = await call(path, header);
     expect(response.status).toBe(httpStatus);
     if (httpStatus === 400) expect(await response.text()).toContain('"reason":"VERSION_NOT_SUPPORTED"');
   });
 });
 
-test("the card lists both bindings, and is not sent again if unchanged", async () => {
+test("the agent card lists both bindings, and is not sent again if unchanged", async () => {
   const path = "/.well-known/agent-card.json";
   const response = await call(path, {});
   expect(await response.json()).toMatchObject({
@@ -89,7 +94,7 @@ test("the card lists both bindings, and is not sent again if unchanged", async (
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-test("a body may repeat path fields, and contain unknown ones", async () => {
+test("a body may repeat path fields, and contain unknown fields", async () => {
   const { id } = await taskOf(send("water 100", {}, { returnImmediately: true }));
   const response = await call(`/my/tasks/${id}:cancel`, version, { id, tenant: "my", later: 1 });
   expect(await response.json()).toMatchObject({ id, status: { state: "TASK_STATE_CANCELED" } });
@@ -97,7 +102,7 @@ test("a body may repeat path fields, and contain unknown ones", async () => {
   expect(other.status).toBe(400);
 });
 
-test("a task that waits is continued by its id, in its context", async () => {
+test("a waiting task continues after a message with its id and context", async () => {
   const { id, contextId, status } = await taskOf(send("water"));
   expect(status?.state).toBe(TaskState.INPUT_REQUIRED);
   const inOther = await send("1", { taskId: id, contextId: "other" });
@@ -110,7 +115,7 @@ test("a task that waits is continued by its id, in its context", async () => {
   expect(await afterwards.text()).toContain('"reason":"UNSUPPORTED_OPERATION"');
 });
 
-test("a subscription continues while a task waits, until it is over", async () => {
+test("a subscription to a waiting task ends when the task is completed", async () => {
   const { id } = await taskOf(send("water"));
   const subscription = await call(`/tasks/${id}:subscribe`, version, undefined);
   const [text] = await Promise.all([subscription.text(), send("1", { taskId: id })]);
@@ -118,7 +123,7 @@ test("a subscription continues while a task waits, until it is over", async () =
   expect(states).toEqual(["INPUT_REQUIRED", "WORKING", "COMPLETED"]);
 });
 
-describe("a list", () => {
+describe("a task list", () => {
   const contextId = randomUUID();
   const listed: string[] = [];
   beforeAll(async () => {
@@ -128,13 +133,13 @@ describe("a list", () => {
   const list = async (query: string): Promise<ListTasksResponse> =>
     fromJsonString(ListTasksResponseSchema, await (await call(`/tasks?contextId=${contextId}${query}`)).text());
 
-  test("has the newest tasks first, without artifacts", async () => {
+  test("begins with the newest task", async () => {
     const { tasks, nextPageToken, pageSize, totalSize } = await list("");
     expect([nextPageToken, pageSize, totalSize]).toEqual(["", 50, 3]);
     expect(tasks.map(({ id }) => id)).toEqual(listed);
   });
 
-  test("continues at its token", async () => {
+  test("continues at the page token", async () => {
     const { tasks, nextPageToken } = await list("&pageSize=2");
     const rest = await list(`&pageSize=2&pageToken=${nextPageToken}`);
     expect([...tasks, ...rest.tasks].map(({ id }) => id)).toEqual(listed);
@@ -146,12 +151,15 @@ describe("a list", () => {
     { query: "&status=TASK_STATE_INPUT_REQUIRED", count: 3 },
     { query: "&statusTimestampAfter=2020-01-01T00:00:00Z", count: 3 },
     { query: "&statusTimestampAfter=2099-01-01T00:00:00Z", count: 0 },
-  ])("$query has $count tasks", async ({ query, count }) => {
+  ])("with $query has $count tasks", async ({ query, count }) => {
     expect((await list(query)).totalSize).toBe(count);
   });
 
-  test.each(["&pageSize=0", "&pageSize=101", "&pageToken=x", "&historyLength=-1"])("%s is refused", async (query) => {
-    const response = await call(`/tasks?${query}`);
-    expect(await response.json()).toMatchObject({ error: { code: 400, status: "INVALID_ARGUMENT" } });
-  });
+  test.each(["&pageSize=0", "&pageSize=101", "&pageToken=x", "&historyLength=-1"])(
+    "with %s is refused",
+    async (query) => {
+      const response = await call(`/tasks?${query}`);
+      expect(await response.json()).toMatchObject({ error: { code: 400, status: "INVALID_ARGUMENT" } });
+    },
+  );
 });

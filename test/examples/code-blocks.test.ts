@@ -13,7 +13,7 @@ test.each(pageBlocks)("the code block at line $line in $page has a rule", (block
   expect(ruleOf(block)).toBeDefined();
 });
 
-test.each(blockRules)("rule %# has a code block and a test", ({ run, ...rule }) => {
+test.each(blockRules)("rule %# applies to a code block, and its test exists", ({ run, ...rule }) => {
   expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
   if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
 });

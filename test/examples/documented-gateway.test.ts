@@ -47,7 +47,7 @@ function definitionOf(...lines: readonly string[]): string {
   return [...head, ...lines].join("\n");
 }
 
-test("the rule in the docs compiles to its two paths", () => {
+test("the documented HTTP rule compiles to two routes", () => {
   const service = compileService(
     definitionOf(
       "message Book { string name = 1; }",
@@ -82,7 +82,7 @@ test.each([
   expect(listed.filter((each) => !(each in exported))).toEqual([]);
 });
 
-test("the gateway responds with the error in the docs", async () => {
+test("the gateway responds with the documented error", async () => {
   const gateway = createGateway({ routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }) });
   try {
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
@@ -97,7 +97,7 @@ test("the gateway responds with the error in the docs", async () => {
   }
 });
 
-test("createGateway throws the error in the docs for such rules", () => {
+test("createGateway throws the documented error for invalid rules", () => {
   const service = compileService(
     definitionOf(
       "message GetBookRequest { string name = 1; string id = 2; }",

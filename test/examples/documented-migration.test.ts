@@ -74,14 +74,14 @@ function sectionOf(title: string): string {
   return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
 }
 
-describe.each(Object.entries(sections))("%s", (title, profile) => {
+describe.each(Object.entries(sections))('the section "%s"', (title, profile) => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startKitchenSink({ rest: { profile }, jsonOptions: { alwaysEmitImplicit: false } });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test("the page names the profile", () => {
+  test("names the profile", () => {
     const [, block = ""] = sectionOf(title).split("```");
     expect(block).toContain(`profile: "${profile}"`);
   });

@@ -41,11 +41,11 @@ function ownCell(about: string): string {
   return row.own;
 }
 
-test("the page has three tables", () => {
+test("docs/reference/peers.md has three tables", () => {
   expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
 });
 
-test.each(tables.flat())("about $about every peer has a cell", ({ peers }) => {
+test.each(tables.flat())("every peer has a cell ($about)", ({ peers }) => {
   expect(peers).toHaveLength(4);
   expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
 });
@@ -105,14 +105,14 @@ describe("the documented response to DELETE /plants/{id}", () => {
     },
   ];
 
-  test.each(testCases)("for $about equals the actual one", async ({ about, cell, ...request }) => {
+  test.each(testCases)("equals the actual response ($about)", async ({ about, cell, ...request }) => {
     received = undefined;
     const response = await send(address, request);
     const plain = received === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(received)}`;
     expect(cell?.(response) ?? plain).toBe(ownCell(about));
   });
 
-  test("this test covers every row", () => {
+  test("has a test case in every row", () => {
     expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
   });
 });
@@ -151,11 +151,11 @@ describe("the documented response with other rules", () => {
     { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
   ];
 
-  test.each(testCases)("for $about equals the actual one", async ({ about, cell, ...request }) => {
+  test.each(testCases)("equals the actual response ($about)", async ({ about, cell, ...request }) => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
   });
 
-  test("this test covers every row", () => {
+  test("has a test case in every row", () => {
     expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
   });
 });

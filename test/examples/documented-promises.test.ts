@@ -13,7 +13,7 @@ test("the table with the promises is read", () => {
   expect(promises.length).toBeGreaterThan(9);
 });
 
-describe.each(promises)("the promise: $promise", ({ tests }) => {
+describe.each(promises)('the promise "$promise"', ({ tests }) => {
   test("names test files that exist", () => {
     expect(tests).not.toEqual([]);
     expect(tests.map(({ names }) => names.length)).not.toContain(0);

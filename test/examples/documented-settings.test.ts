@@ -91,7 +91,7 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
     expect(await deletePlant(environment, token)).toBe(400);
   });
 
-  test(`${enforced ? "refuse" : "accept"} a token without the scope`, async () => {
+  test("refuse a token without the scope only if they enforce scopes", async () => {
     const token = await provider.sign({ ...forAudience(audience) });
     expect(await deletePlant(environment, token)).toBe(enforced ? 400 : 204);
   });

@@ -47,7 +47,7 @@ const requiredRows = rowsOf(required);
 const silentRows = rowsOf(silent);
 const rows = [...requiredRows, ...silentRows];
 
-test("this test finds both tables", () => {
+test("docs/reference/specification.md has both tables", () => {
   expect(requiredRows.length).toBeGreaterThan(25);
   expect(silentRows.length).toBeGreaterThan(25);
 });
@@ -56,7 +56,7 @@ test.each(PlantService.methods)("the code and tests for $name are on the page", 
   expect(rows.flatMap(({ code }) => code.flatMap(({ names }) => names))).toContain(rpc);
 });
 
-describe.each(rows)("$heading: $subject", ({ code, tests }) => {
+describe.each(rows)("$subject ($heading)", ({ code, tests }) => {
   test("references existing files, a function and a test", () => {
     expect(missingFiles([...code, ...tests])).toEqual([]);
     expect(code.flatMap(({ names }) => names)).not.toEqual([]);

@@ -37,7 +37,7 @@ function isBroken(page: string, link: string): boolean {
   return anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).has(anchor);
 }
 
-test("links are found", () => {
+test("the pages contain more than 300 links", () => {
   expect(pages.flatMap(linksOf).length).toBeGreaterThan(300);
 });
 

@@ -91,7 +91,7 @@ describe("a photo", () => {
     expect((await ask(["GET", path])).httpStatus).toBe(want);
   });
 
-  test("is not changed by an upload that its client aborts", async () => {
+  test("is not changed by an aborted upload", async () => {
     {
       using upload = openFetchUpload(gateway.fetch, ["PUT", "/photos/palm"], []);
       upload.write(Buffer.from("half"));

@@ -136,37 +136,45 @@ describe("the audit line", () => {
     if (token !== "!") expect(log.text()).not.toContain(token);
   });
 
-  test("is written once per call, and for nothing else", () => {
+  test("is written exactly once for each call", () => {
     expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
   });
 });
 
-describe("the audit line for a call that the store failed", () => {
+describe("the audit line for a failed call", () => {
   test.each([
-    { name: "a problem of the store", error: storeUnavailable("the disk is full"), problem: "the disk is full" },
-    { name: "an error of the database", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
+    { name: "the store's problem", error: storeUnavailable("the disk is full"), problem: "the disk is full" },
+    { name: "the database's error", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
     {
-      name: "the problem of the last attempt of a deletion in doubt",
+      name: "the last attempt's problem for a deletion in doubt",
       error: outcomeUnknown(storeUnavailable("another transaction holds a lock")),
       problem: "another transaction holds a lock",
     },
-    { name: "the message of a trigger", error: plantProtected(1n, new Error("on loan")), problem: "on loan" },
-    { name: "512 characters of a long message", error: storeUnavailable("é".repeat(513)), problem: "é".repeat(512) },
-    { name: "no problem without a cause", error: queueFull(), problem: undefined },
+    { name: "a trigger's message", error: plantProtected(1n, new Error("on loan")), problem: "on loan" },
     {
-      name: "no problem for the cause of another error",
-      error: new ConnectError("canceled", Code.Canceled, undefined, undefined, new Error("aborted")),
-      problem: undefined,
+      name: "the first 512 characters of a long message",
+      error: storeUnavailable("é".repeat(513)),
+      problem: "é".repeat(512),
     },
-    {
-      name: "no problem for the cause of an invalid message",
-      error: gatewayProblem("ERR_MESSAGE_INVALID", "the message is not valid", { cause: new Error("premature EOF") }),
-      problem: undefined,
-    },
-    { name: "no problem if the store gives none", error: storeUnavailable(), problem: undefined },
-  ])("has $name in its fields", ({ error, problem }) => {
+  ])("has $name as its problem", ({ error, problem }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
-    expect(fields).toEqual(problem === undefined ? {} : { problem });
+    expect(fields).toEqual({ problem });
+  });
+
+  test.each([
+    { name: "an error without a cause", error: queueFull() },
+    {
+      name: "a cancelled call",
+      error: new ConnectError("canceled", Code.Canceled, undefined, undefined, new Error("aborted")),
+    },
+    {
+      name: "an invalid message",
+      error: gatewayProblem("ERR_MESSAGE_INVALID", "the message is not valid", { cause: new Error("premature EOF") }),
+    },
+    { name: "an unavailable store without a problem", error: storeUnavailable() },
+  ])("has no problem for $name in its fields", ({ error }) => {
+    const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
+    expect(fields).toEqual({});
   });
 });
 
@@ -235,7 +243,7 @@ describe("the audit trail", () => {
     { level: "silent", audit: "", want: [] },
     { level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
     { level: "warn", audit: "by-level", want: [] },
-  ])("has $want if LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit are set", async ({ level, audit, want }) => {
+  ])('has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT="$audit"', async ({ level, audit, want }) => {
     expect(await callLinesOf({ LOG_LEVEL: level, PLANTSTORE_AUDIT: audit })).toEqual(want);
   });
 });

@@ -54,7 +54,7 @@ test("a TLS server does not respond to plain HTTP", async () => {
   await expect(exchangeHttp1({ address: "127.0.0.1", port: server.port }, request)).rejects.toThrow();
 });
 
-test("new connections get a renewed certificate, and open ones continue", async () => {
+test("new connections get a renewed certificate, and open connections continue", async () => {
   using folder = createTempFolder();
   const [first, renewed] = [createCertificate("first"), createCertificate("renewed")];
   put(folder, first);
@@ -73,7 +73,7 @@ test("new connections get a renewed certificate, and open ones continue", async 
 
 test.each<{ name: string; spoil: (folder: TempFolder) => void; problem: RegExp }>([
   {
-    name: "a key of another certificate",
+    name: "another certificate's key",
     spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
     problem: /^the private key does not belong to the certificate$/,
   },
@@ -125,7 +125,7 @@ test.each([
   expect(socket.authorized).toBe(true);
 });
 
-test("an expired certificate is replaced by any other, even an expired one", async () => {
+test("an expired certificate is replaced by any other certificate, even an expired one", async () => {
   using folder = createTempFolder();
   put(folder, createCertificate("plants", past));
   await using server = await serve(folder);
@@ -137,8 +137,8 @@ test("an expired certificate is replaced by any other, even an expired one", asy
 });
 
 test.each([
-  { name: "does not warn of a certificate that expires in 14 days and an hour", days: 14 + 1 / 24, want: undefined },
-  { name: "warns of a certificate that expires in 14 days", days: 14, want: "certificate expires soon" },
+  { name: "does not warn 14 days and an hour before a certificate expires", days: 14 + 1 / 24, want: undefined },
+  { name: "warns 14 days before a certificate expires", days: 14, want: "certificate expires soon" },
   { name: "warns of an expired certificate", days: -1, want: "certificate has expired" },
 ])("a server $name, at the start and daily", async ({ days, want }) => {
   using folder = createTempFolder();
@@ -168,7 +168,7 @@ test("a server does not warn about an expired intermediate certificate", async (
   expect(messagesOf(server)).not.toContain("certificate has expired");
 });
 
-test("a server does not start with another certificate's key", async () => {
+test("a server does not start if the key belongs to another certificate", async () => {
   using folder = createTempFolder();
   put(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
   await expect(serve(folder)).rejects.toThrow("cannot use TLS_CERT_FILE and TLS_KEY_FILE: ");

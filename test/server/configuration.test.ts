@@ -55,14 +55,17 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
   },
 );
 
-test.each(["\n", "\r\n"])("readConfiguration removes a line break %j, and trimmedSettings names its setting", (end) => {
-  const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
-  expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
-  expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
-  expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
-});
+test.each(["\n", "\r\n"])(
+  "readConfiguration removes the line break %j after a value, and trimmedSettings lists the setting",
+  (end) => {
+    const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
+    expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
+    expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
+    expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
+  },
+);
 
-test.each(["\n", "\r\n"])("plantLocationOf removes a line break %j after DATABASE_URL", (end) => {
+test.each(["\n", "\r\n"])("plantLocationOf removes the line break %j after DATABASE_URL", (end) => {
   expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });
   expect(() => plantLocationOf("sqlite:plants.db ")).toThrow("DATABASE_URL must not begin or end with white space");
 });
@@ -158,7 +161,7 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
   expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
 });
 
-test("readConfiguration keeps only plain tokens' hashes", () => {
+test("readConfiguration keeps hashes instead of plain tokens", () => {
   const configuration = configurationOf({ ...minimal, PLANTSTORE_TOKENS: "first-first-first, second-second-second" });
   expect(configuration.tokens?.map(({ name }) => name)).toEqual(["token-1", "token-2"]);
   expect(JSON.stringify(configuration)).not.toContain("first-first");
@@ -195,12 +198,12 @@ test.each([
   ],
   ["PLANTSTORE_DOCS", "yes", "must be open or closed"],
   ["PLANTSTORE_MCP", "yes", "must be on or off"],
-])("readConfiguration refuses %s=%s: it %s", (name, value, rule) => {
+])('readConfiguration refuses %s=%s with the reason "%s"', (name, value, rule) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${rule}, got "${value}"`]);
 });
 
 test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
-  ["an invalid flag, by its name", {}, '--port must be an integer between 0 and 65535, got ""', { port: "" }],
+  ["an invalid flag", {}, '--port must be an integer between 0 and 65535, got ""', { port: "" }],
   [
     "a path that is too long for a socket",
     { HOST: `unix:/${"x".repeat(107)}` },
@@ -218,17 +221,17 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
   ],
   [
-    "an admin address that is the address of the service",
+    "the service's address as admin address",
     { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
     "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "an admin address that is the address of the service under another name",
+    "another name for the service's address as admin address",
     { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
     "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "an admin address that the wildcard address of the service includes",
+    "an admin address that the service's wildcard address includes",
     {
       HOST: "::",
       PORT: "9464",
@@ -307,12 +310,12 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     'unknown setting "PLANTSTORE_PORT", did you mean "PORT"?',
   ],
   [
-    "a certificate without the end of its name",
+    "TLS_CERT instead of TLS_CERT_FILE",
     { TLS_CERT: someFile },
     'unknown setting "TLS_CERT", did you mean "TLS_CERT_FILE"?',
   ],
   [
-    "an unknown setting without a similar one",
+    "an unknown setting that is similar to no other",
     { PLANTSTORE_WATERING_CAN: "1" },
     'unknown setting "PLANTSTORE_WATERING_CAN"',
   ],
@@ -332,7 +335,7 @@ test.each([
   ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
   ["PLANTSTORE_CANARY_SERVICE_PORT", "80"],
   ["PLANTSTORE_TOKEN", ""],
-])("readConfiguration ignores %s=%j, which is empty or set by Kubernetes", (name, value) => {
+])("the unknown setting %s=%j is ignored by readConfiguration", (name, value) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });
 

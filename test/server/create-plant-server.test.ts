@@ -45,14 +45,14 @@ function waitingStore(): { store: PlantStore; called: Promise<void>; release: ()
 }
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
-  "the host %s is refused for a server without a verifier",
+  "listening on %s is refused without a verifier",
   async (host) => {
     const server = createPlantServer({ store: openMemoryStore() });
     await expect(server.listen({ host })).rejects.toThrow(`refusing to listen on ${host}: `);
   },
 );
 
-test.each(["Node", "", "http", null, 1])("the HTTP engine %j is refused by createPlantServer", (httpEngine) => {
+test.each(["Node", "", "http", null, 1])("createPlantServer refuses %j as HTTP engine", (httpEngine) => {
   const wrong: object = { httpEngine };
   const error = new TypeError(`httpEngine must be "plantstore" or "node", got ${JSON.stringify(httpEngine)}`);
   expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
@@ -78,7 +78,7 @@ test.each([
   { publicUrl: "https://plants.example/api", path: "/livez", method: "GET", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/apiplants/2", method: "DELETE", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/api/api/plants/2", method: "DELETE", want: 404 },
-])("$method $path at $publicUrl gets a $want response", async ({ publicUrl, path, method, want }) => {
+])("with the public URL $publicUrl, $method $path gets a $want response", async ({ publicUrl, path, method, want }) => {
   await using server = await serve({ publicUrl: new URL(publicUrl) });
   expect(await statusOf(server.baseUrl + path, method)).toBe(want);
 });
@@ -96,7 +96,7 @@ test("a custom endpoint requires a credential unless it is open", async () => {
   expect(await statusOf(`${server.baseUrl}/closed`, "GET")).toBe(200);
 });
 
-test("a custom interceptor gets the principal, and no refused calls", async () => {
+test("a custom interceptor gets the principal, but no refused calls", async () => {
   const calls: string[] = [];
   const interceptor: Interceptor = (next) => (request) => {
     calls.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);
@@ -124,7 +124,7 @@ test("a custom interceptor's error is logged, and returned as internal", async (
   );
 });
 
-test("onResponse is called for every response, and may throw without effect", async () => {
+test("onResponse is called for every response, and its errors have no effect", async () => {
   const { log, lines } = openLogLines("error");
   const responses: (string | undefined)[] = [];
   await using server = await serve({

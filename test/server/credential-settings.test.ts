@@ -33,7 +33,7 @@ const issuer: JwtSource = {
 };
 
 test.each([
-  { name: "no source", environment: {}, want: "none" },
+  { name: "missing settings", environment: {}, want: "none" },
   { name: "plain tokens", environment: { PLANTSTORE_TOKENS: "token-of-the-test-0123" }, want: "plain tokens" },
   { name: "a file of token hashes", environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, want: "token hashes" },
   {
@@ -41,7 +41,7 @@ test.each([
     environment: { ...jwt, ...introspection },
     want: "JWTs of https://id.example; introspection",
   },
-])("for $name, credentialSourcesOf returns a description", ({ environment, want }) => {
+])("credentialSourcesOf describes $name as a source", ({ environment, want }) => {
   expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(
     want,
   );
@@ -53,9 +53,9 @@ describe("tokenSourcesOf", () => {
   });
 
   test.each<{ name: string; environment: Texts; want: Partial<TokenSources> }>([
-    { name: "an issuer whose metadata has the URL of its keys", environment: jwt, want: { jwt: [issuer] } },
+    { name: "an issuer without a keys URL", environment: jwt, want: { jwt: [issuer] } },
     {
-      name: "issuers with a URL of keys for each",
+      name: "two issuers with a keys URL each",
       environment: {
         PLANTSTORE_JWT_ISSUERS: "a, b",
         PLANTSTORE_JWT_AUDIENCES: "plants,https://plants.example",
@@ -203,14 +203,14 @@ describe("readConfiguration", () => {
       environment: { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
       want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     },
-  ])("with $name is refused", ({ environment, want }) => {
+  ])("refuses $name with a message", ({ environment, want }) => {
     expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
   });
 
   test.each<{ name: string; environment: Texts }>([
     { name: "an issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
-  ])("with $name may listen on an exposed address", ({ environment }) => {
+  ])("accepts an exposed address with $name as credentials", ({ environment }) => {
     expect(problemsOf({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" })).toEqual([]);
   });
 });

@@ -50,7 +50,7 @@ describe("a database URL file", () => {
     expect(readDatabaseUrlFile(pathOf(folder.file("larger")))).toEqual({ kind: "problems", problems });
   });
 
-  test("may change its user and password, and nothing else", async () => {
+  test("may change only its user and password while a server runs", async () => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
@@ -138,7 +138,7 @@ describe("the certificates of a database URL", () => {
     },
     { name: "a future authority", file: "ca.pem", text: future.cert, problem: /no certificate of .*ca\.pem is valid/ },
     {
-      name: "an authority that is a key",
+      name: "a key instead of an authority",
       file: "ca.pem",
       text: client?.key ?? "",
       problem: /ca\.pem must contain cert/,
@@ -216,6 +216,6 @@ test.each([
   { kind: "memory" },
   { kind: "sqlite", path: "plants.db" },
   { kind: "postgres", url: "postgres://db/p" },
-] as const)("watchDatabase watches no file for a $kind URL from elsewhere", async (location) => {
+] as const)("watchDatabase watches no file for a $kind URL that is not from a file", async (location) => {
   expect(await watchDatabase(location, silentLog)).toEqual({ location, files: [] });
 });

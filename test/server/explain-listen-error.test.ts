@@ -11,7 +11,7 @@ test.each([
   },
   { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
   { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
-])("for $code from $syscall, explainListenError names the setting", ({ want, ...fields }) => {
+])("explainListenError names the setting for $code from $syscall()", ({ want, ...fields }) => {
   const cause = Object.assign(new Error("message of the system"), fields);
   expect(explainListenError(cause, at)).toEqual(new Error(want, { cause }));
 });

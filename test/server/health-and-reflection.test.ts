@@ -26,7 +26,7 @@ async function servicesListed(server: TestPlantServer, token: string): Promise<r
 }
 
 test.each([
-  { name: "SERVING for the server", store: {}, service: "", want: Status.SERVING },
+  { name: "SERVING without a service name", store: {}, service: "", want: Status.SERVING },
   { name: "SERVING for PlantService", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
   {
     name: "NOT_SERVING while the store is unavailable",
@@ -34,7 +34,7 @@ test.each([
     service: "",
     want: Status.NOT_SERVING,
   },
-])("gRPC health responds $name without a credential", async ({ store, service, want }) => {
+])("the health service responds $name to a call without a credential", async ({ store, service, want }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { status } = await createClient(Health, transportTo(server)).check({ service });
   expect(status).toBe(want);
@@ -43,7 +43,7 @@ test.each([
 test.each([
   { name: "that is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
   { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
-])("/readyz for a store $name responds 503 with the obstacle", async ({ store, obstacles }) => {
+])("/readyz responds 503 with the obstacle for a store $name and has a problem", async ({ store, obstacles }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;
   const response = await fetch(`http://${address}:${port}/readyz`);
@@ -55,7 +55,7 @@ test.each([
 test.each([
   { length: 509, code: Code.NotFound },
   { length: 510, code: Code.ResourceExhausted },
-])("gRPC health limits a service name with $length characters to 509", async ({ length, code }) => {
+])("the health service accepts 509 characters in a service name, not more ($length)", async ({ length, code }) => {
   await using server = await startPlantServer();
   const checked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
   await expect(checked).rejects.toMatchObject({ code });

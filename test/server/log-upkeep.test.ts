@@ -44,7 +44,7 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     level: "warn",
     msg: "too few database connections; allow five per process",
   },
-])("logUpkeep logs $event.kind in one line with all fields", ({ event, level, msg, errorCode }) => {
+])("logUpkeep logs the event $event.kind in one line with all its fields", ({ event, level, msg, errorCode }) => {
   const lines: unknown[] = [];
   const write =
     (at: string) =>

@@ -114,7 +114,7 @@ describe("metrics", () => {
       labels: { rpc_system_name: "connectrpc", rpc_method: method, rpc_response_status_code: "unauthenticated" },
     },
     {
-      name: "a gRPC call of an unknown method",
+      name: "a gRPC call to an unknown method",
       version: "2",
       request: rpcRequest(wireFormats.grpc, new Uint8Array(0), good, "/plantstore.v1.PlantService/Water9"),
       labels: {
@@ -179,14 +179,14 @@ describe("metrics", () => {
 });
 
 test.each<{ name: string; error: ConnectError; kinds: readonly string[] }>([
-  { name: "no refusal when a client disconnects early", error: new ConnectError("", Code.Canceled), kinds: [] },
+  { name: "no refusal if a client disconnects early", error: new ConnectError("", Code.Canceled), kinds: [] },
   {
-    name: "a refusal when the database does not allow a deletion",
+    name: "a refusal if the database does not allow a deletion",
     error: plantProtected(1n),
     kinds: ["plant_protected"],
   },
   {
-    name: "no refusal when another precondition fails",
+    name: "no refusal if another precondition fails",
     error: new ConnectError("", Code.FailedPrecondition),
     kinds: [],
   },
@@ -230,7 +230,7 @@ test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: st
     request: { ...probe, header: [["x", "y".repeat(20_000)]] },
     status: "431",
   },
-])("metrics count a bad request with $name by its status", async ({ version, request, status }) => {
+])("metrics count a bad request with $name under its status", async ({ version, request, status }) => {
   const name = "gateway_bad_requests_total";
   const labels = { http_response_status_code: status };
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
@@ -296,7 +296,7 @@ test("labels never contain ids, paths, tokens or subjects that clients send", as
   expect(text).not.toContain(token);
 });
 
-test("the service port has no /metrics, and the admin address nothing else", async () => {
+test("the service port does not serve /metrics, and the admin address only that", async () => {
   const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
   expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
   expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });
@@ -406,7 +406,7 @@ test("metrics have each watched file's last reload and last success", async () =
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
 });
 
-test("metrics have queued deletes by reason, even without a queue", async () => {
+test("metrics have waiting deletions by reason, even without a queue", async () => {
   const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");

@@ -6,7 +6,7 @@ import { authorized, startPlantServer } from "../support/server/plant-server.ts"
 
 const document = createPlantStoreOpenApi("https://plants.example/api");
 
-test("openapi.json is the description for the default address", () => {
+test("openapi.json in the repository describes the default address", () => {
   const committed: unknown = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
   expect(committed).toEqual(createPlantStoreOpenApi("http://127.0.0.1:8080"));
 });
@@ -82,7 +82,7 @@ const docsAccess = [
 ] as const;
 
 test.each(docsAccess)(
-  "for $name, the server responds $httpStatus on every path",
+  "the server responds $httpStatus on every documentation path ($name)",
   async ({ open, header, httpStatus }) => {
     await using server = await startPlantServer({ docs: open ? "open" : "closed" });
     for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
@@ -95,7 +95,7 @@ test.each(docsAccess)(
 test.each([
   { publicUrl: undefined, path: "/openapi.json", want: "/" },
   { publicUrl: "https://plants.example/api/", path: "/api/openapi.json", want: "https://plants.example/api" },
-])('the description at $publicUrl has "$want" as its server URL', async ({ publicUrl, path, want }) => {
+])('the description has the server URL "$want" with the public URL "$publicUrl"', async ({ publicUrl, path, want }) => {
   const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
   await using server = await startPlantServer({ docs: "open", ...at });
   const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });

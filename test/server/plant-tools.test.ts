@@ -59,7 +59,7 @@ describe("the tool DeletePlant", () => {
     expect(body).toMatchObject({ paths: { "/plants/{id}": { delete: { "x-rpc": { tool } } } } });
   });
 
-  test("is destructive and idempotent, and takes an id that is a string", async () => {
+  test("is destructive and idempotent, and has a string as id", async () => {
     const { body } = await send(statelessRequest("tools/list", {}, [bearer(tokens.good)]));
     expect(body["result"]).toMatchObject({
       tools: [
@@ -94,7 +94,7 @@ describe("the tool DeletePlant", () => {
       request: statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
       want: failed('INVALID_ARGUMENT: unknown field "plant"'),
     },
-  ])("with $name returns the call's result", async ({ request, want }) => {
+  ])("returns the call's result ($name)", async ({ request, want }) => {
     const { httpStatus, body } = await send(request);
     expect({ httpStatus, body }).toMatchObject({ httpStatus: 200, body: want });
   });
@@ -134,7 +134,7 @@ describe("the tool DeletePlant", () => {
   });
 });
 
-describe("a preflight request of a page", () => {
+describe("a CORS preflight request", () => {
   const preflight = [
     ["origin", "https://agents.example"],
     ["access-control-request-method", "POST"],
@@ -146,7 +146,7 @@ describe("a preflight request of a page", () => {
     return fieldValue(header, "access-control-allow-headers")?.toLowerCase() ?? "";
   }
 
-  test("gets tool header fields only if there are tools", async () => {
+  test("allows the header fields for tools only if there are tools", async () => {
     const fields = /\bmcp-protocol-version, ?mcp-method, ?mcp-name\b/;
     await using without = await startPlantServer({ corsOrigins: ["https://agents.example"] });
     expect(await allowedHeaders(server)).toMatch(fields);

@@ -64,24 +64,28 @@ const transports = (["1.1", "2"] as const).flatMap((version) =>
   [false, true].map((tls) => ({ name: `HTTP/${version}${tls ? " with TLS" : ""}`, version, tls })),
 );
 
-describe.each(transports)("with the PROXY protocol over $name, the logged peer", ({ version, tls }) => {
+describe.each(transports)("the logged peer with the PROXY protocol over $name", ({ version, tls }) => {
   const options = { proxyProtocol: "on", trustedProxies: loopback, ...(tls && { tls: certificate }) } as const;
 
   test.each([
-    { name: "a text header", pieces: [text], want: "203.0.113.7" },
-    { name: "a binary header", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses)], want: "203.0.113.7" },
-    { name: "a header with IPv6 addresses", pieces: [binaryHeader(0x21, 0x21, ipv6Addresses)], want: "2001:db8::7" },
+    { name: "text header", pieces: [text], want: "203.0.113.7" },
+    { name: "binary header", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses)], want: "203.0.113.7" },
     {
-      name: "a header in single bytes",
+      name: "binary header with IPv6 addresses",
+      pieces: [binaryHeader(0x21, 0x21, ipv6Addresses)],
+      want: "2001:db8::7",
+    },
+    {
+      name: "text header in single bytes",
       pieces: [...Buffer.from(text)].map((byte) => Buffer.of(byte)),
       want: "203.0.113.7",
     },
     {
-      name: "the header of a proxy's own health check",
+      name: "header without a client, which a health check sends",
       pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))],
       want: "127.0.0.1",
     },
-  ])("is taken from $name if that has a client", async ({ pieces, want }) => {
+  ])("is the client or else the proxy ($name)", async ({ pieces, want }) => {
     const log = openLogLines("info");
     await using server = await startPlantServer({ ...options, log: log.log });
     using socket = disposable(await openWith(server.address, pieces));
@@ -90,7 +94,7 @@ describe.each(transports)("with the PROXY protocol over $name, the logged peer",
   });
 });
 
-test("two connections from one proxy port are logged with their own clients", async () => {
+test("two connections from the same proxy port are logged with different clients", async () => {
   const log = openLogLines("info");
   const options = { proxyProtocol: "on", trustedProxies: loopback, tls: certificate, host: "0.0.0.0" } as const;
   await using server = await startPlantServer({ ...options, log: log.log });
@@ -168,7 +172,7 @@ async function deleteThrough(
 }
 
 describe.each(wires)("$name", (wire) => {
-  test("the audit line has a trusted proxy's client, and otherwise the peer", async () => {
+  test("the audit line has the client behind a trusted proxy, or else the peer", async () => {
     for (const [addresses, want] of [
       [["127.0.0.1"], "203.0.113.7"],
       [["192.0.2.1"], "127.0.0.1"],

@@ -64,7 +64,7 @@ function fieldsOf({ format }: Wire, response: HttpResponse): readonly Field[] {
   return format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.header;
 }
 
-test.each(verifiers)("a principal verified $how has one rate over all its addresses", async ({ verifier }) => {
+test.each(verifiers)("a principal verified $how has the same rate limit for all addresses", async ({ verifier }) => {
   await using server = await startPlantServer({ verifier, ratePerPrincipal: rate, trustedProxies });
   const outcomes = [];
   for (const header of [
@@ -99,13 +99,13 @@ async function codeOf(server: TestPlantServer, header: readonly Field[]): Promis
 }
 
 test.each([
-  { name: "a call from another address is not limited", header: from("203.0.113.2"), want: "unauthenticated" },
+  { name: "does not apply to another address", header: from("203.0.113.2"), want: "unauthenticated" },
   {
-    name: "a forged address in front of the client's has no effect",
+    name: "ignores a forged address before the client's",
     header: from("198.51.100.1, 203.0.113.1"),
     want: "resource_exhausted",
   },
-])("$name when the address's rate is checked before credentials", async ({ header, want }) => {
+])("the rate limit per address $name, before credentials are checked", async ({ header, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("203.0.113.1")]);
   expect(await codeOf(server, [header])).toBe(want);
@@ -114,7 +114,7 @@ test.each([
 test.each([
   { second: "2001:db8:0:1:ffff::1", want: "resource_exhausted" },
   { second: "2001:db8:0:2::1", want: "unauthenticated" },
-])("a call from $second shares 2001:db8:0:1::1's rate only in its /64", async ({ second, want }) => {
+])("IPv6 addresses share a rate limit only in the same /64 network ($second)", async ({ second, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("2001:db8:0:1::1")]);
   expect(await codeOf(server, [from(second)])).toBe(want);

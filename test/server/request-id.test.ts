@@ -61,7 +61,7 @@ async function startLogged(options: TestPlantServerOptions = {}): Promise<Logged
 const sent: Field = ["x-request-id", "from-the-client"];
 const accepted = { returned: ["from-the-client"], logged: "from-the-client" };
 
-describe("x-request-id with every protocol and HTTP version", () => {
+describe("x-request-id", () => {
   let server: LoggedServer;
   let always: LoggedServer;
   beforeAll(async () => {
@@ -95,19 +95,16 @@ describe("x-request-id with every protocol and HTTP version", () => {
     expect(logged).toBe(returned[0]);
   });
 
-  test.each(wiresWithTools)(
-    "is generated for a success over $name only with requestIdResponses: always",
-    async (wire) => {
-      const request = deletePlantRequest(wire.format, 7n, [authorized]);
-      expect((await server.idsOf(wire, request)).returned).toEqual([]);
-      const { returned, logged } = await always.idsOf(wire, request);
-      expect(returned).toEqual([expect.stringMatching(generatedId)]);
-      expect(logged).toBe(returned[0]);
-    },
-  );
+  test.each(wiresWithTools)("is returned over $name for a success if requestIdResponses is always", async (wire) => {
+    const request = deletePlantRequest(wire.format, 7n, [authorized]);
+    expect((await server.idsOf(wire, request)).returned).toEqual([]);
+    const { returned, logged } = await always.idsOf(wire, request);
+    expect(returned).toEqual([expect.stringMatching(generatedId)]);
+    expect(logged).toBe(returned[0]);
+  });
 
   test.each(wiresWithTools.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
-    "occurs over $name once in a stream",
+    "is sent over $name once per stream",
     async (wire) => {
       const message = encodeMessage(wire.format, ServerReflectionRequestSchema, {
         messageRequest: { case: "listServices", value: "" },
@@ -124,7 +121,7 @@ describe("x-request-id with every protocol and HTTP version", () => {
 
 const rest = wiresOf("rest").map(({ httpVersion }) => ({ httpVersion }));
 
-describe.each(rest)("over HTTP/$httpVersion", (wire) => {
+describe.each(rest)("x-request-id over HTTP/$httpVersion", (wire) => {
   let server: LoggedServer;
   beforeAll(async () => {
     server = await startLogged();
@@ -136,7 +133,7 @@ describe.each(rest)("over HTTP/$httpVersion", (wire) => {
     { name: "base64", id: "q83vEjRWeJA+/w==" },
     { name: "other allowed characters", id: "a._~:@Z9" },
     { name: "128 characters", id: longest },
-  ])("an x-request-id with $name is accepted", async ({ id }) => {
+  ])("with $name is accepted", async ({ id }) => {
     const request = { httpMethod: "GET", path: "/livez", header: [["x-request-id", id]] satisfies Field[] };
     expect(await server.idsOf(wire, request)).toEqual({ returned: [id], logged: id });
   });
@@ -147,8 +144,8 @@ describe.each(rest)("over HTTP/$httpVersion", (wire) => {
     { name: "a space", header: [["x-request-id", "a b"]] },
     { name: "a quotation mark", header: [["x-request-id", 'a"b']] },
     { name: "a byte above ASCII", header: [["x-request-id", "\u00e9"]] },
-    { name: "two fields", header: [sent, sent] },
-  ])("an x-request-id with $name is replaced as invalid", async ({ header }) => {
+    { name: "a second field", header: [sent, sent] },
+  ])("with $name is replaced as invalid", async ({ header }) => {
     const { returned, logged } = await server.idsOf(wire, { httpMethod: "GET", path: "/livez", header });
     expect({ returned, logged }).toEqual({ returned: [], logged: expect.stringMatching(generatedId) });
   });

@@ -6,9 +6,9 @@ import { startConfigured } from "../support/server/start-configured.ts";
 // start-server.test.ts covers the base URL's document.
 
 test.each([
-  { name: "the tools", httpMethod: "POST", path: "/mcp" },
-  { name: "an endpoint that requires a credential", httpMethod: "GET", path: "/openapi.json" },
-])("the challenge for $name names a document for its URL", async ({ httpMethod, path }) => {
+  { name: "the MCP endpoint", httpMethod: "POST", path: "/mcp" },
+  { name: "another endpoint that requires a credential", httpMethod: "GET", path: "/openapi.json" },
+])("the challenge for $name links to the metadata for its URL", async ({ httpMethod, path }) => {
   await using server = await startConfigured({
     PLANTSTORE_TOKENS: "sixteen-characters",
     PLANTSTORE_PUBLIC_URL: "https://plants.example/api",

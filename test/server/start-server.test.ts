@@ -57,7 +57,7 @@ test("a server with credentials does not warn that none are configured", async (
 test.each([
   { setting: "on", want: ["/livez", "/plants/1"] },
   { setting: "off", want: ["/plants/1"] },
-])("PLANTSTORE_LOG_PROBES=$setting controls whether probes are logged", async ({ setting, want }) => {
+])("probes are logged according to PLANTSTORE_LOG_PROBES=$setting in the environment", async ({ setting, want }) => {
   const server = await startConfigured({ PLANTSTORE_LOG_PROBES: setting });
   await request(server, "GET", "/livez");
   await request(server, "DELETE", "/plants/1");
@@ -69,7 +69,7 @@ test.each([
 test.each([
   { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },
   { name: "address", variable: "PLANTSTORE_RATE_PER_ADDRESS" },
-])("with $variable, each $name has limited calls", async ({ name, variable }) => {
+])("$variable limits the calls for each $name separately", async ({ name, variable }) => {
   const token = "token-of-this-test";
   await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
   // Enough concurrent calls to exceed the limit even on a slow machine.
@@ -80,15 +80,15 @@ test.each([
   });
 });
 
-describe("behind a trusted proxy", () => {
+describe("a server behind a trusted proxy", () => {
   const trusted = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
   const proxied = { ...trusted, PLANTSTORE_PROXY_PROTOCOL: "on" };
 
   test.each([
-    { name: "forwarded fields are read", environment: trusted, want: "203.0.113.9" },
-    { name: "forwarded fields are ignored with the PROXY protocol", environment: proxied, want: "127.0.0.7" },
+    { name: "reads forwarded fields", environment: trusted, want: "203.0.113.9" },
+    { name: "ignores forwarded fields with the PROXY protocol", environment: proxied, want: "127.0.0.7" },
     {
-      name: "forwarded fields are read with the PROXY protocol if configured",
+      name: "reads forwarded fields with the PROXY protocol if configured",
       environment: { ...proxied, PLANTSTORE_PROXY_FIELDS: "x-forwarded" },
       want: "203.0.113.9",
     },
@@ -152,7 +152,7 @@ describe("a server with an identity provider", () => {
     expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("is not ready at first if the provider is unavailable, and recovers", async () => {
+  test("becomes ready once an unavailable provider recovers", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     await using server = await start(trusting(provider));
@@ -282,8 +282,8 @@ describe("the recipes in docs/how-to/authentication.md", () => {
   });
 });
 
-describe("the metadata of the protected resource (RFC 9728)", () => {
-  test("requires no credential, and challenges link to it", async () => {
+describe("the protected resource metadata (RFC 9728)", () => {
+  test("is public, and challenges link to it", async () => {
     using provider = await startProvider();
     await using server = await start({
       ...trusting(provider),

@@ -25,7 +25,7 @@ async function createStaleSocket(folder: TempFolder): Promise<string> {
   return path;
 }
 
-test.each(wires)("over $name a Unix socket serves deletions", async ({ format, httpVersion }) => {
+test.each(wires)("a Unix socket serves deletions over $name like a port", async ({ format, httpVersion }) => {
   using folder = createTempFolder();
   await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
   const request = deletePlantRequest(format, 7n, [authorized]);
@@ -39,12 +39,12 @@ describe("the peer of a request on a Unix socket", () => {
   test.each([
     { name: "is unix:", trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
     {
-      name: "is the client in the fields of a trusted proxy",
+      name: "is the client that a trusted proxy forwards",
       trusted: ["unix:"],
       header: [forwarded],
       want: "203.0.113.7",
     },
-    { name: "is unix: without fields of a trusted proxy", trusted: ["unix:"], header: [], want: "unix:" },
+    { name: "is unix: without a trusted proxy's fields", trusted: ["unix:"], header: [], want: "unix:" },
   ])("$name", async ({ trusted, header, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
@@ -55,7 +55,7 @@ describe("the peer of a request on a Unix socket", () => {
 
   test.each([
     {
-      name: "is the client of a PROXY header",
+      name: "is the client in a PROXY header",
       line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n",
       want: "203.0.113.7",
     },
@@ -96,7 +96,7 @@ describe("the file of a Unix socket", () => {
     expect(httpStatus).toBe(200);
   });
 
-  test("is replaced by exactly one gateway among several that start simultaneously", async () => {
+  test("is replaced by exactly one gateway if several start simultaneously", async () => {
     using folder = createTempFolder();
     const path = await createStaleSocket(folder);
     const gateways = Array.from({ length: 4 }, () => createTestGateway({ routes: () => {} }));

@@ -274,7 +274,7 @@ const audits = ["always", "by-level"] as const;
 const logs = levels.flatMap((level) => audits.map((audit) => ({ level, audit })));
 
 test.each(logs)(
-  "with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit metrics count each call",
+  "metrics count each call with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit in the environment",
   async ({ level, audit }) => {
     await using server = await startConfigured(
       { LOG_LEVEL: level, PLANTSTORE_AUDIT: audit, PLANTSTORE_TOKENS: "token-of-the-wiring-test" },
