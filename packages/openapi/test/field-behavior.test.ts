@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { FieldBehavior, field_behavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
-import { createOpenApi } from "../src/index.ts";
+import { createOpenApi, type OpenApiDocument } from "../src/index.ts";
 
 /** What annotates the field `text`. */
 interface Annotations {
@@ -99,4 +99,76 @@ test("a REQUIRED, OUTPUT_ONLY field in a oneof of one is optional", () => {
   expect(described({ behaviors: [REQUIRED, OUTPUT_ONLY], oneofFields: 1 })).toMatchObject({
     schema: { isRequired: false },
   });
+});
+
+/** Describes a service of the package `notes` at `GET /notes` and `POST /notes`, whose messages have these fields. */
+function describeNotes(
+  messages: Readonly<Record<string, { readonly field: string; readonly type?: string; readonly isRequired: boolean }>>,
+  { clientStreaming = false } = {},
+): OpenApiDocument["paths"][string] {
+  const required = create(FieldOptionsSchema);
+  setExtension(required, field_behavior, [REQUIRED]);
+  const messageType = Object.entries(messages).map(([name, { field, type, isRequired }]) => ({
+    name,
+    field: [
+      {
+        name: field,
+        jsonName: field,
+        number: 1,
+        label: FieldDescriptorProto_Label.OPTIONAL,
+        ...(type === undefined
+          ? { type: FieldDescriptorProto_Type.STRING }
+          : { type: FieldDescriptorProto_Type.MESSAGE, typeName: `.notes.${type}` }),
+        ...(isRequired && { options: required }),
+      },
+    ],
+  }));
+  const rpc = { inputType: ".notes.Note", outputType: ".notes.Note" };
+  const method = [
+    { ...rpc, name: "Find" },
+    { ...rpc, name: "Add", clientStreaming },
+  ];
+  const service = [{ name: "Notes", method }];
+  const names = { name: "notes.proto", package: "notes", syntax: "proto3" };
+  const file = create(FileDescriptorProtoSchema, { ...names, messageType, service });
+  const notes = createFileRegistry(file, () => undefined).getService("notes.Notes") ?? expect.unreachable();
+  const rules = [
+    { selector: "notes.Notes.Find", pattern: { case: "get", value: "/notes" } },
+    { selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" },
+  ] as const;
+  return createOpenApi([notes], { info: { title: "Notes", version: "1" }, rest: { rules } }).paths["/notes"] ?? {};
+}
+
+/** Describes the parameter for a REQUIRED field in two messages. */
+function requiredInNested(isOuterRequired: boolean, isInnerRequired: boolean): boolean | undefined {
+  const { get } = describeNotes({
+    Note: { field: "outer", type: "Outer", isRequired: isOuterRequired },
+    Outer: { field: "inner", type: "Inner", isRequired: isInnerRequired },
+    Inner: { field: "text", isRequired: true },
+  });
+  expect(get?.parameters).toMatchObject([{ name: "outer.inner.text" }]);
+  return get?.parameters?.[0]?.required;
+}
+
+test("a REQUIRED field in REQUIRED messages is a required parameter", () => {
+  expect(requiredInNested(true, true)).toBe(true);
+});
+
+test.each(["outer", "inner"])("a REQUIRED field in an optional %s message is an optional parameter", (optional) => {
+  expect(requiredInNested(optional === "inner", optional === "outer")).toBe(undefined);
+});
+
+test("a body of one message with a REQUIRED field is required", () => {
+  expect(describeNotes({ Note: { field: "text", isRequired: true } }).post?.requestBody).toMatchObject({
+    required: true,
+  });
+});
+
+test.each([
+  { name: "of one message without a REQUIRED field", isRequired: false, clientStreaming: false },
+  { name: "of a client stream with a REQUIRED field", isRequired: true, clientStreaming: true },
+])("a body $name is optional", ({ isRequired, clientStreaming }) => {
+  const { post } = describeNotes({ Note: { field: "text", isRequired } }, { clientStreaming });
+  expect(post?.requestBody).toHaveProperty("content");
+  expect(post?.requestBody).not.toHaveProperty("required");
 });

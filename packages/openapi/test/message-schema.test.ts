@@ -1,0 +1,29 @@
+import { describe, expect, test } from "vitest";
+import { createMessageSchema } from "../src/message-schema.ts";
+import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+// Schemas of one message, as tools describe their inputs and outputs.
+
+const int32 = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
+const anyDouble = { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] };
+
+describe.each(["input", "output"] as const)("the %s schema", (direction) => {
+  const { properties } = createMessageSchema(SinkSchema, {
+    comments: new Map(),
+    useProtoFieldName: false,
+    direction,
+  });
+
+  test.each([
+    { name: "an int32", field: "fInt32", want: int32 },
+    { name: "the int32 values of a map", field: "counts.additionalProperties", want: int32 },
+    { name: "a double", field: "fDouble", want: direction === "input" ? { type: "number" } : anyDouble },
+    {
+      name: "the doubles of a list",
+      field: "doubles.items",
+      want: direction === "input" ? { type: "number" } : anyDouble,
+    },
+  ])("describes $name by its JSON values", ({ field, want }) => {
+    expect(properties).toHaveProperty(field, want);
+  });
+});
