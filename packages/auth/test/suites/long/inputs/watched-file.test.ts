@@ -1,68 +1,15 @@
 import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { notParsed, parsed } from "../../../../src/inputs/parse-result.ts";
-import { type FileToWatch, type WatchedFile, watchFile } from "../../../../src/inputs/watched-file.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { createTempFolder, type TempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-
-interface Watching extends WatchedFile, Disposable {
-  /** The contents that were applied, oldest first. */
-  readonly applied: readonly string[];
-  /** The log's messages, oldest first. */
-  readonly messages: readonly string[];
-  /** Resolves once a content that includes this text was applied. */
-  hasApplied(part: string): Promise<void>;
-}
-
-/** Watches a file. Content that includes "bad" is rejected. */
-async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<Watching> {
-  const applied: string[] = [];
-  const messages: string[] = [];
-  const listeners: (() => void)[] = [];
-  const record = (fields: object, message: string): void => {
-    expect(fields).toMatchObject({ path });
-    messages.push(message);
-  };
-  const log = { info: record, warn: record };
-  const apply = (text: string): ReturnType<FileToWatch["apply"]> => {
-    if (text.includes("bad")) return notParsed("it is bad");
-    applied.push(text);
-    for (const listener of listeners) listener();
-    return parsed({});
-  };
-  const opened = await watchFile({ paths: [path], what: "file", limitBytes: 1_000_000, apply, log, ...changes });
-  if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
-  const hasApplied = (part: string): Promise<void> =>
-    new Promise((resolve) => {
-      const listener = (): void => {
-        if (applied.some((text) => text.includes(part))) resolve();
-      };
-      listeners.push(listener);
-      listener();
-    });
-  const close = (): void => opened.value.close();
-  const reload = (): Promise<void> => opened.value.reload();
-  const watching = {
-    applied,
-    messages,
-    reload,
-    close,
-    hasApplied: (part: string) => within(hasApplied(part), part),
-    [Symbol.dispose]: close,
-  };
-  return Object.assign(Object.create(opened.value), watching);
-}
+import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
+import { fileOf, logged, watch, type Watching } from "../../../inputs/watch.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 /** Waits this many quarters of a second with timers in this process, which are as late as the tested code's. */
 async function waitQuarterSeconds(count: number): Promise<void> {
   for (let passed = 0; passed < count; passed += 1) await new Promise((resolve) => setTimeout(resolve, 250));
-}
-
-function fileOf(folder: TempFolder, text: string): string {
-  writeFileSync(folder.file("file"), text);
-  return folder.file("file");
 }
 
 // Concurrent, because these tests mostly wait for the next check.
@@ -169,30 +116,6 @@ describe("a watched file", () => {
     },
   );
 
-  test("is rejected when it is larger than its limit", async () => {
-    using folder = createTempFolder();
-    const path = fileOf(folder, "12345");
-    using watching = await watch(path, { limitBytes: 5 });
-    expect(watching.applied).toEqual(["12345"]);
-    await expect(watch(path, { limitBytes: 4 })).rejects.toThrow(`${path} is larger than 4 bytes`);
-  });
-
-  const reverted = "file reverted to the content in use";
-  const rejected = "file not reloaded, keeping the previous one";
-  const reloaded = "file reloaded";
-
-  test("logs each state change once", async () => {
-    using folder = createTempFolder();
-    const path = fileOf(folder, "first");
-    using watching = await watch(path, { limitBytes: 10 });
-    for (const text of ["first", "bad", "bad", "first", "bad", "second", "bad", "second", "x".repeat(11), "first"]) {
-      writeFileSync(path, text);
-      await watching.reload();
-    }
-    expect(watching.messages).toEqual([rejected, reverted, rejected, reloaded, rejected, reverted, rejected, reloaded]);
-    expect(watching.applied).toEqual(["first", "second", "first"]);
-  });
-
   test.concurrent("that was rejected is tried again although it has not changed", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
@@ -209,7 +132,7 @@ describe("a watched file", () => {
     expect(watching.lastReload).toMatchObject({ path, succeeded: false });
     isAccepted = true;
     await expect.poll(() => applied, { timeout: 10_000 }).toEqual(["first", "second"]);
-    await expect.poll(() => watching.messages).toEqual([rejected, reloaded]);
+    await expect.poll(() => watching.messages).toEqual([logged.rejected, logged.reloaded]);
     expect(watching.lastReload).toMatchObject({ path, succeeded: true });
   });
 
@@ -220,67 +143,8 @@ describe("a watched file", () => {
     using watching = await watch(path, { retryRejectedMs: 0, repeatRejectionMs: 0 });
     writeFileSync(path, "bad");
     await expect.poll(() => watching.messages.length, { timeout: 10_000 }).toBeGreaterThan(2);
-    expect(new Set(watching.messages)).toEqual(new Set([rejected]));
-    expect(withDefaults.messages).toEqual([rejected]);
-  });
-
-  test("reports its last reload's success, and the last success's time", async () => {
-    using folder = createTempFolder();
-    const path = fileOf(folder, "first");
-    const openedAtMs = Date.now();
-    using watching = await watch(path);
-    const first = watching.lastReload;
-    expect(first).toEqual({ path, succeeded: true, lastSuccessMs: expect.any(Number) });
-    expect(first.lastSuccessMs).toBeGreaterThanOrEqual(openedAtMs);
-    using clock = vi.spyOn(Date, "now").mockReturnValue(first.lastSuccessMs + 5_000);
-    for (const [text, lastReload] of [
-      ["bad", { ...first, succeeded: false }],
-      ["first", first],
-      ["second", { path, succeeded: true, lastSuccessMs: first.lastSuccessMs + 5_000 }],
-    ] as const) {
-      writeFileSync(path, text);
-      await watching.reload();
-      expect(watching.lastReload).toEqual(lastReload);
-    }
-    unlinkSync(path);
-    await watching.reload();
-    expect(watching.lastReload.succeeded).toBe(false);
-    expect(clock).toHaveBeenCalled();
-  });
-
-  test("has at most twenty problems in a log line", async () => {
-    using folder = createTempFolder();
-    const path = fileOf(folder, "0");
-    const reported: object[] = [];
-    const problems = Array.from({ length: 100 }, (_, n) => `line ${n}`);
-    using watching = await watch(path, {
-      apply: (text) => (text === "0" ? parsed({}) : notParsed(...problems)),
-      log: { info: () => {}, warn: (fields) => reported.push(fields) },
-    });
-    writeFileSync(path, "1");
-    await watching.reload();
-    expect(reported).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
-  });
-
-  test("is still watched after apply has thrown", async () => {
-    using folder = createTempFolder();
-    const path = fileOf(folder, "first");
-    const applied: string[] = [];
-    using watching = await watch(path, {
-      apply: (text) => {
-        if (text === "fault") throw new Error("a defect");
-        applied.push(text);
-        return parsed({});
-      },
-    });
-    for (const text of ["fault", "second"]) {
-      writeFileSync(path, text);
-      await watching.reload();
-    }
-    expect({ applied, messages: watching.messages }).toEqual({
-      applied: ["first", "second"],
-      messages: [rejected, reloaded],
-    });
+    expect(new Set(watching.messages)).toEqual(new Set([logged.rejected]));
+    expect(withDefaults.messages).toEqual([logged.rejected]);
   });
 
   test.concurrent.each<{ name: string; close: (watching: Watching) => Promise<void> }>([
