@@ -80,6 +80,27 @@ test("chunk extensions are counted once, also if they arrive in several pieces",
   expect(events).toEqual(["order", "end"]);
 });
 
+test("the chunk extensions of a body are limited to 16 KiB in total", () => {
+  const events: string[] = [];
+  const callbacks = {
+    onHead: () => {},
+    onPiece: (piece: Buffer) => {
+      events.push(piece.toString());
+      return false;
+    },
+    onBodyEnd: () => void events.push("end"),
+    onRequestError: () => {
+      events.push("error");
+      reader.stop();
+    },
+  };
+  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
+  for (const [at, bytes] of [8_190, 8_192, 2, 2].entries())
+    reader.read(Buffer.from(`1;${"x".repeat(bytes - 1)}\r\n${at}\r\n`));
+  expect(events).toEqual(["0", "1", "2", "error"]);
+});
+
 test("transferring a body's memory does not affect the next request", () => {
   const callbacks = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, callbacks, { congested: false });

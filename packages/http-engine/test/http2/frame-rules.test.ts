@@ -103,6 +103,10 @@ const streamCases: readonly FrameCase[] = [
       frame(frameType.continuation, 0, 1, getBlock.subarray(5, 20)),
       frame(frameType.continuation, endHeaders, 1, getBlock.subarray(20)),
     ],
+    "§6.10: two field blocks in two frames each": [3, 11].flatMap((id) => [
+      frame(frameType.headers, endStream, id, getBlock.subarray(0, 5)),
+      frame(frameType.continuation, endHeaders, id, getBlock.subarray(5)),
+    ]),
     "§8.1: a trailer section": [begun(1), dataFrame(1, text("x")), headersFrame(1, [["a", "b"]], endStream)],
     "§8.1.1: a body of the announced length": [
       begun(1, ["content-length", "2"]),
