@@ -1,6 +1,7 @@
 import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { compileRestRoutes, type RestRouteOptions, type RestServiceOptions } from "../../../src/rest/rules/index.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeHttp2 } from "../../../../testing/src/http/http2-connection.ts";
 import { startKitchenSink } from "../../../../testing/src/gateway/kitchen-sink.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -102,6 +103,18 @@ describe("sameValueAsPath", () => {
     expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow(
       "f_int64: is already set by the path",
     );
+  });
+
+  test("does not apply to the messages of a client stream", () => {
+    const pattern = { case: "post", value: "/v1/sensors/{sensor}/readings" } as const;
+    const rules = [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern, body: "*" }];
+    const routes = compileRestRoutes(GreenhouseService.methods, { ...options, rules });
+    const match = routes.match("POST", "/v1/sensors/palm/readings");
+    if (match.kind !== "binding") throw new Error(match.kind);
+    const { binding, captures } = match;
+    const stream = binding.openStream({ captures, query: "", contentType: "application/x-ndjson" });
+    const readings = [1, 2].map(() => Buffer.from('{"sensor":"palm"}'));
+    for (const reading of readings) expect(() => stream.read(reading)).toThrow("sensor: is already set by the path");
   });
 
   test("accepts the path's value in the body over HTTP", async () => {
