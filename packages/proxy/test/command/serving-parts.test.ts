@@ -1,0 +1,93 @@
+import { hash } from "node:crypto";
+import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
+import { toProxySettings } from "../../src/command/proxy-settings.ts";
+import { closeParts, openParts, type ServingParts } from "../../src/command/serving-parts.ts";
+import { readProxyFile } from "../../src/settings/index.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+// Which parts of a proxy a configuration reload shares with the previous ones, and which it closes.
+
+const folder = createTempFolder();
+const hashes = folder.write("hashes", `sha256:${hash("sha256", "token")} shop - -\n`);
+const invalidPem = folder.write("invalid.pem", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n");
+afterAll(() => folder[Symbol.dispose]());
+
+// The only timers are those of watched files.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+const output = { print: () => undefined, printError: () => undefined };
+
+async function open(text: string, previous?: ServingParts): Promise<ServingParts> {
+  const settings = await toProxySettings(readProxyFile({ name: "proxy.yaml", text }));
+  return await openParts(settings, output, () => undefined, previous);
+}
+
+/** Returns an upstream's settings. Port 1 is never called. */
+function upstreamOf(services: string, more = ""): string {
+  return `- { addresses: ["http://127.0.0.1:1"], descriptors: reflection, services: [${services}]${more} }\n`;
+}
+
+function areReady({ upstreams: all }: ServingParts): readonly boolean[] {
+  return all.map(({ upstream }) => upstream.ready);
+}
+
+const upstreams = `upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*")}`;
+const watched = `${upstreams}authentication: { tokenHashesFile: ${hashes} }\n`;
+
+test("a change of docs keeps the admission", async () => {
+  const old = await open(watched);
+  const next = await open(`${watched}docs: false\n`, old);
+  expect(next.admission).toBe(old.admission);
+  await closeParts(old, 0, next);
+  expect(vi.getTimerCount()).toBe(1);
+  await closeParts(next, 0);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test.each([
+  { name: "rateLimit", text: `${watched}rateLimit: { perAddress: 7 }\n`, watches: 1 },
+  { name: "mcp", text: `${watched}mcp: { tools: ["*"] }\n`, watches: 1 },
+  { name: "authentication", text: upstreams, watches: 0 },
+])("a change of $name opens another admission", async ({ text, watches }) => {
+  const old = await open(watched);
+  const next = await open(text, old);
+  expect(next.admission).not.toBe(old.admission);
+  await closeParts(old, 0, next);
+  expect(vi.getTimerCount()).toBe(watches);
+  await closeParts(next, 0);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("upstreams with the same settings are each shared once", async () => {
+  const old = await open(upstreams);
+  const next = await open(upstreams, old);
+  expect(next.upstreams[0]?.upstream).toBe(old.upstreams[0]?.upstream);
+  expect(next.upstreams[1]?.upstream).toBe(old.upstreams[1]?.upstream);
+  expect(next.upstreams[1]?.upstream).not.toBe(next.upstreams[0]?.upstream);
+  await closeParts(next, 0);
+});
+
+test("closing parts drains the upstreams that the next parts lack", async () => {
+  const old = await open(upstreams);
+  const next = await open(`upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*", ", connections: 2")}`, old);
+  await closeParts(old, 0, next);
+  expect([areReady(old), areReady(next)]).toEqual([
+    [true, false],
+    [true, true],
+  ]);
+  await closeParts(next, 0);
+  expect(areReady(next)).toEqual([false, false]);
+});
+
+test("parts that fail to open close only the admission they opened", async () => {
+  const tls = `- { addresses: ["https://127.0.0.1:1"], descriptors: reflection, services: [b.*], tls: { cert: ${invalidPem}, key: ${invalidPem} } }\n`;
+  const text = watched.replace(upstreamOf("b.*"), tls);
+  await expect(open(text)).rejects.toThrow("upstreams[1].tls.cert is not valid");
+  expect(vi.getTimerCount()).toBe(0);
+  const old = await open(watched);
+  await expect(open(text, old)).rejects.toThrow("upstreams[1].tls.cert is not valid");
+  expect(vi.getTimerCount()).toBe(1);
+  await closeParts(old, 0);
+  expect(vi.getTimerCount()).toBe(0);
+});
